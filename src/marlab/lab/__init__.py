@@ -1,0 +1,1 @@
+"""What every world shares. Nothing in here knows a world."""
