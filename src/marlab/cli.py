@@ -1,0 +1,80 @@
+"""One entry point. It only wires commands to functions; a command's module is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from marlab.lab.errors import UserError
+
+
+@dataclass(frozen=True)
+class Command:
+    """A word on the command line and the function behind it: `module:function(argv) -> exit code or None`."""
+
+    target: str
+    help: str
+
+
+COMMANDS: dict[str, Command | dict[str, Command]] = {
+    "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
+    "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if it worked, 2 if the input was wrong, 130 if it was interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except UserError as error:
+        print(f"marlab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("marlab: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output left, for example `marlab runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    table: dict[str, Command | dict[str, Command]] = COMMANDS
+    said = "marlab"
+    while True:
+        if not words or words[0] in ("-h", "--help"):
+            print(_usage(said, table))
+            return 0 if words else 2
+        if words[0] == "--version" and table is COMMANDS:
+            from marlab import __version__
+
+            print(f"marlab {__version__}")
+            return 0
+        word = words.pop(0)
+        if word not in table:
+            known = ", ".join(table)
+            raise UserError(f"'{said} {word}' is not a command, expected one of: {known}.")
+        said += f" {word}"
+        entry = table[word]
+        if isinstance(entry, Command):
+            return _call(entry, words)
+        table = dict(entry)
+
+
+def _call(command: Command, words: list[str]) -> int:
+    module, _, function = command.target.partition(":")
+    code = getattr(importlib.import_module(module), function)(words)
+    return 0 if code is None else int(code)
+
+
+def _usage(said: str, table: dict[str, Command | dict[str, Command]]) -> str:
+    lines = [f"usage: {said} COMMAND ...", ""]
+    for name, entry in table.items():
+        if isinstance(entry, Command):
+            lines.append(f"  {name:<12} {entry.help}")
+        else:
+            lines.append(f"  {name:<12} {' | '.join(entry)}")
+    return "\n".join([*lines, "", f"`{said} COMMAND --help` explains a command and its flags."])

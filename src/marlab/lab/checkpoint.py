@@ -1,0 +1,170 @@
+"""Checkpoints: complete, atomic, and safe to load from strangers.
+
+A checkpoint is what `torch.save` makes of tensors and plain Python values. It is loaded with `weights_only=True`,
+so nothing in it is executed, and every byte is checked against the archive's checksums before it is used.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json, replacing, write_json
+
+FORMAT = "marlab-checkpoint"
+SCHEMA = 1
+
+
+class CheckpointError(UserError):
+    """A checkpoint that cannot be used, with the reason in one sentence."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint file holds."""
+
+    path: Path
+    kind: str  # which trainer wrote it, for example "fish/ppo"
+    step: int
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which checkpoints stay on disk: the last `last`, the best one, and every `every`-th step."""
+
+    last: int | None = 3  # None keeps all
+    every: int | None = None
+
+    @staticmethod
+    def all() -> Keep:
+        return Keep(last=None)
+
+
+def save_checkpoint(path: Path, kind: str, step: int, state: dict[str, Any]) -> None:
+    """Write a checkpoint; if anything fails (a full disk, say) the old file is untouched."""
+    with replacing(path) as temporary:
+        torch.save({"format": FORMAT, "schema": SCHEMA, "kind": kind, "step": step, "state": state}, temporary)
+
+
+def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.device | str = "cpu") -> Checkpoint:
+    """Read and verify a checkpoint; `kind` refuses files of other trainers."""
+    if not path.is_file():
+        raise CheckpointError(f"The checkpoint {path} does not exist.")
+    _verify_archive(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            data = torch.load(path, map_location=map_location, weights_only=True)
+    except pickle.UnpicklingError:
+        raise CheckpointError(
+            f"The checkpoint {path} holds more than tensors and plain values, which could run code; it was not loaded."
+        ) from None
+    except (RuntimeError, ValueError, EOFError, KeyError, UserWarning) as error:
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {_first_line(error)}.") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise CheckpointError(f"The file {path} is not a marlab checkpoint.")
+    if data.get("schema") != SCHEMA:
+        raise CheckpointError(
+            f"The checkpoint {path} has schema {data.get('schema')}, this version of marlab reads schema {SCHEMA}."
+        )
+    if kind is not None and data.get("kind") != kind:
+        raise CheckpointError(f"The checkpoint {path} was written by '{data.get('kind')}', expected one by '{kind}'.")
+    if not isinstance(data.get("step"), int) or not isinstance(data.get("state"), dict):
+        raise CheckpointError(f"The checkpoint {path} lacks its step or its state.")
+    return Checkpoint(path, data["kind"], data["step"], data["state"])
+
+
+def _verify_archive(path: Path) -> None:
+    """torch's archives carry a checksum per record; a truncated file has no index at all."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError):
+        raise CheckpointError(f"The checkpoint {path} is damaged, cut short, or not a checkpoint at all.") from None
+    if damaged is not None:
+        raise CheckpointError(f"The checkpoint {path} is damaged in its record '{damaged}'.")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+class CheckpointStore:
+    """The checkpoints of one run in one folder, named by a pattern such as `model_iter_{step}.pt`."""
+
+    def __init__(self, folder: Path, kind: str, pattern: str = "step_{step}.pt", keep: Keep | None = None) -> None:
+        if pattern.count("{step}") != 1:
+            raise ValueError(f"the pattern {pattern!r} must contain {{step}} once")
+        self.folder, self.kind, self.pattern, self.keep = folder, kind, pattern, keep or Keep()
+        before, after = pattern.split("{step}")
+        self._name = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
+
+    def path(self, step: int) -> Path:
+        return self.folder / self.pattern.format(step=step)
+
+    def steps(self) -> list[int]:
+        """Steps of all checkpoints on disk, ascending; whether they are readable is not checked."""
+        if not self.folder.is_dir():
+            return []
+        matches = (self._name.fullmatch(p.name) for p in self.folder.iterdir())
+        return sorted(int(m.group(1)) for m in matches if m)
+
+    def save(self, step: int, state: dict[str, Any], score: float | None = None) -> Path:
+        """Write the checkpoint of `step`, note it if its `score` is the best so far, and drop what need not stay."""
+        path = self.path(step)
+        save_checkpoint(path, self.kind, step, state)
+        if score is not None:
+            self.mark_best(step, score)
+        self._prune()
+        return path
+
+    def mark_best(self, step: int, score: float) -> bool:
+        """Remember `step` as the best if its score beats the best known; True if it did."""
+        best = self.best()
+        if best is not None and best[1] >= score and self.path(best[0]).exists():
+            return False
+        write_json(self.folder / "best.json", {"step": step, "score": score, "file": self.path(step).name})
+        return True
+
+    def best(self) -> tuple[int, float] | None:
+        """(step, score) of the best checkpoint, if any was scored."""
+        path = self.folder / "best.json"
+        if not path.exists():
+            return None
+        data = read_json(path, CheckpointError)
+        return int(data["step"]), float(data["score"])
+
+    def load_best(self, map_location: torch.device | str = "cpu") -> Checkpoint:
+        best = self.best()
+        if best is None:
+            raise CheckpointError(f"No checkpoint in {self.folder} was scored yet.")
+        return load_checkpoint(self.path(best[0]), self.kind, map_location)
+
+    def load_latest(self, map_location: torch.device | str = "cpu") -> tuple[Checkpoint | None, list[str]]:
+        """The newest usable checkpoint (None if there is none) and a sentence for each newer one that was not."""
+        problems: list[str] = []
+        for step in reversed(self.steps()):
+            try:
+                return load_checkpoint(self.path(step), self.kind, map_location), problems
+            except CheckpointError as error:
+                problems.append(str(error))
+        return None, problems
+
+    def _prune(self) -> None:
+        if self.keep.last is None:
+            return
+        steps = self.steps()
+        best = self.best()
+        for step in steps[: -self.keep.last] if self.keep.last else steps:
+            wanted = self.keep.every is not None and step % self.keep.every == 0
+            if not wanted and (best is None or step != best[0]):
+                self.path(step).unlink(missing_ok=True)

@@ -1,0 +1,211 @@
+"""Frozen dataclasses <-> plain dictionaries <-> JSON and TOML, strictly checked.
+
+A command's config is a frozen dataclass. Allowed field types: bool, int, float, str, Path, Literal, `X | None`,
+tuples and nested dataclasses of these. Impossible combinations raise `UserError` in `__post_init__`, so that a
+config cannot exist in a wrong state however it was made. The flags live in `lab/flags.py`, the only place that
+needs tyro; everything here works where tyro is not installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union
+
+from marlab.lab.errors import UserError
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named set of values that differ from a config's defaults."""
+
+    name: str
+    values: dict[str, Any]
+    inferred: tuple[str, ...] = field(default=())  # fields whose value was concluded, not recorded
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """A config as plain JSON values; tuples become lists, paths become strings."""
+    return {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_dict(value)
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, Path):
+        return value.as_posix()
+    return value
+
+
+def from_dict(cls: type[C], data: Mapping[str, Any], where: str, base: C | None = None) -> C:
+    """Build `cls` from `data`; keys that are missing keep the value of `base` (or the default).
+
+    `where` names the source in error sentences, for example "preset v32" or "runs/fish/a/config.json".
+    """
+    return _build(cls, data, where, "", base)
+
+
+def _build(cls: type[C], data: Mapping[str, Any], where: str, prefix: str, base: Any) -> C:
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    for key in data:
+        if key not in names:
+            raise UserError(f"{where}: unknown key '{prefix}{key}'{_closest(key, names)}.")
+    values = {}
+    for f in fields(cls):  # type: ignore[arg-type]
+        current = getattr(base, f.name) if base is not None else _default(f)
+        if f.name in data:
+            values[f.name] = _convert(data[f.name], hints[f.name], where, prefix + f.name, current)
+        elif current is not dataclasses.MISSING:
+            values[f.name] = current
+        else:
+            raise UserError(f"{where}: '{prefix}{f.name}' is missing and has no default.")
+    return cls(**values)
+
+
+def _default(f: dataclasses.Field[Any]) -> Any:
+    return f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+
+
+def _convert(value: Any, hint: Any, where: str, name: str, current: Any) -> Any:
+    """`value` as the annotated type, or a sentence that says what would be right."""
+    if is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise _wrong(where, name, value, "a table of fields")
+        base = None if current is dataclasses.MISSING else current
+        return _build(typing.cast(Any, hint), value, where, name + ".", base)
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, hint, args, where, name, current)
+    if origin is Literal:
+        if value not in args:
+            raise _wrong(where, name, value, "one of " + ", ".join(repr(a) for a in args))
+        return value
+    if origin is tuple:
+        return _convert_tuple(value, args, where, name)
+    if hint is Path and isinstance(value, str | Path):
+        return Path(value)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if hint in (bool, int, str) and type(value) is hint:
+        return value
+    raise _wrong(where, name, value, _describe(hint))
+
+
+def _convert_union(value: Any, hint: Any, args: tuple[Any, ...], where: str, name: str, current: Any) -> Any:
+    if value is None and type(None) in args:
+        return None
+    for option in args:
+        if option is type(None):
+            continue
+        try:
+            return _convert(value, option, where, name, current)
+        except UserError:
+            if sum(a is not type(None) for a in args) == 1:
+                raise
+    raise _wrong(where, name, value, _describe(hint))
+
+
+def _convert_tuple(value: Any, args: tuple[Any, ...], where: str, name: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(where, name, value, "a list")
+    if len(args) == 2 and args[1] is Ellipsis:
+        kinds: tuple[Any, ...] = (args[0],) * len(value)
+    elif len(args) == len(value):
+        kinds = args
+    else:
+        raise _wrong(where, name, value, f"a list of {len(args)} values")
+    missing = dataclasses.MISSING
+    return tuple(_convert(v, k, where, f"{name}[{i}]", missing) for i, (v, k) in enumerate(zip(value, kinds)))
+
+
+def _describe(hint: Any) -> str:
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+    if hint in words:
+        return words[hint]
+    args = [a for a in typing.get_args(hint) if a is not type(None)]
+    return " or ".join(_describe(a) for a in args) if args else str(hint)
+
+
+def _wrong(where: str, name: str, value: Any, right: str) -> UserError:
+    return UserError(f"{where}: '{name}' is {value!r}, expected {right}.")
+
+
+def _closest(word: str, options: list[str]) -> str:
+    """Ending of a sentence about an unknown word: the nearest known one, or all of them if they are few."""
+    near = difflib.get_close_matches(word, options, n=1)
+    if near:
+        return f", did you mean '{near[0]}'?"
+    return f"; known: {', '.join(options)}" if len(options) <= 12 else ""
+
+
+# --- presets ------------------------------------------------------------------------------------------------
+
+
+def load_preset(name_or_file: str, folder: Path | None) -> Preset:
+    """Read a preset by name from a world's `presets/` folder, or by the path of a TOML file."""
+    path = Path(name_or_file)
+    if path.suffix != ".toml":
+        known = sorted(p.stem for p in folder.glob("*.toml")) if folder else []
+        if name_or_file not in known:
+            raise UserError(f"There is no preset '{name_or_file}'{_closest(name_or_file, known)}.".replace("?.", "?"))
+        assert folder is not None
+        path = folder / f"{name_or_file}.toml"
+    if not path.is_file():
+        raise UserError(f"The preset file {path} does not exist.")
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"The preset file {path} is not valid TOML: {error}.") from None
+    inferred = values.pop("inferred", [])
+    if not isinstance(inferred, list) or not all(isinstance(x, str) for x in inferred):
+        raise UserError(f"The preset file {path} has an 'inferred' entry that is not a list of field names.")
+    for key in inferred:
+        if key not in values:
+            raise UserError(f"The preset file {path} marks '{key}' as inferred but does not set it.")
+    return Preset(name_or_file, values, tuple(inferred))
+
+
+# --- comparing and showing ----------------------------------------------------------------------------------
+
+
+def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one table with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def diff(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(key, value in a, value in b) wherever two config dictionaries differ; a missing key shows as None."""
+    fa, fb = flatten(a), flatten(b)
+    keys = [*fa, *(k for k in fb if k not in fa)]
+    return [(k, fa.get(k), fb.get(k)) for k in keys if (k in fa) != (k in fb) or fa.get(k) != fb.get(k)]
+
+
+def config_hash(config: Any) -> str:
+    """Twelve hexadecimal digits that are equal exactly when two configs are equal."""
+    text = json.dumps(to_dict(config), sort_keys=True, allow_nan=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def defaults_of(cls: type[Any]) -> dict[str, Any]:
+    """The default of every field that has one, as `to_dict` would show it."""
+    found = {f.name: _default(f) for f in fields(cls)}
+    return {k: _plain(v) for k, v in found.items() if v is not dataclasses.MISSING}

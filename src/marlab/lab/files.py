@@ -1,0 +1,70 @@
+"""Writing files so that a crash leaves either the old content or the new one, never half of each."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; on success it becomes `path`, on failure it is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o666 & ~_UMASK)  # mkstemp makes private files; a result should be readable as usual
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    _sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, data: Any) -> None:
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:
+    """Parse a JSON file; `fail` turns the reason into the caller's exception."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise fail(f"{path} does not exist") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise fail(f"{path} is not valid JSON ({error})") from None
+
+
+def _sync(path: Path) -> None:
+    """Push a file or a folder entry to the disk, where the platform can."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:  # folders cannot be opened on every platform
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+_UMASK = _read_umask()  # once, at import: the call is not thread-safe

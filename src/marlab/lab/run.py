@@ -1,0 +1,367 @@
+"""A run directory: what was asked, what happened, and everything that came out of it.
+
+    runs/<world>/<name>/
+      run.json  config.json  metrics.jsonl  tb/  checkpoints/  figures/  media/  note.md  report/  log.txt  lock
+
+`Run` is used by the one process that works on the run; `marlab.lab.runs` reads run directories of others.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from marlab.lab.config import Preset, config_hash, diff, to_dict
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json, write_json
+from marlab.lab.lock import Lock
+from marlab.lab.metrics import MetricsWriter
+
+SCHEMA = 1
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run is kept, not what it computes: nothing here changes a result."""
+
+    name: str | None = None
+    """Name of the run below runs/<world>/; by default made from the preset, the seed and the config."""
+    output_dir: Path | None = None
+    """Use exactly this folder as the run directory instead of runs/<world>/<name>."""
+    resume: bool = False
+    """Continue the run of this name where its last checkpoint left it."""
+    time_limit: float | None = None
+    """Stop cleanly, with a checkpoint, before this many minutes have passed."""
+    tags: tuple[str, ...] = ()
+    """Words to find the run by."""
+    group: str | None = None
+    """Runs of one comparison share a group."""
+    goal: str | None = None
+    """What the run is for, in one line; the training record is grouped by it."""
+    parent: str | None = None
+    """The run that this one starts from or is compared with, as world/name."""
+    background: bool = False
+    """Detach from the terminal; output goes to log.txt in the run directory."""
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise UserError(f"--time-limit is {self.time_limit:g}, expected a positive number of minutes.")
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise UserError(f"--name is '{self.name}', expected letters, digits, '.', '_' and '-' only.")
+
+
+class Interrupted(Exception):
+    """Raised by a trainer (through `Run.leave`) after it saved its last checkpoint."""
+
+
+class Run:
+    """The process that works on a run. Use it as a context manager: the status is right however the block ends."""
+
+    def __init__(self, path: Path, record: dict[str, Any], resumed: bool) -> None:
+        self.path, self._record, self.resumed = path, record, resumed
+        self._lock = Lock(path / "lock")
+        self._metrics: MetricsWriter | None = None
+        self._signal: int | None = None
+        self._deadline: float | None = None
+        self._opened = self._last_point = time.monotonic()
+        self._longest_unit = 0.0
+        self._old_handlers: dict[int, Any] = {}
+
+    # --- opening and closing --------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        world: str,
+        config: Any,
+        options: RunOptions | None = None,
+        *,
+        preset: Preset | None = None,
+        root: Path = Path("runs"),
+        command: Sequence[str] | None = None,
+    ) -> Run:
+        """Make the run directory, or take up an existing one with `options.resume`; refuses before any change."""
+        options = options or RunOptions()
+        path = run_path(world, config, options, preset, root)
+        old = _read_record(path) if (path / "run.json").exists() else None
+        if old is None and path.exists() and any(p.name != "log.txt" for p in path.iterdir()):
+            raise UserError(f"{path} exists and is not a run directory; choose another --name or --output-dir.")
+        planned = old is not None and old["status"] == "planned"
+        if old is not None and not planned:
+            _check_continuation(path, old, config, options)
+        fresh = old is None or planned
+        if fresh and options.resume and old is None:
+            raise UserError(f"There is no run at {path} to resume; leave --resume out to start it.")
+        run = cls(path, old or _new_record(world, path.name), resumed=not fresh)
+        run._lock.acquire()
+        try:
+            run._begin(config, options, preset, command)
+        except BaseException:
+            run._lock.release()
+            raise
+        return run
+
+    def _begin(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
+        self._note_crash()
+        self._describe(config, options, preset, command)
+        if not self.resumed:
+            write_json(self.path / "config.json", to_dict(config))
+        if options.time_limit is not None:
+            self._deadline = self._opened + options.time_limit * 60.0
+        now = _now()
+        self._record.update(status="running", reason=None, started=self._record["started"] or now, ended=None)
+        attempt = {"started": now, "ended": None, "status": "running", "reason": None, "seconds": None}
+        self._record["attempts"].append(attempt)
+        self._write()
+
+    def _note_crash(self) -> None:
+        """A record that still says running belongs to a process that died without a word."""
+        if self._record["status"] == "running":
+            self._record["attempts"][-1].update(status="interrupted", reason="the process died")
+
+    def _describe(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
+        words = list(command) if command is not None else None
+        self._record.update(
+            command=self._record["command"] if words is None else shlex.join(words),
+            config_hash=config_hash(config),
+            config_type=f"{type(config).__module__}:{type(config).__qualname__}",
+            seed=getattr(config, "seed", None),
+            versions=_versions(),
+            host=_host(),
+        )
+        for key in ("group", "goal", "parent"):
+            if getattr(options, key) is not None:
+                self._record[key] = getattr(options, key)
+        self._record["tags"] = sorted({*self._record["tags"], *options.tags})
+        if preset is not None:
+            self._record.update(preset=preset.name, inferred=list(preset.inferred))
+
+    def __enter__(self) -> Run:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self._old_handlers[number] = signal.signal(number, self._on_signal)
+            except ValueError:  # not in the main thread: the caller handles signals
+                break
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+        if error is None:
+            status, reason = "finished", None
+        elif isinstance(error, Interrupted):
+            status, reason = "interrupted", str(error)
+        elif isinstance(error, KeyboardInterrupt):
+            status, reason = "interrupted", "interrupted from the keyboard between checkpoints"
+        else:
+            status, reason = "failed", f"{type(error).__name__}: {error}"
+            if not isinstance(error, UserError):
+                text = "".join(traceback.format_exception(kind, error, trace))
+                self.log(text)
+        self._close(status, reason)
+        return isinstance(error, Interrupted)
+
+    def _close(self, status: str, reason: str | None) -> None:
+        now = _now()
+        seconds = round(time.monotonic() - self._opened, 1)
+        self._record.update(status=status, reason=reason, ended=now)
+        self._record["attempts"][-1].update(ended=now, status=status, reason=reason, seconds=seconds)
+        try:
+            if self._metrics is not None:
+                self._metrics.close()
+            self._write()
+        finally:
+            self._lock.release()
+
+    # --- stopping at a safe point ---------------------------------------------------------------------------
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._signal is not None:  # the second one does not wait
+            raise KeyboardInterrupt
+        self._signal = number
+        print(
+            f"\n{signal.Signals(number).name}: stopping at the next safe point; once more stops at once.",
+            file=sys.stderr,
+        )
+
+    def should_stop(self) -> bool:
+        """Ask at every safe point. True after a signal, or when the next unit of work may pass the time limit."""
+        now = time.monotonic()
+        self._longest_unit = max(self._longest_unit, now - self._last_point)
+        self._last_point = now
+        return self.stop_reason() is not None
+
+    def stop_reason(self) -> str | None:
+        if self._signal is not None:
+            return f"stopped by {signal.Signals(self._signal).name}"
+        # Half a unit of reserve pays for the last checkpoint and for units that take longer than any before.
+        if self._deadline is not None and time.monotonic() + 1.5 * self._longest_unit > self._deadline:
+            return "time limit"
+        return None
+
+    def leave(self) -> None:
+        """End the run here as interrupted; call it after the last checkpoint is on disk."""
+        raise Interrupted(self.stop_reason() or "stopped on request")
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 128 + the signal that ended the run, as shells expect."""
+        return 0 if self._signal is None else 128 + self._signal
+
+    # --- what comes out of a run ----------------------------------------------------------------------------
+
+    def metrics(self, resume_step: int | None = None) -> MetricsWriter:
+        """The run's metrics; a resumed run passes the step of its checkpoint, later records are superseded."""
+        if self._metrics is None:
+            self._metrics = MetricsWriter(self.path / "metrics.jsonl", self.path / "tb", resume_step)
+        return self._metrics
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def figure(self, name: str) -> Path:
+        return _inside(self.path / "figures", name)
+
+    def media(self, name: str) -> Path:
+        return _inside(self.path / "media", name)
+
+    def log(self, text: str) -> None:
+        """Append to log.txt, with the time."""
+        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(f"[{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}] {text.rstrip()}\n")
+
+    def add_stage(self, name: str, lr: float | str | None = None, **more: Any) -> None:
+        """Describe one stage of the training for the lab note; the same name again replaces it."""
+        stages = [s for s in self._record["stages"] if s["name"] != name]
+        self._record["stages"] = [*stages, {"name": name, "lr": lr, **more}]
+        self._write()
+
+    def add_results(self, results: Mapping[str, Any]) -> None:
+        """Results for the lab note: plain values, or {"value", "low", "high", "unit", "note"}."""
+        self._record["results"].update(results)
+        self._write()
+
+    def _write(self) -> None:
+        write_json(self.path / "run.json", self._record)
+
+
+def run_path(world: str, config: Any, options: RunOptions, preset: Preset | None, root: Path = Path("runs")) -> Path:
+    """Where a run lives. The default name depends on the config alone, so the same command finds it again."""
+    if options.output_dir is not None:
+        return options.output_dir
+    if options.name is not None:
+        return root / world / options.name
+    label = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(preset.name).stem) if preset else "run"
+    seed = getattr(config, "seed", None)
+    return root / world / f"{label}{'' if seed is None else f'-s{seed}'}-{config_hash(config)[:6]}"
+
+
+def detach(argv: Sequence[str], path: Path) -> int:
+    """Start `marlab ARGV` (without --background) as a process of its own that logs into the run directory."""
+    path.mkdir(parents=True, exist_ok=True)
+    words = [w for w in argv if w != "--background"]
+    with (path / "log.txt").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "marlab", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    return process.pid
+
+
+def _inside(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / name
+
+
+def _new_record(world: str, name: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("reason", "command", "config_hash", "config_type", "seed", "started", "ended"))
+    return {
+        "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": _now(),
+        "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
+        "preset": None, "inferred": [], "stages": [], "results": {},
+    }  # fmt: skip
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    record = read_json(path / "run.json", lambda why: UserError(f"The run record cannot be read: {why}."))
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        found = record.get("schema") if isinstance(record, dict) else None
+        raise UserError(f"{path / 'run.json'} has schema {found}, this version of marlab reads schema {SCHEMA}.")
+    return {**_new_record(record.get("world", "unknown"), path.name), **record}
+
+
+def _check_continuation(path: Path, old: dict[str, Any], config: Any, options: RunOptions) -> None:
+    if Lock(path / "lock").is_held():
+        Lock(path / "lock").acquire()  # says who holds it
+    if not options.resume:
+        state = "interrupted" if old["status"] == "running" else old["status"]
+        raise UserError(f"{path} exists already ({state}); add --resume to continue it, or give another --name.")
+    if old["status"] == "abandoned":
+        raise UserError(f"{path} was abandoned ({old['reason'] or 'no reason given'}); give another --name.")
+    stored = read_json(path / "config.json", lambda why: UserError(f"The run cannot be resumed: {why}."))
+    changed = diff(stored, to_dict(config))
+    if changed:
+        told = ", ".join(f"{key} was {a!r} and is {b!r} now" for key, a, b in changed[:3])
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise UserError(
+            f"{path} was started with another config ({told}{more}); resume with the same, or give another --name."
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("marlab", "torch", "numpy"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            module = sys.modules.get(package)
+            found[package] = getattr(module, "__version__", "unknown")
+    found["commit"] = _commit()
+    return found
+
+
+def _commit() -> str:
+    """The commit of the source tree that runs, "+" if it was changed, "unknown" outside of git."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=10, check=True
+        )
+        dirty = subprocess.run(
+            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")
+
+
+def _host() -> dict[str, Any]:
+    import torch
+
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
+    return {"platform": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}

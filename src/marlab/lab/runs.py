@@ -1,0 +1,128 @@
+"""Reading run directories that other processes own: listing, finding, planning and abandoning runs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json, write_json
+from marlab.lab.lock import Lock
+from marlab.lab.run import NAME, _new_record, _read_record
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """run.json of a run, with its *effective* status: a run whose process died is not running."""
+
+    path: Path
+    world: str
+    name: str
+    status: str  # planned | running | finished | interrupted | failed | abandoned
+    reason: str | None
+    command: str | None
+    config_hash: str | None
+    config_type: str | None
+    seed: int | None
+    versions: dict[str, str]
+    host: dict[str, Any]
+    created: str
+    started: str | None
+    ended: str | None
+    attempts: list[dict[str, Any]]
+    parent: str | None
+    tags: list[str]
+    group: str | None
+    goal: str | None
+    preset: str | None
+    inferred: list[str]
+    stages: list[dict[str, Any]]
+    results: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return f"{self.world}/{self.name}"
+
+    def config(self) -> dict[str, Any]:
+        """config.json, empty for a run that never started."""
+        path = self.path / "config.json"
+        return read_json(path, UserError) if path.exists() else {}
+
+    def seconds(self) -> float | None:
+        """Time spent working, over all attempts that ended properly; None if there is none."""
+        spent = [a["seconds"] for a in self.attempts if a.get("seconds") is not None]
+        return sum(spent) if spent else None
+
+
+def read_run(path: Path) -> RunInfo:
+    """The record of the run at `path`."""
+    record = _read_record(path)
+    if record["status"] == "running" and not Lock(path / "lock").is_held():
+        record.update(status="interrupted", reason="the process died")
+    known: dict[str, Any] = {f.name: record.get(f.name) for f in fields(RunInfo) if f.name != "path"}
+    return RunInfo(path, **known)
+
+
+def list_runs(root: Path = Path("runs")) -> tuple[list[RunInfo], list[str]]:
+    """All runs below `root`, oldest first, and a sentence for each directory that cannot be read."""
+    found: list[RunInfo] = []
+    problems: list[str] = []
+    for record in sorted(root.glob("*/*/run.json")):
+        try:
+            found.append(read_run(record.parent))
+        except UserError as error:
+            problems.append(str(error))
+    return sorted(found, key=lambda r: (r.created, r.id)), problems
+
+
+def find_run(text: str, root: Path = Path("runs")) -> RunInfo:
+    """A run by its path, by `world/name`, or by a name that only one run has."""
+    for candidate in (Path(text), root / text):
+        if (candidate / "run.json").is_file():
+            return read_run(candidate)
+    runs, _ = list_runs(root)
+    named = [r for r in runs if r.name == text]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise UserError(f"'{text}' names {len(named)} runs: {', '.join(r.id for r in named)}; say which.")
+    names = [*(r.id for r in runs), *(r.name for r in runs)]
+    near = difflib.get_close_matches(text, names, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {len(runs)} runs below {root}."
+    raise UserError(f"There is no run '{text}'{hint}")
+
+
+def plan_run(
+    run_id: str,
+    goal: str | None,
+    reason: str | None,
+    tags: Sequence[str] = (),
+    group: str | None = None,
+    root: Path = Path("runs"),
+) -> RunInfo:
+    """Write down a run that is to be made; starting it later with the same name keeps goal, tags and group."""
+    world, _, name = run_id.partition("/")
+    if not NAME.fullmatch(world) or not NAME.fullmatch(name):
+        raise UserError(f"'{run_id}' does not name a run, expected world/name, for example fish/wider-net.")
+    path = root / world / name
+    if path.exists():
+        raise UserError(f"{path} exists already.")
+    record = _new_record(world, name)
+    record.update(goal=goal, reason=reason, tags=sorted(set(tags)), group=group)
+    write_json(path / "run.json", record)
+    return read_run(path)
+
+
+def abandon_run(info: RunInfo, reason: str) -> RunInfo:
+    """Mark a run as given up, with the reason; its files stay."""
+    if info.status == "running":
+        raise UserError(f"{info.id} is running; stop it before you abandon it.")
+    record = _read_record(info.path)
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    record.update(status="abandoned", reason=reason, ended=record["ended"] or now)
+    write_json(info.path / "run.json", record)
+    return read_run(info.path)
