@@ -1,0 +1,1 @@
+"""Figures, lab notes, the training record and their pages. Knows runs, knows no world."""

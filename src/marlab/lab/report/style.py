@@ -1,0 +1,180 @@
+"""The one look of every figure: sizes, colours, marks, and how a figure reaches the disk.
+
+Figures are made without pyplot, so nothing stays open and no global state changes. Every helper draws inside
+`styled`, which starts from matplotlib's own defaults: a person's matplotlibrc cannot change a figure, and the same
+data gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.style import context as style_context
+
+from marlab.lab.files import replacing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DPI = 150
+INK = "#222222"
+GREY = "#6b6b6b"
+
+# Okabe and Ito's colours, which stay apart for every common kind of colour blindness, darkest contrasts first;
+# their yellow is left out because it vanishes on white. Marks, dashes and hatches repeat the distinction in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 2)), (0, (1, 1)), (0, (4, 1, 1, 1, 1, 1)))
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo")
+
+SEQUENTIAL = "viridis"  # even steps of lightness: order survives a grey printer
+DIVERGING = "PuOr"  # safe for red-green blindness; white is the middle
+
+_LOOK = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so it is the same everywhere
+    "font.size": 13,  # 27 pixels at 150 dpi: still readable when the page halves the figure
+    "axes.titlesize": 14,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 9,
+    "axes.labelsize": 13,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#8a8a8a",
+    "axes.linewidth": 1.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.xmargin": 0.02,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.8,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "xtick.color": "#8a8a8a",
+    "ytick.color": "#8a8a8a",
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "lines.linewidth": 2.2,
+    "lines.markersize": 7,
+    "patch.linewidth": 0.8,
+    "hatch.linewidth": 0.9,
+    "legend.frameon": False,
+    "legend.fontsize": 12,
+    "legend.handlelength": 2.6,
+    "legend.columnspacing": 1.6,
+    "figure.titlesize": 15,
+    "figure.titleweight": "bold",
+    "figure.facecolor": "white",
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
+    "image.interpolation": "nearest",
+}
+
+
+def styled(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a drawing function inside the one style; the caller's matplotlib settings come back afterwards."""
+
+    @functools.wraps(function)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with style_context(_LOOK, after_reset=True):
+            return function(*args, **kwargs)
+
+    return inside
+
+
+def colour(index: int) -> str:
+    """Colour of the index-th series; series beyond the palette repeat it (marks and dashes repeat with it)."""
+    return COLOURS[index % len(COLOURS)]
+
+
+@styled
+def panels(
+    rows: int = 1,
+    cols: int = 1,
+    *,
+    size: tuple[float, float] = (6.4, 4.2),
+    title: str | None = None,
+    polar: bool = False,
+    share_x: bool = False,
+    share_y: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure of rows x cols panels, each `size` inches, and its axes in reading order."""
+    figure = Figure(figsize=(size[0] * cols, size[1] * rows), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(
+        rows, cols, squeeze=False, sharex=share_x, sharey=share_y, subplot_kw={"polar": True} if polar else {}
+    )
+    if title:
+        figure.suptitle(title, x=0.01, ha="left")
+    return figure, list(grid.flat)
+
+
+@styled
+def legend(target: Figure | Axes, *, columns: int | None = None) -> None:
+    """Explain the series outside the data: below a figure (one entry per label) or right of one panel."""
+    axes = target.axes if isinstance(target, Figure) else [target]
+    entries: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    if not entries:
+        return
+    handles, labels = list(entries.values()), list(entries)
+    if isinstance(target, Figure):
+        fit = _columns_that_fit(labels, target.get_figwidth())
+        target.legend(handles, labels, loc="outside lower center", ncols=columns or fit)
+    else:
+        target.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), ncols=columns or 1)
+
+
+def _columns_that_fit(labels: list[str], width_inches: float) -> int:
+    """Legend columns for a figure width; a character is about 0.1 inch wide and a handle takes 0.8."""
+    widest = max(len(label) for label in labels) * 0.1 + 0.8
+    return max(1, min(len(labels), int(width_inches / widest)))
+
+
+@styled
+def settle(figure: Figure) -> None:
+    """Repeat the layout until nothing is cut off: beside square panels one pass is not always enough."""
+    for _ in range(6):
+        figure.draw_without_rendering()
+        if not overhang(figure) > 0.01:
+            return
+
+
+def overhang(figure: Figure) -> float:
+    """How far, in inches, the widest part of a drawn figure reaches over its edge; 0 or less means complete."""
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    return float(max(-box.x0, -box.y0, box.x1 - width, box.y1 - height))
+
+
+@styled
+def save(figure: Figure, path: Path) -> Path:
+    """Write `figure` as a PNG, atomically, and empty it; the same figure always gives the same bytes."""
+    if path.suffix.lower() != ".png":
+        raise ValueError(f"figures are PNG files, not {path.name}")
+    settle(figure)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+    figure.clear()
+    return path
+
+
+def pixels(path: Path) -> tuple[int, int]:
+    """(width, height) of a PNG file, read from its header."""
+    head = path.read_bytes()[:24]
+    if head[:8] != b"\x89PNG\r\n\x1a\n":
+        raise ValueError(f"{path} is not a PNG file")
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
