@@ -1,0 +1,165 @@
+"""How fish and predator move, and who is eaten: pure functions on tensors, any device, any float type.
+
+Every quantity is a plane of its own (x and y apart) because planes vectorise; `SeaState.positions` and its
+siblings give the usual [..., 2] view. Nothing here loops over fish or arenas or reads a value back to the host.
+
+The functions accept any memory layout. `plane` allocates the fast one: on a CPU with many arenas, arena index
+innermost, so that reductions over fish run along contiguous memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.fish import sea
+
+
+class Predator(NamedTuple):
+    """Position (m) and velocity (m/s) of each arena's predator; every plane [B]."""
+
+    x: Tensor
+    y: Tensor
+    vx: Tensor
+    vy: Tensor
+
+
+class SeaState(NamedTuple):
+    """Everything that changes. After a reset the world is a deterministic function of it and the actions."""
+
+    x: Tensor  # [B, F] m
+    y: Tensor  # [B, F]
+    vx: Tensor  # [B, F] m/s
+    vy: Tensor  # [B, F]
+    exists: Tensor  # [B, F] bool: the slot holds a fish in this episode
+    alive: Tensor  # [B, F] bool: it has not been eaten yet
+    death_step: Tensor  # [B, F] int32, counted from 1; -1 while not eaten
+    predator_x: Tensor  # [B]
+    predator_y: Tensor  # [B]
+    predator_vx: Tensor  # [B]
+    predator_vy: Tensor  # [B]
+    t: Tensor  # [B] int32: steps taken in this episode
+
+    @property
+    def predator(self) -> Predator:
+        return Predator(self.predator_x, self.predator_y, self.predator_vx, self.predator_vy)
+
+    @property
+    def positions(self) -> Tensor:
+        """[B, F, 2]"""
+        return torch.stack((self.x, self.y), dim=-1)
+
+    @property
+    def velocities(self) -> Tensor:
+        """[B, F, 2]"""
+        return torch.stack((self.vx, self.vy), dim=-1)
+
+    @property
+    def predator_position(self) -> Tensor:
+        """[B, 2]"""
+        return torch.stack((self.predator_x, self.predator_y), dim=-1)
+
+    @property
+    def predator_velocity(self) -> Tensor:
+        """[B, 2]"""
+        return torch.stack((self.predator_vx, self.predator_vy), dim=-1)
+
+    def with_predator(self, predator: Predator) -> SeaState:
+        return self._replace(
+            predator_x=predator.x, predator_y=predator.y, predator_vx=predator.vx, predator_vy=predator.vy
+        )
+
+    def clone(self) -> SeaState:
+        return SeaState(*(tensor.clone() for tensor in self))
+
+    def to(self, device: torch.device | str) -> SeaState:
+        return SeaState(*(tensor.to(device) for tensor in self))
+
+    def select(self, arenas: Tensor | slice) -> SeaState:
+        """The same state restricted to some arenas (index tensor, mask or slice over B)."""
+        return SeaState(*(tensor[arenas] for tensor in self))
+
+
+PredatorStep = Callable[[Predator, SeaState], Predator]
+"""One step of the predator, given the fish after their move. A mode that hunts reads the fish; ballistic does not."""
+
+
+def plane(arenas: int, fish: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
+    """A zero [B, F] plane in the layout that is fastest here (see the module's first lines)."""
+    if torch.device(device).type == "cpu" and arenas >= fish:
+        return torch.zeros(fish, arenas, dtype=dtype).t()
+    return torch.zeros(arenas, fish, dtype=dtype, device=device)
+
+
+def act(vx: Tensor, vy: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+    """Velocities after the actions 0 forward, 1 left, 2 right, 3 brake, 4 hold; not yet limited to top speed."""
+    speed = torch.sqrt(vx * vx + vy * vy)
+    moving = speed > sea.REST_SPEED
+    inverse = torch.where(moving, 1 / speed, 0.0)
+    dx = torch.where(moving, vx * inverse, 1.0)
+    dy = vy * inverse
+    left, right = actions == sea.LEFT, actions == sea.RIGHT
+    turning = left | right
+    # v' = keep v + along d + across d_perp, with d the heading and d_perp = (-dy, dx)
+    keep = torch.where(turning, 0.0, torch.where(actions == sea.BRAKE, sea.FISH_BRAKE, 1.0))
+    push = torch.where(actions == sea.FORWARD, sea.FISH_ACCELERATION * sea.DT, 0.0)
+    along = torch.where(turning, speed * math.cos(sea.FISH_TURN), push)
+    sine = speed * math.sin(sea.FISH_TURN)
+    across = torch.where(turning, torch.where(left, sine, -sine), 0.0)
+    return keep * vx + along * dx - across * dy, keep * vy + along * dy + across * dx
+
+
+def bounce(x: Tensor, y: Tensor, vx: Tensor, vy: Tensor, restitution: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Put what left the arena back on the wall; the outward part of its velocity is reflected and damped."""
+    radius = torch.sqrt(x * x + y * y)
+    outside = radius > sea.ARENA_RADIUS
+    inverse = torch.where(outside, 1 / radius, 0.0)
+    nx, ny = x * inverse, y * inverse  # outward normal, zero for those inside
+    removed = (1 + restitution) * (vx * nx + vy * ny)
+    shrink = torch.where(outside, sea.ARENA_RADIUS * inverse, 1.0)
+    return x * shrink, y * shrink, vx - removed * nx, vy - removed * ny
+
+
+def fish_step(state: SeaState, actions: Tensor) -> SeaState:
+    """Every living fish obeys its action [B, F] and moves; the dead stay where they died."""
+    vx, vy = act(state.vx, state.vy, actions)
+    speed = torch.sqrt(vx * vx + vy * vy)
+    scale = (sea.FISH_MAX_SPEED / speed).clamp(max=1.0)  # speed 0 gives inf, hence 1
+    vx, vy = vx * scale, vy * scale
+    moved = bounce(state.x + sea.DT * vx, state.y + sea.DT * vy, vx, vy, sea.FISH_RESTITUTION)
+    alive = state.alive
+    x, y, vx, vy = (torch.where(alive, new, old) for new, old in zip(moved, state[:4]))
+    return state._replace(x=x, y=y, vx=vx, vy=vy)
+
+
+def ballistic_step(predator: Predator, state: SeaState | None = None) -> Predator:
+    """A ball under constant pull that loses energy at the wall; it does not see the fish."""
+    vy = predator.vy + sea.PREDATOR_PULL * sea.DT
+    x, y = predator.x + sea.DT * predator.vx, predator.y + sea.DT * vy
+    return Predator(*bounce(x, y, predator.vx, vy, sea.PREDATOR_RESTITUTION))
+
+
+PREDATOR_STEPS: dict[str, PredatorStep] = {"ballistic": ballistic_step}
+"""`SeaConfig.predator_mode` -> the step function."""
+
+
+def collide(state: SeaState) -> SeaState:
+    """Living fish strictly nearer than the kill distance are eaten at step `state.t`."""
+    dx = state.x - state.predator_x[:, None]
+    dy = state.y - state.predator_y[:, None]
+    distance = torch.sqrt(dx * dx + dy * dy)  # a squared test would misjudge 0.7 itself in float32
+    hit = state.alive & (distance < sea.KILL_DISTANCE)
+    death_step = torch.where(hit, state.t[:, None], state.death_step)
+    return state._replace(alive=state.alive & ~hit, death_step=death_step)
+
+
+def advance(state: SeaState, actions: Tensor, predator_step: PredatorStep = ballistic_step) -> SeaState:
+    """One step of the sea for actions [B, F]: clock, fish, predator, collisions."""
+    state = state._replace(t=state.t + 1)
+    state = fish_step(state, actions)
+    state = state.with_predator(predator_step(state.predator, state))
+    return collide(state)

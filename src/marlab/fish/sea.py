@@ -1,0 +1,214 @@
+"""The sea's constants and its configuration.
+
+Units everywhere in this package: metres, metres per second, steps of 0.1 s; angles in degrees counter-clockwise
+from +x with +y up on the screen, except where a name says radians. Letters for shapes: B arenas, F fish slots.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from marlab.lab.errors import UserError
+
+ARENA_RADIUS = 10.0
+EPISODE_STEPS = 500
+DT = 0.1
+FISH_MAX_SPEED = 2.0
+FISH_TURN = math.pi / 6
+FISH_ACCELERATION = 1.0
+FISH_BRAKE = 0.9
+FISH_RESTITUTION = 0.5
+REST_SPEED = 0.01
+"""Below this speed a fish has no heading of its own; its direction then counts as +x."""
+KILL_DISTANCE = 0.7
+"""Predator radius 0.5 plus fish radius 0.2; a fish strictly nearer than this is eaten."""
+VISION_RADIUS = ARENA_RADIUS / 3
+SPAWN_RADIUS = 0.8 * ARENA_RADIUS
+SPAWN_MAX_SPEED = 1.0
+PREDATOR_PULL = 0.5
+"""Added to the predator's v_y per second: it falls towards the north pole."""
+PREDATOR_SPEED = 1.5
+PREDATOR_RESTITUTION = 0.85
+ACTION_COUNT = 5
+FORWARD, LEFT, RIGHT, BRAKE, HOLD = range(ACTION_COUNT)
+
+V32_HEADING_BIAS = "0-60:1.1,60-90:0.8,90-120:0.08,120-150:0.05,150-210:0.9,210-270:1.3,270-330:1.2,330-360:0.95"
+V32_SPEED_BIAS = "0-1.0:1.6,1.0-1.6:1.3,1.6-2.0:0.7,2.0-2.4:0.35,2.4-3.0:0.2"
+
+
+class Bin(NamedTuple):
+    """One weighted interval of a bias: degrees for headings, m/s for speeds."""
+
+    start: float
+    end: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class SeaConfig:
+    """Everything that defines the world; the defaults are the v32 trainer's, with the fixed rules."""
+
+    num_fish: int = 25
+    """Fish slots per arena."""
+    include_neighbor_features: bool = True
+    """Give each fish seven numbers about its neighbours: 18 inputs instead of 11."""
+    neighbor_radius: float = 3.0
+    """A living fish this near (m) is a neighbour."""
+    neighbor_average_count: int = 6
+    """K: how many nearest neighbours the mean offset is taken over, and the unit of crowding."""
+    initial_escape_boost: bool = True
+    """Start every fish swimming outwards instead of in a random direction."""
+    escape_boost_speed: float = 0.75
+    """Speed of that start as a fraction of the fish's top speed."""
+    escape_jitter_std: float = 0.35
+    """Standard deviation of that start's direction (rad)."""
+    divergence_reward_coef: float = 0.0
+    """Weight of the reward for neighbours that move away."""
+    density_penalty_coef: float = 0.0
+    """Weight of the penalty for crowding."""
+    density_target: float = 0.4
+    """Crowding (neighbours / K) that is still free of penalty."""
+    predator_spawn_jitter_radius: float = 1.6
+    """The predator starts within this distance (m) of the centre; 0 starts it at the centre."""
+    predator_pre_roll_steps: int = 16
+    """Predator steps played before the fish may move."""
+    predator_pre_roll_angle_jitter: float = 0.3
+    """Largest random turn (rad) before each pre-roll step."""
+    predator_pre_roll_speed_jitter: float = 0.2
+    """Largest random relative change of speed before each pre-roll step."""
+    predator_heading_bias: str = V32_HEADING_BIAS
+    """Weighted wedges of the predator's first heading, `start-end:weight,...` in degrees; empty: always +x."""
+    predator_pre_roll_speed_bias: str = V32_SPEED_BIAS
+    """Weighted bins of the speed set before each pre-roll step, `low-high:weight,...` in m/s; empty: none."""
+    predator_mode: Literal["ballistic"] = "ballistic"
+    """How the predator moves once the fish may."""
+    time_limit: Literal["truncated", "terminated"] = "truncated"
+    """What step 500 is to a living fish; `terminated` repeats the original (no bootstrap)."""
+    vision_reward: Literal["continuous", "cliff"] = "continuous"
+    """Reward outside vision range; `cliff` repeats the original (less than just inside it)."""
+    heading_wrap: Literal["kept", "lost"] = "kept"
+    """Wedges that end at 360 degrees; `lost` repeats the original, which dropped them."""
+    override_preroll: Literal["preserved", "rerandomised"] = "preserved"
+    """A hard start's velocity; `rerandomised` repeats the original, whose pre-roll blurred it."""
+
+    def __post_init__(self) -> None:
+        _require(self.num_fish >= 1, "num_fish", self.num_fish, "at least 1")
+        _require(self.neighbor_radius >= 1e-3, "neighbor_radius", self.neighbor_radius, "at least 0.001 m")
+        _require(
+            self.neighbor_average_count >= 1,
+            "neighbor_average_count",
+            self.neighbor_average_count,
+            "at least 1",
+        )
+        _require(
+            0 <= self.escape_boost_speed <= 1,
+            "escape_boost_speed",
+            self.escape_boost_speed,
+            "between 0 and 1",
+        )
+        _require(0 <= self.density_target <= 1, "density_target", self.density_target, "between 0 and 1")
+        for name in (
+            "escape_jitter_std",
+            "predator_spawn_jitter_radius",
+            "predator_pre_roll_steps",
+            "predator_pre_roll_angle_jitter",
+            "predator_pre_roll_speed_jitter",
+        ):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                allowed = " or ".join(choices)
+                raise UserError(f"{name} is {getattr(self, name)!r}; it must be {allowed}.")
+        _ = self.heading_wedges, self.speed_bins  # a malformed bias is refused now, not at the first reset
+
+    @cached_property
+    def heading_wedges(self) -> tuple[Bin, ...]:
+        """The predator's first-heading wedges in degrees; a wedge across 360 is split in two."""
+        return _parse_headings(self.predator_heading_bias, keep_360=self.heading_wrap == "kept")
+
+    @cached_property
+    def speed_bins(self) -> tuple[Bin, ...]:
+        """The pre-roll speed bins in m/s."""
+        bins = _parse_bins("predator_pre_roll_speed_bias", self.predator_pre_roll_speed_bias)
+        for low, high, _ in bins:
+            if low < 0 or high <= low:
+                raise UserError(
+                    f"predator_pre_roll_speed_bias has the bin {low:g}-{high:g}; a bin needs 0 <= low < high."
+                )
+        return bins
+
+    @property
+    def observation_size(self) -> int:
+        return 18 if self.include_neighbor_features else 11
+
+
+COMPAT_SWITCHES = {
+    "time_limit": "terminated",
+    "vision_reward": "cliff",
+    "heading_wrap": "lost",
+    "override_preroll": "rerandomised",
+}
+"""The original's side of every simulator switch: `SeaConfig(**COMPAT_SWITCHES)`."""
+
+BARE_SETTINGS = {
+    "include_neighbor_features": False,
+    "initial_escape_boost": False,
+    "predator_spawn_jitter_radius": 0.0,
+    "predator_pre_roll_steps": 0,
+    "predator_heading_bias": "",
+    "predator_pre_roll_speed_bias": "",
+}
+"""The sea without boost, jitter, pre-roll and neighbours: `SeaConfig(**BARE_SETTINGS)`."""
+
+_CHOICES = {
+    "predator_mode": ("ballistic",),
+    "time_limit": ("truncated", "terminated"),
+    "vision_reward": ("continuous", "cliff"),
+    "heading_wrap": ("kept", "lost"),
+    "override_preroll": ("preserved", "rerandomised"),
+}
+
+
+def _require(ok: bool, name: str, value: float, rule: str) -> None:
+    if not ok:
+        raise UserError(f"{name} is {value:g}; it must be {rule}.")
+
+
+def _parse_bins(name: str, text: str) -> tuple[Bin, ...]:
+    bins = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        interval, _, weight_text = part.partition(":")
+        start_text, _, end_text = interval.partition("-")
+        try:
+            start, end, weight = float(start_text), float(end_text), float(weight_text)
+        except ValueError:
+            raise UserError(f"{name} has the entry {part!r}; write start-end:weight, such as 0-60:1.1.") from None
+        if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(weight) and weight > 0):
+            raise UserError(f"{name} has the entry {part!r}; its numbers must be finite and its weight above 0.")
+        bins.append(Bin(start, end, weight))
+    return tuple(bins)
+
+
+def _parse_headings(text: str, keep_360: bool) -> tuple[Bin, ...]:
+    wedges: list[Bin] = []
+    for start, end, weight in _parse_bins("predator_heading_bias", text):
+        if not (0 <= start <= 360 and 0 <= end <= 360) or start == end:
+            raise UserError(
+                f"predator_heading_bias has the wedge {start:g}-{end:g}; both ends must lie in 0-360 and differ."
+            )
+        if end > start:
+            wedges.append(Bin(start, end, weight))
+        else:  # across 360: each side keeps its part of the weight
+            span = 360 - start + end
+            sides = (Bin(start, 360.0, weight * (360 - start) / span), Bin(0.0, end, weight * end / span))
+            wedges.extend(side for side in sides if side.end > side.start)
+    if not keep_360:
+        wedges = [wedge for wedge in wedges if wedge.end < 360]
+        if text.strip() and not wedges:
+            raise UserError(
+                "predator_heading_bias has only wedges that end at 360, which heading_wrap=lost drops; use kept."
+            )
+    return tuple(wedges)
