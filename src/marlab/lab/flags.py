@@ -94,8 +94,8 @@ def _tyro(cls: type[C], words: list[str], prog: str, default: C | None, descript
 
 def _one_sentence(box: str, prog: str) -> str:
     """tyro explains an error in a box of many lines; keep its first statement and its best suggestion."""
-    lines = [re.sub(r"[│╭╮╰╯─|]", " ", line).strip(" -") for line in box.splitlines()]
-    lines = [line for line in lines if line]
+    lines = [re.sub(r"[│╭╮╰╯─|]", " ", line).strip() for line in box.splitlines()]
+    lines = [line for line in lines if line.strip("-")]
     message = lines[1] if len(lines) > 1 else (lines[0] if lines else "the flags could not be read")
     message = re.sub(
         r"^Error parsing (--\S+): invalid literal for int\(\) with base 10: (.*)$",

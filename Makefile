@@ -1,0 +1,35 @@
+# Each target makes .venv and installs by itself; when nothing changed that costs a fraction of a second.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: quickstart test lint bench clean
+
+quickstart: $(VENV)/.core
+	$(BIN)/marlab quickstart
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+# One benchmark: make bench NAME=ppo_vs_sb3
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/$(NAME).py
+
+# A user of fish or hunt needs only this: no scml, no cluster libraries.
+$(VENV)/.core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) --editable '.[dev,ray,dask,report]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,378 @@
+"""Proximal policy optimisation for batched worlds: one implementation for every world and device.
+
+A world is B arenas with A agents each, all rows stepping together. It resets *one step late*: after an episode's
+last step the world still shows the final observation, the next `step` ignores that arena's actions and brings the
+new start. So the value of a final observation is computed by the ordinary forward pass of the next step, nothing
+has to be known on the host, and truncation can be bootstrapped at no cost. Rows that do not act (dead agents,
+arenas that wait for their reset) are masked: they never count in a loss, an advantage or a normalisation.
+
+Letters: T rollout steps, *S = [B, A] rows, D observation width, n acting rows of a rollout.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from marlab.lab.choices import apply_mask, log_prob, log_prob_entropy, sample
+from marlab.lab.errors import UserError
+from marlab.lab.gae import advantages
+from marlab.lab.nets import ActorCritic
+from marlab.lab.timing import Stopwatch
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """What PPO learns with. Schedules take the progress of the whole run, 0 to 1."""
+
+    n_steps: int = 128
+    """Steps per rollout and row."""
+    n_epochs: int = 4
+    """Passes over each rollout."""
+    batch_size: int = 4096
+    """Acting rows per gradient step."""
+    learning_rate: float = 3e-4
+    """Adam's step size at the start."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the step size falls to zero over the run."""
+    gamma: float = 0.99
+    """Discount per step."""
+    gae_lambda: float = 0.95
+    """Mixing of short and long returns in the advantage."""
+    clip_range: float = 0.2
+    """How far the probability ratio may move from 1 before it stops paying."""
+    clip_range_value: float | None = None
+    """How far a value may move per update; None does not clip it."""
+    value_coef: float = 0.5
+    """Weight of the value loss."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = 0.5
+    """Gradients longer than this are scaled down."""
+    normalize_advantage: bool = True
+    """Give the advantages of a minibatch mean 0 and deviation 1."""
+    target_kl: float | None = None
+    """Stop an update when the mean KL divergence passes 1.5 times this."""
+    adam_eps: float = 1e-5
+    """Adam's denominator term."""
+    compile: bool = False
+    """Compile the networks' passes with torch.compile."""
+    cuda_graph: bool = False
+    """On CUDA, record a gradient step once and replay it: pays where minibatches are small."""
+
+    def __post_init__(self) -> None:
+        for name in ("n_steps", "n_epochs", "batch_size", "learning_rate", "max_grad_norm", "clip_range", "adam_eps"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
+        for name in ("gamma", "gae_lambda"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise UserError(f"{name} is {getattr(self, name)}, expected a value from 0 to 1.")
+        if self.cuda_graph and self.target_kl is not None:
+            raise UserError("cuda_graph cannot be combined with target_kl: a replayed step cannot decide to stop.")
+
+
+class View(NamedTuple):
+    """What the rows of a world see."""
+
+    obs: Tensor  # [*S, D]
+    mask: Tensor | None = None  # [*S, L] bool, allowed choices
+    critic: Tensor | None = None  # [*S, Dc] what a centralised critic sees instead of obs
+
+
+class Step(Protocol):
+    """What a step gave: each [*S]."""
+
+    @property
+    def reward(self) -> Tensor: ...
+    @property
+    def terminated(self) -> Tensor: ...
+    @property
+    def truncated(self) -> Tensor: ...
+
+
+class World(Protocol):
+    """A batched world that resets one step late (see the module's text)."""
+
+    @property
+    def acting(self) -> Tensor:
+        """[*S] bool: rows whose next action counts."""
+        ...
+
+    def observe(self) -> View | Tensor: ...
+    def step(self, actions: Tensor) -> Step: ...
+
+
+def scheduled_lr(config: PPOConfig, progress: float) -> float:
+    """The step size at `progress` (0 to 1) of the run."""
+    factors = {
+        "constant": 1.0,
+        "linear": 1.0 - progress,
+        "cosine": 0.5 * (1.0 + math.cos(math.pi * progress)),
+    }
+    return config.learning_rate * factors[config.lr_schedule]
+
+
+# --- losses, as pure functions of one minibatch [m] -------------------------------------------------------------
+
+
+def policy_loss(logp: Tensor, old_logp: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(clipped surrogate loss, approximate KL divergence, share of clipped ratios)."""
+    log_ratio = logp - old_logp
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    loss = -torch.minimum(advantage * ratio, advantage * clipped).mean()
+    with torch.no_grad():
+        kl = (ratio - 1.0 - log_ratio).mean()
+        share = ((ratio - 1.0).abs() > clip).to(logp.dtype).mean()
+    return loss, kl, share
+
+
+def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
+    """Mean squared error; with `clip` the value may move at most that far from the one of the rollout."""
+    if clip is not None:
+        value = old_value + (value - old_value).clamp(-clip, clip)
+    return (target - value).square().mean()
+
+
+def normalized(advantage: Tensor) -> Tensor:
+    """Mean 0 and deviation 1; a single row is left alone."""
+    if advantage.numel() < 2:
+        return advantage
+    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+
+
+# --- rollout storage ----------------------------------------------------------------------------------------------
+
+
+class Rollout:
+    """T steps of all rows, allocated once and overwritten by every rollout."""
+
+    def __init__(self, n_steps: int, view: View, acting: Tensor, n_heads: int) -> None:
+        rows, device = acting.shape, acting.device
+
+        def room(*shape: int, dtype: torch.dtype = torch.float32, steps: int = n_steps) -> Tensor:
+            return torch.zeros(steps, *rows, *shape, dtype=dtype, device=device)
+
+        self.obs = room(view.obs.shape[-1])
+        self.mask = None if view.mask is None else room(view.mask.shape[-1], dtype=torch.bool)
+        self.critic = None if view.critic is None else room(view.critic.shape[-1])
+        self.actions = room(*(() if n_heads == 1 else (n_heads,)), dtype=torch.int64)
+        self.logp, self.reward = room(), room()
+        self.value = room(steps=n_steps + 1)
+        self.acting, self.terminated, self.truncated = (room(dtype=torch.bool) for _ in range(3))
+
+    def rows(self, advantage: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """The acting rows [n, ...] of the rollout: all that learning ever sees."""
+        index = self.acting.flatten().nonzero().squeeze(-1)
+        fields = {
+            "obs": self.obs, "mask": self.mask, "critic": self.critic, "actions": self.actions, "logp": self.logp,
+            "value": self.value[:-1], "advantage": advantage, "target": target,
+        }  # fmt: skip
+        steps = self.acting.dim()
+        return {k: v.flatten(0, steps - 1).index_select(0, index) for k, v in fields.items() if v is not None}
+
+
+class PPO:
+    """A policy with its optimiser, its rollout storage and its generators."""
+
+    def __init__(self, net: ActorCritic, config: PPOConfig, generator: torch.Generator) -> None:
+        """`generator` draws actions and shuffles minibatches; it lives on the device of the network."""
+        self.net, self.config, self.generator = net, config, generator
+        self.device = next(net.parameters()).device
+        graph = config.cuda_graph and self.device.type == "cuda"
+        lr: Any = torch.tensor(config.learning_rate, device=self.device) if graph else config.learning_rate
+        self.optimizer = torch.optim.Adam(net.parameters(), lr=lr, eps=config.adam_eps, fused=True, capturable=graph)
+        self._graph: _GradientGraph | None = None
+        self._use_graph = graph
+        self._logits, self._value = net.logits, net.value
+        if config.compile:
+            self._logits = torch.compile(net.logits)
+            self._value = torch.compile(net.value)
+        self._rollout: Rollout | None = None
+        self.timing = Stopwatch(self.device)
+
+    # --- rollout ------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def collect(self, world: World) -> Rollout:
+        """Play `n_steps` with the current policy. Nothing is read back to the host."""
+        view = _view(world.observe())
+        if self._rollout is None:
+            self._rollout = Rollout(self.config.n_steps, view, world.acting, len(self.net.heads))
+        out = self._rollout
+        for t in range(self.config.n_steps):
+            with self.timing("policy"):
+                logits = apply_mask(self._logits(view.obs), view.mask)
+                actions = sample(logits, self.net.heads, self.generator)
+                out.obs[t], out.actions[t], out.acting[t] = view.obs, actions, world.acting
+                out.logp[t] = log_prob(logits, actions, self.net.heads)
+                out.value[t] = self._value(view.obs if view.critic is None else view.critic)
+                if out.mask is not None and view.mask is not None:
+                    out.mask[t] = view.mask
+                if out.critic is not None and view.critic is not None:
+                    out.critic[t] = view.critic
+            with self.timing("world"):
+                step = world.step(actions)
+                out.reward[t], out.terminated[t], out.truncated[t] = step.reward, step.terminated, step.truncated
+                view = _view(world.observe())
+        with self.timing("policy"):
+            out.value[-1] = self._value(view.obs if view.critic is None else view.critic)
+        return out
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def update(self, rollout: Rollout, learning_rate: float, entropy_coef: float) -> dict[str, float]:
+        """Several epochs over the rollout's acting rows; returns the metrics of docs/metrics.md."""
+        config = self.config
+        with self.timing("learning"):
+            self._set_lr(learning_rate)
+            advantage, target = advantages(
+                rollout.reward, rollout.value, rollout.terminated, rollout.truncated, config.gamma, config.gae_lambda
+            )
+            data = rollout.rows(advantage, target)
+            n = data["obs"].shape[0]
+            if n == 0:
+                return {"ppo/samples": 0.0, "ppo/learning_rate": learning_rate}
+            sums, steps = torch.zeros(len(_Stats._fields), device=self.device), 0
+            for _ in range(config.n_epochs):
+                order = torch.randperm(n, device=self.device, generator=self.generator)
+                shuffled = {k: v.index_select(0, order) for k, v in data.items()}
+                done, stop = self._epoch(shuffled, n, entropy_coef, sums)
+                steps += done
+                if stop:
+                    break
+            explained = _explained_variance(data["value"], data["target"])
+            means = torch.cat([sums / max(steps, 1), explained[None]]).tolist()  # the one host transfer
+        named = {f"ppo/{k}": v for k, v in zip([*_Stats._fields, "explained_variance"], means)}
+        return {
+            **named,
+            "ppo/gradient_steps": float(steps),
+            "ppo/samples": float(n),
+            "ppo/learning_rate": learning_rate,
+        }
+
+    def _epoch(self, data: dict[str, Tensor], n: int, entropy_coef: float, sums: Tensor) -> tuple[int, bool]:
+        """One pass; (gradient steps taken, whether the KL limit was passed)."""
+        size, limit = self.config.batch_size, self.config.target_kl
+        steps = 0
+        for start in range(0, n, size):
+            batch = {k: v[start : start + size] for k, v in data.items()}
+            if self._use_graph and n - start >= size:
+                if self._graph is None:
+                    self._graph = _GradientGraph(self, batch)
+                stats = self._graph.replay(batch, entropy_coef)
+            else:
+                loss, stats = self.loss(batch, entropy_coef)
+                if limit is not None and float(stats[_Stats._fields.index("approx_kl")]) > 1.5 * limit:
+                    return steps, True
+                self._descend(loss)
+            sums += stats
+            steps += 1
+        return steps, False
+
+    def loss(self, batch: dict[str, Tensor], entropy_coef: float | Tensor) -> tuple[Tensor, Tensor]:
+        """The PPO loss of a minibatch and its statistics (in the order of `_Stats`)."""
+        config = self.config
+        logits = apply_mask(self._logits(batch["obs"]), batch.get("mask"))
+        logp, entropy = log_prob_entropy(logits, batch["actions"], self.net.heads)
+        value = self._value(batch.get("critic", batch["obs"]))
+        advantage = normalized(batch["advantage"]) if config.normalize_advantage else batch["advantage"]
+        policy, kl, clipped = policy_loss(logp, batch["logp"], advantage, config.clip_range)
+        fit = value_loss(value, batch["value"], batch["target"], config.clip_range_value)
+        spread = entropy.mean()
+        loss = policy + config.value_coef * fit - entropy_coef * spread
+        return loss, torch.stack(_Stats(policy, fit, spread, kl, clipped, loss)).detach()
+
+    def _descend(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.net.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+
+    def _set_lr(self, value: float) -> None:
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(value)
+            else:
+                group["lr"] = value
+
+    # --- saving -------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Network, optimiser and generator. The rollout is not part of it: save between update and collect."""
+        return {
+            "net": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"].cpu())
+        self._graph = None
+
+
+class _Stats(NamedTuple):
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy: Tensor
+    approx_kl: Tensor
+    clip_fraction: Tensor
+    loss: Tensor
+
+
+class _GradientGraph:
+    """A gradient step recorded once as a CUDA graph and replayed on new minibatches of the same shape."""
+
+    def __init__(self, ppo: PPO, example: dict[str, Tensor]) -> None:
+        self._ppo = ppo
+        self._batch = {k: v.clone() for k, v in example.items()}
+        self._entropy_coef = torch.zeros((), device=ppo.device)
+        saved = {k: v.clone() for k, v in ppo.net.state_dict().items()}
+        was_fresh = not ppo.optimizer.state
+        moments = {p: {k: v.clone() for k, v in s.items()} for p, s in ppo.optimizer.state.items()}
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # warm-up allocates gradients and moments outside of the graph
+            for _ in range(3):
+                self._step()
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._stats = self._step()
+        with torch.no_grad():  # undo what the warm-up learned
+            ppo.net.load_state_dict(saved)
+            for parameter, state in ppo.optimizer.state.items():
+                for key, value in state.items():
+                    value.zero_() if was_fresh else value.copy_(moments[parameter][key])
+
+    def _step(self) -> Tensor:
+        loss, stats = self._ppo.loss(self._batch, self._entropy_coef)
+        self._ppo.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self._ppo.net.parameters(), self._ppo.config.max_grad_norm)
+        self._ppo.optimizer.step()
+        return stats
+
+    def replay(self, batch: dict[str, Tensor], entropy_coef: float) -> Tensor:
+        for key, value in batch.items():
+            self._batch[key].copy_(value)
+        self._entropy_coef.fill_(entropy_coef)
+        self._graph.replay()
+        return self._stats
+
+
+def _view(seen: View | Tensor) -> View:
+    return View(seen) if isinstance(seen, Tensor) else seen
+
+
+def _explained_variance(value: Tensor, target: Tensor) -> Tensor:
+    """1 - Var(target - value) / Var(target); 0 when the targets do not vary."""
+    variance = target.var(correction=0)
+    share = 1.0 - (target - value).var(correction=0) / variance.clamp_min(1e-12)
+    return torch.where(variance > 0, share, torch.zeros_like(share))

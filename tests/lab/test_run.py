@@ -1,0 +1,163 @@
+"""Runs: honest status, locks, safe points, time limits, resumption rules, planning."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from marlab.lab.checkpoint import CheckpointStore
+from marlab.lab.config import Preset
+from marlab.lab.errors import UserError
+from marlab.lab.lock import Lock, Owner
+from marlab.lab.metrics import read_metrics
+from marlab.lab.run import Run, RunOptions, run_path
+from marlab.lab.runs import abandon_run, find_run, list_runs, plan_run, read_run
+from tests.lab.tiny import TinyConfig, train
+
+CONFIG = TinyConfig()
+
+
+def test_a_finished_run_explains_itself(tmp_path: Path) -> None:
+    path = tmp_path / "tiny" / "a"
+    train(replace(CONFIG, total=4), path, resume=False)
+    info = read_run(path)
+    assert info.status == "finished" and info.reason is None and info.seed == 1
+    assert info.config() == {"seed": 1, "total": 4}
+    assert info.versions["torch"] and info.host["cores"]
+    assert len(info.attempts) == 1 and info.seconds() is not None
+    assert [r["step"] for r in read_metrics(path / "metrics.jsonl")] == [1, 2, 3, 4]
+    assert CheckpointStore(path / "checkpoints", "tiny").steps() == [2, 4]
+    assert not (path / "lock").exists()
+
+
+def test_an_existing_run_is_not_overwritten(tmp_path: Path) -> None:
+    train(replace(CONFIG, total=2), tmp_path / "a", resume=False)
+    with pytest.raises(UserError, match="exists already \\(finished\\); add --resume"):
+        train(replace(CONFIG, total=2), tmp_path / "a", resume=False)
+    with pytest.raises(UserError, match="another config \\(total was 2 and is 3 now\\)"):
+        train(replace(CONFIG, total=3), tmp_path / "a", resume=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.tex").write_text("precious")
+    with pytest.raises(UserError, match="not a run directory"):
+        train(CONFIG, tmp_path / "b", resume=False)
+    with pytest.raises(UserError, match=r"no run at .* to resume"):
+        train(CONFIG, tmp_path / "c", resume=True)
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_failure_is_recorded_with_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Run.open("tiny", CONFIG, RunOptions(output_dir=tmp_path / "a")):
+        1 / 0  # noqa: B018
+    info = read_run(tmp_path / "a")
+    assert info.status == "failed" and info.reason == "ZeroDivisionError: division by zero"
+    assert "1 / 0" in (tmp_path / "a" / "log.txt").read_text()
+
+
+def test_the_time_limit_ends_a_run_with_a_checkpoint(tmp_path: Path) -> None:
+    long = replace(CONFIG, total=100_000)
+    start = time.monotonic()
+    run = train(long, tmp_path / "a", resume=False, time_limit=2.0 / 60)
+    assert time.monotonic() - start < 2.0
+    info = read_run(tmp_path / "a")
+    assert info.status == "interrupted" and info.reason == "time limit" and run.exit_code == 0
+    done = read_metrics(tmp_path / "a" / "metrics.jsonl")[-1]["step"]
+    assert CheckpointStore(tmp_path / "a" / "checkpoints", "tiny").steps()[-1] == done > 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_run_at_a_safe_point(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "a"
+    code = (
+        "from pathlib import Path; from tests.lab.tiny import *\n"
+        f"raise SystemExit(train(TinyConfig(total=100_000), Path({str(path)!r}), False).exit_code)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
+        _stop_and_look(process, path, number)
+
+
+def _stop_and_look(process: subprocess.Popen[bytes], path: Path, number: signal.Signals) -> None:
+    store = CheckpointStore(path / "checkpoints", "tiny")
+    deadline = time.monotonic() + 60
+    while not store.steps() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert read_run(path).status == "running"
+    with pytest.raises(UserError, match=f"Process {process.pid} is working on"):
+        train(replace(CONFIG, total=100_000), path, resume=True)  # two processes on one run
+    process.send_signal(number)
+    assert process.wait(30) == 128 + number
+    assert process.stderr is not None and b"stopping at the next safe point" in process.stderr.read()
+    info = read_run(path)
+    assert info.status == "interrupted" and info.reason == f"stopped by {number.name}"
+    assert store.steps()[-1] == read_metrics(path / "metrics.jsonl")[-1]["step"]
+
+
+def test_a_dead_process_is_not_running(tmp_path: Path) -> None:
+    train(replace(CONFIG, total=2), tmp_path / "a", resume=False)
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    record["status"] = "running"  # what kill -9 leaves behind
+    (tmp_path / "a" / "run.json").write_text(json.dumps(record))
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for owner in (Owner(dead.pid, socket.gethostname(), "1"), Owner(os.getpid(), socket.gethostname(), "1")):
+        (tmp_path / "a" / "lock").write_text(json.dumps(vars(owner)))
+        assert read_run(tmp_path / "a").status == "interrupted"
+        assert read_run(tmp_path / "a").reason == "the process died"
+    train(replace(CONFIG, total=2), tmp_path / "a", resume=True)
+    info = read_run(tmp_path / "a")
+    assert info.status == "finished" and info.attempts[0]["reason"] == "the process died"
+
+
+def test_a_lock_of_another_host_is_respected(tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "lock")
+    lock.path.write_text(json.dumps(vars(Owner(1, "elsewhere", "5"))))
+    with pytest.raises(UserError, match=r"on elsewhere is working .* delete"):
+        lock.acquire()
+    lock.path.write_text("not json")
+    lock.acquire()
+    assert lock.is_held()
+    lock.release()
+    assert not lock.is_held() and list(tmp_path.iterdir()) == []
+
+
+def test_the_default_name_finds_the_same_run_again(tmp_path: Path) -> None:
+    first = run_path("tiny", CONFIG, RunOptions(), Preset("v32", {}), tmp_path)
+    assert first.name.startswith("v32-s1-") and first == run_path(
+        "tiny", TinyConfig(), RunOptions(), Preset("v32", {}), tmp_path
+    )
+    assert first != run_path("tiny", replace(CONFIG, total=3), RunOptions(), Preset("v32", {}), tmp_path)
+
+
+def test_planned_and_abandoned_runs(tmp_path: Path) -> None:
+    planned = plan_run("tiny/a", "beat random", "after the fix", ("x",), "g", tmp_path)
+    assert planned.status == "planned" and planned.config() == {}
+    with pytest.raises(UserError, match="exists already"):
+        plan_run("tiny/a", None, None, root=tmp_path)
+    with pytest.raises(UserError, match="expected world/name"):
+        plan_run("tiny", None, None, root=tmp_path)
+    with Run.open("tiny", CONFIG, RunOptions(name="a", tags=("y",)), root=tmp_path):
+        pass
+    started = find_run("a", tmp_path)
+    assert (started.status, started.goal, started.tags, started.group) == ("finished", "beat random", ["x", "y"], "g")
+    assert abandon_run(started, "a typo in the reward").reason == "a typo in the reward"
+    with pytest.raises(UserError, match="was abandoned \\(a typo"):
+        Run.open("tiny", CONFIG, RunOptions(name="a", resume=True), root=tmp_path)
+
+
+def test_listing_survives_broken_directories(tmp_path: Path) -> None:
+    plan_run("tiny/good", None, None, root=tmp_path)
+    for name, text in {"cut": '{"schema": 1, "wor', "newer": '{"schema": 99}', "list": "[]"}.items():
+        (tmp_path / "tiny" / name).mkdir()
+        (tmp_path / "tiny" / name / "run.json").write_text(text)
+    runs, problems = list_runs(tmp_path)
+    assert [r.name for r in runs] == ["good"] and len(problems) == 3
+    with pytest.raises(UserError, match="did you mean tiny/good"):
+        find_run("tiny/god", tmp_path)
