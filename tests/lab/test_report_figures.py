@@ -10,11 +10,12 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from marlab.lab.report import figures, heat
 from marlab.lab.report.figures import Curve, moving_mean, reliability_bins
 from marlab.lab.report.intervals import Measured, mean_interval, share_interval
-from marlab.lab.report.style import legend, overhang, panels, pixels, save, settle
+from marlab.lab.report.style import legend, overhang, panels, save, settle
 
 ACTIONS = ("up", "down", "left", "right", "stay", "stag", "hare")
 
@@ -181,7 +182,8 @@ def test_every_helper_makes_a_complete_reproducible_figure(name: str, tmp_path: 
     width, height = figure.get_size_inches()
     first = save(GALLERY[name](), tmp_path / "a.png")
     second = save(GALLERY[name](), tmp_path / "b.png")
-    assert pixels(first) == (round(width * 150), round(height * 150))
+    with Image.open(first) as image:
+        assert image.size == (round(width * 150), round(height * 150))
     assert first.read_bytes() == second.read_bytes()
     save(figure, tmp_path / "c.png")
     assert not figure.axes  # emptied: nothing keeps the data alive

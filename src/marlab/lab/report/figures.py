@@ -365,5 +365,3 @@ def _no_data(ax: Axes) -> None:
 def _rgb(name: str) -> tuple[float, float, float]:
     red, green, blue = (int(name[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return red, green, blue
-
-

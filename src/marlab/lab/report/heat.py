@@ -143,9 +143,7 @@ def _empty_cells(ax: Axes) -> None:
         spine.set_visible(False)
 
 
-def _cell_frame(
-    ax: Axes, shape: tuple[int, ...], rows: Sequence[str] | None, columns: Sequence[str] | None
-) -> None:
+def _cell_frame(ax: Axes, shape: tuple[int, ...], rows: Sequence[str] | None, columns: Sequence[str] | None) -> None:
     """Ticks in the middle of cells and white lines between them."""
     for names, length, put in ((rows, shape[0], ax.set_yticks), (columns, shape[1], ax.set_xticks)):
         shown = range(0, length, 1 if names is not None else max(1, length // 10))

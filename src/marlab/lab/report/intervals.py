@@ -84,9 +84,7 @@ def mean_interval(samples: ArrayLike, axis: int = 0) -> tuple[NDArray[Any], NDAr
     total = np.where(present, values, 0.0).sum(axis=axis)
     mean = np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
     deviation = np.where(present, values - np.expand_dims(mean, axis), 0.0)
-    spread = np.divide(
-        (deviation**2).sum(axis=axis), count - 1, out=np.full(np.shape(total), np.nan), where=count > 1
-    )
+    spread = np.divide((deviation**2).sum(axis=axis), count - 1, out=np.full(np.shape(total), np.nan), where=count > 1)
     half = _student_95(np.maximum(count - 1, 1)) * np.sqrt(spread / np.maximum(count, 1))
     return mean, mean - half, mean + half
 

@@ -168,13 +168,3 @@ def save(figure: Figure, path: Path) -> Path:
         figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
     figure.clear()
     return path
-
-
-def pixels(path: Path) -> tuple[int, int]:
-    """(width, height) of a PNG file, read from its header."""
-    head = path.read_bytes()[:24]
-    if head[:8] != b"\x89PNG\r\n\x1a\n":
-        raise ValueError(f"{path} is not a PNG file")
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-
-

@@ -1,0 +1,171 @@
+"""`marlab runs` and `marlab note`: flags in, functions of this package called, words out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from marlab.lab.errors import UserError
+from marlab.lab.flags import parse
+from marlab.lab.report.facts import read_all, read_checked
+from marlab.lab.report.note import write_note
+from marlab.lab.report.parts import without_marks
+from marlab.lab.report.record import write_all
+from marlab.lab.report.runs_table import (
+    RunFilter,
+    compare_configs,
+    comparison_renderable,
+    run_rows,
+    runs_renderable,
+    sort_runs,
+)
+from marlab.lab.runs import abandon_run, find_run, plan_run
+
+PIPE_WIDTH = 200  # columns when nobody's terminal says how wide it is
+
+
+@dataclass(frozen=True)
+class RunsArgs:
+    """List runs, compare two of them, plan one or give one up."""
+
+    world: str | None = None
+    """Only runs of this world."""
+    status: Literal["planned", "running", "finished", "interrupted", "failed", "abandoned"] | None = None
+    """Only runs in this state."""
+    tag: str | None = None
+    """Only runs with this tag; with --plan, the tag to give."""
+    group: str | None = None
+    """Only runs of this group; with --plan, the group to give."""
+    find: str | None = None
+    """Only runs with this text in their name, goal, group, tags, command, preset or reason."""
+    sort: str = "created"
+    """created, ended, name, status, duration, or the name of a result or metric."""
+    reverse: bool = False
+    """Largest, latest or last in the alphabet first."""
+    compare: tuple[str, str] | None = None
+    """Show two runs side by side: the parameters that differ, and the results."""
+    all: bool = False
+    """With --compare, also show the parameters that are equal."""
+    plan: str | None = None
+    """Write down a run WORLD/NAME that is to be made."""
+    abandon: str | None = None
+    """Mark a run as given up; needs --reason."""
+    goal: str | None = None
+    """With --plan: what the run is for, in one line."""
+    reason: str | None = None
+    """With --plan or --abandon: why."""
+    root: Path = Path("runs")
+    """Folder of all runs."""
+
+    def __post_init__(self) -> None:
+        asked = [name for name in ("compare", "plan", "abandon") if getattr(self, name) is not None]
+        if len(asked) > 1:
+            raise UserError(f"--{asked[0]} and --{asked[1]} cannot be asked for together.")
+        if self.goal is not None and self.plan is None:
+            raise UserError("--goal belongs to --plan; to filter the list by a goal use --find.")
+        if self.reason is not None and self.plan is None and self.abandon is None:
+            raise UserError("--reason belongs to --plan or --abandon.")
+        if self.abandon is not None and not (self.reason or "").strip():
+            raise UserError("--abandon needs --reason: say in one line why the run is given up.")
+        if self.all and self.compare is None:
+            raise UserError("--all belongs to --compare.")
+
+
+@dataclass(frozen=True)
+class NoteArgs:
+    """Write and print the lab note of a run, or make the training record of all runs."""
+
+    run: str | None = None
+    """The run: a path, world/name, or a name that only one run has."""
+    all: bool = False
+    """Make the notes of all runs and the training record RECORD.md."""
+    html: bool = False
+    """Also make the HTML page (report/index.html; with --all also index.html for the record)."""
+    root: Path = Path("runs")
+    """Folder of all runs."""
+
+    def __post_init__(self) -> None:
+        if self.all == (self.run is not None):
+            raise UserError("marlab note takes one run (a path, world/name or a unique name), or --all.")
+
+
+def runs_command(argv: Sequence[str]) -> int:
+    """`marlab runs`."""
+    args = parse(RunsArgs, argv, prog="marlab runs")
+    console = _console()
+    if args.plan is not None:
+        tags = () if args.tag is None else (args.tag,)
+        info = plan_run(args.plan, args.goal, args.reason, tags, args.group, args.root)
+        console.out(f"{info.id} is planned: {info.path}", highlight=False)
+    elif args.abandon is not None:
+        info = abandon_run(find_run(args.abandon, args.root), str(args.reason))
+        console.out(f"{info.id} is abandoned: {info.reason}", highlight=False)
+    elif args.compare is not None:
+        a, b = (read_checked(find_run(name, args.root).path) for name in args.compare)
+        console.print(comparison_renderable(compare_configs(a, b, args.all)))
+    else:
+        _list(args, console)
+    return 0
+
+
+def _list(args: RunsArgs, console: Console) -> None:
+    runs, broken = read_all(args.root)
+    wanted = RunFilter(args.world, args.status, args.tag, args.group, args.find)
+    chosen = sort_runs([info for info in runs if wanted.accepts(info)], args.sort, args.reverse)
+    if chosen:
+        console.print(runs_renderable(run_rows(chosen, args.sort), args.sort))
+    else:
+        told = f"None of the {len(runs)} runs" if runs else "There are no runs"
+        console.out(f"{told} below {args.root}{' match' if runs else ''}.", highlight=False)
+    for item in broken:
+        print(f"marlab: {item.path} is unreadable: {item.reason}", file=sys.stderr)
+
+
+def note_command(argv: Sequence[str]) -> int:
+    """`marlab note`."""
+    args = parse(NoteArgs, argv, prog="marlab note", positional=("run",))
+    if args.html:
+        from marlab.lab.report.page import require_report_extra
+
+        require_report_extra()  # before anything is written
+    return _note_all(args) if args.all else _note_one(args)
+
+
+def _note_one(args: NoteArgs) -> int:
+    path = find_run(str(args.run), args.root).path
+    text = write_note(path)
+    print(without_marks(text).encode("utf-8", "replace").decode().strip("\n"))
+    _say_written(path / "note.md")
+    if args.html:
+        from marlab.lab.report.page import write_page
+
+        _say_written(write_page(path))
+    return 0
+
+
+def _note_all(args: NoteArgs) -> int:
+    record, problems = write_all(args.root)
+    for problem in problems:
+        print(f"marlab: {problem}", file=sys.stderr)
+    _say_written(record)
+    if args.html:
+        from marlab.lab.report.page import write_page, write_record_page
+
+        for info in read_all(args.root)[0]:
+            write_page(info.path, all_have_pages=True)
+        _say_written(write_record_page(args.root, all_have_pages=True))
+    return 1 if problems else 0
+
+
+def _say_written(path: Path) -> None:
+    print(f"marlab: wrote {path}", file=sys.stderr)  # not into the note that may be piped on
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=PIPE_WIDTH)

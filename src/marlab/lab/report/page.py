@@ -1,0 +1,192 @@
+"""Lab notes and the training record as HTML pages that open anywhere.
+
+A page is one file: its style is inside, pictures of the run are embedded, films stay beside it as relative links,
+and it asks nothing from the network. Notes come from strangers: HTML in them is shown, never obeyed, and only
+pictures inside the run directory are embedded. Needs the `report` extra.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from marlab.lab.errors import UserError
+from marlab.lab.files import write_text
+from marlab.lab.report.note import write_note
+from marlab.lab.report.parts import read_together
+from marlab.lab.report.record import write_record
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+TEMPLATES = Path(__file__).parent / "templates"
+MOST_EMBEDDED = 8_000_000  # bytes of one picture; larger ones stay beside the page
+FILMS = (".mp4", ".webm")
+_MIME = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+    ".svg": "image/svg+xml",
+}  # fmt: skip
+
+
+def write_page(run_path: Path, *, all_have_pages: bool = False) -> Path:
+    """Make the note of a run and its page `report/index.html`.
+
+    Links to notes of other runs become links to their pages where these exist, or always with `all_have_pages`.
+    """
+    require_report_extra()
+    write_note(run_path)
+    target = run_path / "report" / "index.html"
+    _write(run_path / "note.md", target, run_path.name, all_have_pages)
+    return target
+
+
+def write_record_page(root: Path, *, all_have_pages: bool = False) -> Path:
+    """Make the training record of a folder of runs and its page `index.html`."""
+    require_report_extra()
+    source = write_record(root)
+    target = root / "index.html"
+    _write(source, target, "Training record", all_have_pages)
+    return target
+
+
+def require_report_extra() -> None:
+    """Say what to install if the libraries of the `report` extra are missing."""
+    try:
+        import jinja2  # noqa: F401
+        import markdown_it  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"HTML pages need {error.name}; install it with: pip install 'marlab[report]'") from None
+
+
+def _write(source: Path, target: Path, title: str, all_have_pages: bool) -> None:
+    text = (read_together(source) or "").encode("utf-8", "replace").decode()
+    write_text(target, render_page(text, source.parent, target.parent, title, all_have_pages))
+
+
+def render_page(text: str, base: Path, out: Path, title: str, all_have_pages: bool = False) -> str:
+    """Markdown whose relative links start at folder `base`, as a page that will lie in folder `out`."""
+    from jinja2 import Environment, FileSystemLoader
+
+    body, found_title, contents = _Renderer(base, out, all_have_pages).render(text)
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    page = environment.get_template("page.html.j2")
+    return page.render(title=found_title or title, style=style, contents=contents, body=body) + "\n"
+
+
+class _Renderer:
+    """Markdown to HTML for one page: escapes HTML, moves links, embeds pictures, plays films."""
+
+    def __init__(self, base: Path, out: Path, all_have_pages: bool) -> None:
+        self.base, self.out, self.all_have_pages = base.absolute(), out.absolute(), all_have_pages
+
+    def render(self, text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
+        """(HTML, text of the first heading, [(anchor, text) of the sections])."""
+        markdown = self._parser()
+        tokens = markdown.parse(text)
+        title, contents = _anchors(tokens)
+        return markdown.renderer.render(tokens, markdown.options, {}), title, contents
+
+    def _parser(self) -> MarkdownIt:
+        from markdown_it import MarkdownIt
+
+        markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+        def escaped_html(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+            return escape(re.sub("<!--.*?-->", "", tokens[index].content, flags=re.DOTALL)).strip()
+
+        def open_table(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+            return '<div class="table"><table>\n'
+
+        def close_table(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+            return "</table></div>\n"
+
+        def picture(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+            return self._picture(str(tokens[index].attrs.get("src", "")), tokens[index].content)
+
+        def open_link(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+            return self._open_link(str(tokens[index].attrs.get("href", "")))
+
+        rules = markdown.renderer.rules  # type: ignore[attr-defined]
+        rules.update(html_block=escaped_html, html_inline=escaped_html, image=picture, link_open=open_link)
+        rules.update(table_open=open_table, table_close=close_table)
+        return markdown
+
+    def _picture(self, source: str, label: str) -> str:
+        """A picture of this run inside the page; anything else only as a link, so that nothing is fetched."""
+        file = self._local(source)
+        mime = _MIME.get(file.suffix.lower()) if file else None
+        if file is None or mime is None or not file.is_file():
+            return f'<a href="{escape(self._moved(source))}">{escape(label or source)}</a>'
+        if file.stat().st_size > MOST_EMBEDDED:
+            address, width = self._moved(source), ""
+        else:
+            data = file.read_bytes()
+            address, width = f"data:{mime};base64,{base64.b64encode(data).decode()}", _shown_width(data)
+        shown = escape(label)
+        return f'<figure><img src="{escape(address)}" alt="{shown}"{width}><figcaption>{shown}</figcaption></figure>'
+
+    def _open_link(self, target: str) -> str:
+        address = escape(self._moved(target))
+        file = self._local(target)
+        film = ""
+        if file is not None and file.suffix.lower() in FILMS and file.is_file():
+            film = f'<video controls preload="metadata" src="{address}"></video>\n'
+        return f'{film}<a href="{address}">'
+
+    def _local(self, address: str) -> Path | None:
+        """The file below this page's folder that a relative address means, None for anything else."""
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc or not parts.path:
+            return None
+        file = (self.base / unquote(parts.path)).resolve()
+        return file if file.is_relative_to(self.base.resolve()) else None
+
+    def _moved(self, address: str) -> str:
+        """A relative address as seen from the folder of the page; addresses of notes become those of pages."""
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
+            return address
+        path = parts.path
+        if path.endswith("/note.md"):
+            page = path.removesuffix("note.md") + "report/index.html"
+            if self.all_have_pages or (self.base / unquote(page)).is_file():
+                path = page
+        up = os.path.relpath(self.base, self.out)
+        return parts._replace(path=path if up == "." else f"{Path(up).as_posix()}/{path}").geturl()
+
+
+def _shown_width(data: bytes) -> str:
+    """Width attribute that shows a PNG made for 150 dots per inch at its size on paper (96 to the inch)."""
+    if data[:8] != b"\x89PNG\r\n\x1a\n":
+        return ""
+    return f' width="{round(int.from_bytes(data[16:20], "big") * 96 / 150)}"'
+
+
+def _anchors(tokens: Sequence[Token]) -> tuple[str | None, list[tuple[str, str]]]:
+    """Give every heading an anchor; return the first heading's text and the sections of the second level."""
+    title: str | None = None
+    contents: list[tuple[str, str]] = []
+    used: set[str] = set()
+    for token, inner in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        text = "".join(child.content for child in inner.children or [] if child.type in ("text", "code_inline"))
+        anchor = slug = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
+        number = 2
+        while anchor in used:
+            anchor, number = f"{slug}-{number}", number + 1
+        used.add(anchor)
+        token.attrSet("id", anchor)
+        title = title or text
+        if token.tag == "h2":
+            contents.append((anchor, text))
+    return title, contents
