@@ -1,0 +1,168 @@
+"""Scripted policies: the ladder every trained policy is measured against.
+
+A policy is a function from observations [..., D] to actions [...] (int64), the same for scripts and networks, so that
+a script sees no more than a fish does. `play` runs one over whole episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.fish import sea
+from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.perception import neighbours, observe, sight
+from marlab.fish.rewards import crowding, reward
+from marlab.fish.sea import SeaConfig
+from marlab.lab.errors import UserError
+
+Policy = Callable[[Tensor], Tensor]
+"""Observations [..., D] -> actions [...] in 0-4."""
+
+AIM_COSINE = math.cos(math.radians(15))
+"""A heading within 15 degrees of the wanted direction is good enough to accelerate."""
+REFUGE_Y = -7.5
+REFUGE_HALF_WIDTH = 5.0
+REFUGE_RADIUS = 0.5
+BEHIND = -0.7
+"""A fish further than this (m) behind the predator has been passed and need not step aside."""
+
+
+def always(action: int) -> Policy:
+    """The same action for everybody."""
+
+    def policy(obs: Tensor) -> Tensor:
+        return torch.full(obs.shape[:-1], action, dtype=torch.int64, device=obs.device)
+
+    return policy
+
+
+def at_random(generator: torch.Generator) -> Policy:
+    """Every fish draws each action with equal probability."""
+
+    def policy(obs: Tensor) -> Tensor:
+        return torch.randint(0, sea.ACTION_COUNT, obs.shape[:-1], generator=generator, device=obs.device)
+
+    return policy
+
+
+def broadcast_random(generator: torch.Generator) -> Policy:
+    """One random action per arena, copied to all its fish (what the original trained with)."""
+
+    def policy(obs: Tensor) -> Tensor:
+        shared = torch.randint(0, sea.ACTION_COUNT, obs.shape[:-2], generator=generator, device=obs.device)
+        return shared[..., None].expand(obs.shape[:-1])
+
+    return policy
+
+
+def flee(obs: Tensor) -> Tensor:
+    """Swim straight away from a visible predator, else hold."""
+    away_x, away_y = -obs[..., 6], -obs[..., 7]
+    return torch.where(_visible(obs), _steer(obs, away_x, away_y), sea.HOLD)
+
+
+def south(obs: Tensor) -> Tensor:
+    """Go to the southern refuge and stop there, whatever the predator does."""
+    x, y = obs[..., 0] * sea.ARENA_RADIUS, obs[..., 1] * sea.ARENA_RADIUS
+    to_x = x.clamp(-REFUGE_HALF_WIDTH, REFUGE_HALF_WIDTH) - x
+    to_y = REFUGE_Y - y
+    arrived = torch.hypot(to_x, to_y) < REFUGE_RADIUS
+    return torch.where(arrived, sea.BRAKE, _steer(obs, to_x, to_y))
+
+
+def sidestep(obs: Tensor) -> Tensor:
+    """Leave the line of a visible predator that has not passed yet, else go south."""
+    x, y = -obs[..., 6] * sea.VISION_RADIUS, -obs[..., 7] * sea.VISION_RADIUS  # fish minus predator
+    speed = torch.hypot(obs[..., 8], obs[..., 9]).clamp(min=1e-9)
+    wx, wy = obs[..., 8] / speed, obs[..., 9] / speed
+    ahead = x * wx + y * wy
+    aside = _steer(obs, x - ahead * wx, y - ahead * wy)
+    return torch.where(_visible(obs) & (ahead > BEHIND), aside, south(obs))
+
+
+def _visible(obs: Tensor) -> Tensor:
+    return obs[..., 5] > 0
+
+
+def _steer(obs: Tensor, to_x: Tensor, to_y: Tensor) -> Tensor:
+    """Forward when heading (nearly) along (to_x, to_y), else turn towards it; a fish at rest must first move."""
+    vx, vy = obs[..., 2], obs[..., 3]
+    speed, reach = torch.hypot(vx, vy), torch.hypot(to_x, to_y)
+    along, across = vx * to_x + vy * to_y, vx * to_y - vy * to_x
+    aimed = (along >= AIM_COSINE * speed * reach) | (speed * sea.FISH_MAX_SPEED <= sea.REST_SPEED)
+    return torch.where(aimed, sea.FORWARD, torch.where(across > 0, sea.LEFT, sea.RIGHT))
+
+
+_FIXED: dict[str, Policy] = {
+    "hold": always(sea.HOLD),
+    "brake": always(sea.BRAKE),
+    "forward": always(sea.FORWARD),
+    "left": always(sea.LEFT),
+    "flee": flee,
+    "south": south,
+    "sidestep": sidestep,
+}
+SCRIPTED = ("forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep")
+"""Every scripted policy, weakest first."""
+
+
+def scripted(name: str, generator: torch.Generator | None = None) -> Policy:
+    """The policy called `name`; the random ones draw from `generator`."""
+    if name in _FIXED:
+        return _FIXED[name]
+    if name not in SCRIPTED:
+        raise UserError(f"There is no scripted policy '{name}'; choose one of {', '.join(SCRIPTED)}.")
+    if generator is None:
+        raise UserError(f"The policy '{name}' draws random numbers; give it a generator.")
+    return at_random(generator) if name == "random" else broadcast_random(generator)
+
+
+class Played(NamedTuple):
+    """Whole episodes, one per arena."""
+
+    final: SeaState
+    total_reward: Tensor  # [B] sum over steps of the mean reward of the existing fish
+    alive_counts: Tensor  # [T, B] living fish after each step
+    action_counts: Tensor  # [5] how often living fish took each action
+
+    @property
+    def survival(self) -> Tensor:
+        """[B] share of the existing fish that lived to the end."""
+        return self.final.alive.sum(1) / self.final.exists.sum(1)
+
+
+@torch.no_grad()
+def play(
+    state: SeaState,
+    policy: Policy,
+    cfg: SeaConfig,
+    steps: int = sea.EPISODE_STEPS,
+    on_step: Callable[[SeaState], None] | None = None,
+) -> Played:
+    """Let `policy` steer every fish from `state` for `steps` steps; `on_step` sees each new state (for films)."""
+    predator_step = PREDATOR_STEPS[cfg.predator_mode]
+    social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
+    crowd = crowding(cfg, state.x.device, state.x.dtype)
+    total = torch.zeros_like(state.predator_x)
+    taken = torch.zeros(sea.ACTION_COUNT, dtype=torch.int64, device=state.x.device)
+    alive_counts = []
+    fish = state.exists.sum(1)
+    seen = sight(state)
+    social = neighbours(state, cfg) if social_reward or cfg.include_neighbor_features else None
+    for _ in range(steps):
+        actions = policy(observe(state, cfg, social, seen))
+        taken += torch.bincount(actions[state.alive], minlength=sea.ACTION_COUNT)
+        was_alive = state.alive
+        state = advance(state, actions, predator_step)
+        seen = sight(state)
+        social = neighbours(state, cfg) if social is not None else None
+        total += reward(state, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
+        alive_counts.append(state.alive.sum(1))
+        if on_step is not None:
+            on_step(state)
+    return Played(state, total, torch.stack(alive_counts), taken)
