@@ -1,0 +1,300 @@
+"""What a probe says, from plain arrays: survival, death steps, step-one deaths and their clusters, pre-roll, ranking.
+
+Letters: E episodes, N fish, R step-one records (one per fish eaten at the first step). Death steps count from 1 and
+are -1 for a survivor. Percentiles come in two kinds that must not be confused: `fish_death_p10` is taken over fish,
+`episode_first_death_p10` over the first death of each episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from marlab.fish.bounds import wilson_interval
+from marlab.fish.sea import EPISODE_STEPS
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ANGLE_BIN = 30.0  # degrees
+SPEED_BIN = 0.4  # m/s
+NE_HEADINGS = (90.0, 150.0)  # degrees: north to north-west on the screen; the field keeps its old name
+NE_SPEED = 1.8  # m/s
+HORIZONS = (100, 224, 500)
+
+
+# --- survival and death steps -------------------------------------------------------------------------------
+
+
+def survival_summary(final_alive: ArrayLike, min_survival: ArrayLike, fish: int) -> dict[str, float]:
+    """Over episodes: final and lowest survival. `final_alive` [E] fish, `min_survival` [E] share."""
+    final = np.asarray(final_alive, dtype=np.float64) / fish
+    lowest = np.asarray(min_survival, dtype=np.float64)
+    return {
+        "episodes": len(final),
+        "avg_final_survival_rate": float(final.mean()),
+        "min_final_survival_rate": float(final.min()),
+        "avg_min_survival_rate": float(lowest.mean()),
+        "min_of_min_survival_rate": float(lowest.min()),
+        "median_min_survival_rate": float(np.median(lowest)),
+    }
+
+
+def death_stats(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -> dict[str, float]:
+    """Over all fish of all episodes [E, N]; a survivor counts as dead at the horizon."""
+    raw = np.asarray(death_steps, dtype=np.int64)
+    steps = np.where(raw < 0, horizon, raw).ravel()
+    p10, p25, p75, p90 = (float(x) for x in np.percentile(steps, (10, 25, 75, 90)))
+    return {
+        "total_fish_samples": int(steps.size),
+        "survival_fraction": float((steps >= horizon).mean()),
+        "mean_death_step": float(steps.mean()),
+        "median_death_step": float(np.median(steps)),
+        "p10": p10,
+        "fish_death_p10": p10,
+        "p25": p25,
+        "p75": p75,
+        "p90": p90,
+        "early_death_fraction_100": float((steps < 100).mean()),
+        "early_death_fraction_150": float((steps < 150).mean()),
+    }
+
+
+def survival_at(death_steps: ArrayLike, horizons: Sequence[int] = HORIZONS) -> dict[str, float]:
+    """Share of fish still alive after so many steps, so that runs of different episode length can be compared."""
+    steps = np.asarray(death_steps, dtype=np.int64)
+    return {f"survival_at_{h}": float(((steps < 0) | (steps > h)).mean()) for h in horizons}
+
+
+def first_deaths(death_steps: ArrayLike, after: int = 0) -> Ints:
+    """Step of the first death later than `after` in each episode [E], -1 where there is none."""
+    steps = np.asarray(death_steps, dtype=np.int64)
+    late = np.where(steps > after, steps, np.iinfo(np.int64).max)
+    first = late.min(axis=1)
+    return np.where(first == np.iinfo(np.int64).max, -1, first)
+
+
+def first_death_stats(first: ArrayLike) -> dict[str, float | int | None]:
+    """Mean and 10th percentile of the first death over the episodes [E] that had one."""
+    steps = np.asarray(first, dtype=np.int64)
+    known = steps[steps >= 0]
+    p10 = float(np.percentile(known, 10)) if len(known) else None
+    return {
+        "first_death_step": float(known.mean()) if len(known) else None,
+        "first_death_p10": p10,
+        "episode_first_death_p10": p10,
+        "first_death_sample_size": len(known),
+    }
+
+
+def late_first_death_p10(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -> float | None:
+    """10th percentile over episodes of the first death after step one; an episode without one counts as `horizon`.
+
+    Step-one deaths are nearly all unavoidable and happen in more than every tenth episode, so a percentile that
+    includes them is 1 for ever; this one moves with the policy.
+    """
+    late = first_deaths(death_steps, after=1)
+    return float(np.percentile(np.where(late < 0, horizon, late), 10)) if len(late) else None
+
+
+def saved_share(death_steps: ArrayLike, doomed: int) -> float:
+    """Survivors as a share of the fish that were not doomed at step one."""
+    steps = np.asarray(death_steps)
+    return float((steps < 0).sum()) / max(steps.size - doomed, 1)
+
+
+# --- step-one deaths ----------------------------------------------------------------------------------------
+
+
+def step_one_ratio(count: int, episodes: int, fish: int) -> float:
+    """Deaths at the first step per fish that started."""
+    return count / (episodes * fish)
+
+
+def headings(velocity: ArrayLike) -> tuple[Floats, Floats]:
+    """Heading in degrees (0 to 360) and speed of velocities [R, 2]."""
+    v = np.asarray(velocity, dtype=np.float64).reshape(-1, 2)
+    return np.degrees(np.arctan2(v[:, 1], v[:, 0])) % 360.0, np.linalg.norm(v, axis=1)
+
+
+def cluster_bins(velocity: ArrayLike) -> list[tuple[int, int]]:
+    """(heading bin, speed bin) of each record [R, 2]."""
+    angle, speed = headings(velocity)
+    whole = np.floor(np.stack([angle / ANGLE_BIN, speed / SPEED_BIN]) + 1e-9).astype(int)
+    return [(int(a) % round(360 / ANGLE_BIN), int(s)) for a, s in whole.T]
+
+
+def step_one_clusters(velocity: ArrayLike) -> list[dict[str, float | int]]:
+    """Predator velocities of the records [R, 2] on a grid of heading and speed, most frequent first."""
+    bins = cluster_bins(velocity)
+    counts: dict[tuple[int, int], int] = {}
+    for key in bins:
+        counts[key] = counts.get(key, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        {
+            "angle_deg_start": a * ANGLE_BIN,
+            "angle_deg_end": (a + 1) * ANGLE_BIN,
+            "speed_bin_start": round(s * SPEED_BIN, 6),
+            "speed_bin_end": round((s + 1) * SPEED_BIN, 6),
+            "count": n,
+            "share": n / len(bins),
+        }
+        for (a, s), n in ordered
+    ]
+
+
+def ne_high_speed_share(clusters: Sequence[Mapping[str, Any]]) -> float:
+    """Share of the bins that overlap 90-150 degrees and have an edge at 1.8 m/s or more.
+
+    On the 0.4 m/s grid that means speeds from 1.6 m/s, and 90-150 degrees is north to north-west on the screen.
+    """
+    return float(
+        sum(
+            c["share"]
+            for c in clusters
+            if c["angle_deg_start"] < NE_HEADINGS[1]
+            and c["angle_deg_end"] > NE_HEADINGS[0]
+            and max(c["speed_bin_start"], c["speed_bin_end"]) >= NE_SPEED
+        )
+    )
+
+
+def ne_high_speed_exact(velocity: ArrayLike) -> float | None:
+    """The same share from the raw velocities [R, 2], with the threshold at exactly 1.8 m/s; None without records."""
+    inside = _is_ne(velocity)
+    return float(inside.mean()) if len(inside) else None
+
+
+def ne_high_speed_interval(velocity: ArrayLike, episode: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
+    """Interval of the exact share. `episode` [R] is the episode of each record.
+
+    All records of an episode share one predator, so they count as one draw with a weight: the sample size is
+    Kish's (sum b)^2 / sum b^2 over the b records of each episode, not the number of records.
+    """
+    inside = _is_ne(velocity)
+    if not len(inside):
+        return None
+    weight = np.unique(np.asarray(episode), return_counts=True)[1].astype(np.float64)
+    size = float(weight.sum() ** 2 / (weight**2).sum())
+    return wilson_interval(float(inside.mean()) * size, size, level)
+
+
+def _is_ne(velocity: ArrayLike) -> NDArray[np.bool_]:
+    angle, speed = headings(velocity)
+    return (angle >= NE_HEADINGS[0]) & (angle < NE_HEADINGS[1]) & (speed >= NE_SPEED)
+
+
+def step_one_metrics(velocity: ArrayLike, episode: ArrayLike, samples: int) -> dict[str, Any]:
+    """All step-one numbers of a probe or of a training iteration. `samples` fish started; records [R, 2] and [R]."""
+    clusters = step_one_clusters(velocity)
+    count = len(np.asarray(velocity).reshape(-1, 2))
+    interval = ne_high_speed_interval(velocity, episode)
+    return {
+        "step_one_death_count": count,
+        "step_one_death_ratio": count / samples if samples else None,
+        "step_one_top_share": clusters[0]["share"] if clusters else None,
+        "step_one_ne_high_speed_share": ne_high_speed_share(clusters) if clusters else None,
+        "step_one_ne_high_speed_share_exact": ne_high_speed_exact(velocity),
+        "step_one_ne_high_speed_interval": list(interval) if interval else None,
+    }
+
+
+def step_one_by_type(counts: Mapping[str, int], fish: Mapping[str, int]) -> dict[str, dict[str, float | int | None]]:
+    """Step-one deaths by the type of start (`ordinary`, `ne`, ...), as count, fish, ratio and share of all."""
+    total = sum(counts.values())
+    return {
+        kind: {
+            "count": counts.get(kind, 0),
+            "fish": started,
+            "ratio": counts.get(kind, 0) / started if started else None,
+            "share": counts.get(kind, 0) / total if total else None,
+        }
+        for kind, started in fish.items()
+    }
+
+
+# --- pre-roll -----------------------------------------------------------------------------------------------
+
+PRE_ROLL_FIELDS = (
+    "spawn_radius",
+    "spawn_angle_deg",
+    "initial_heading_deg",
+    "initial_speed",
+    "final_heading_deg",
+    "final_speed",
+    "angle_jitter_deg",
+    "speed_scale",
+    "heading_bias_angle_deg",
+)
+
+
+def describe(values: ArrayLike) -> dict[str, float | int | None]:
+    """count, mean, std, p10, p50, p90, min, max of the finite values."""
+    x = np.asarray(values, dtype=np.float64).ravel()
+    x = x[np.isfinite(x)]
+    names = ("mean", "std", "p10", "p50", "p90", "min", "max")
+    if not len(x):
+        return {"count": 0, **dict.fromkeys(names)}
+    numbers = (x.mean(), x.std(), *np.percentile(x, (10, 50, 90)), x.min(), x.max())
+    return {"count": len(x), **{name: float(value) for name, value in zip(names, numbers)}}
+
+
+def pre_roll_stats_summary(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The `pre_roll_stats` of all episodes in numbers; lists inside an episode are pooled, None is left out."""
+    pooled: dict[str, list[float]] = {name: [] for name in PRE_ROLL_FIELDS}
+    for episode in stats:
+        for name in PRE_ROLL_FIELDS:
+            value = episode.get(name)
+            pooled[name] += [] if value is None else list(value) if isinstance(value, Sequence) else [value]
+    overrides = sum(bool(episode.get("prewarm_velocity_override")) for episode in stats)
+    angles = np.mod(np.asarray(pooled["spawn_angle_deg"], dtype=np.float64), 360.0)
+    speeds = np.asarray(pooled["initial_speed"], dtype=np.float64)
+    speed_counts, speed_edges = np.histogram(speeds, bins=10)
+    return {
+        **{name: describe(values) for name, values in pooled.items()},
+        "prewarm_override_count": overrides,
+        "prewarm_override_ratio": overrides / len(stats) if stats else None,
+        "spawn_angle_hist": np.histogram(angles, bins=12, range=(0.0, 360.0))[0].tolist(),
+        "initial_speed_hist": {"counts": speed_counts.tolist(), "edges": speed_edges.tolist()},
+    }
+
+
+# --- choosing -----------------------------------------------------------------------------------------------
+
+
+def worst_episodes(final_alive: ArrayLike, min_survival: ArrayLike, count: int) -> list[int]:
+    """Episodes with the fewest survivors first, ties by the lowest survival, then by episode number."""
+    order = np.lexsort((np.asarray(min_survival), np.asarray(final_alive)))
+    return [int(i) for i in order[:count]]
+
+
+def passes_best_limits(record: Mapping[str, Any], max_step_one: int, max_early_death: float) -> bool:
+    """Whether a probe record may be kept as a best checkpoint; a limit of 0 or less is off."""
+    count_ok = max_step_one <= 0 or record["step_one_death_count"] <= max_step_one
+    return count_ok and (max_early_death <= 0 or record["death_stats"]["early_death_fraction_100"] <= max_early_death)
+
+
+def best_probe(
+    records: Sequence[Mapping[str, Any]],
+    max_step_one: int,
+    max_early_death: float,
+    rule: Literal["step_one", "survival"] = "step_one",
+) -> Mapping[str, Any] | None:
+    """The best record within the limits, or None.
+
+    "step_one" (the original) takes the least (step-one count, early deaths, -average survival). The step-one count
+    is mostly luck, so "survival" compares average survival first.
+    """
+
+    def key(record: Mapping[str, Any]) -> tuple[float, ...]:
+        survival = -record["summary"]["avg_final_survival_rate"]
+        early = record["death_stats"]["early_death_fraction_100"]
+        count = record["step_one_death_count"]
+        return (count, early, survival) if rule == "step_one" else (survival, early, count)
+
+    allowed = [r for r in records if passes_best_limits(r, max_step_one, max_early_death)]
+    return min(allowed, key=key) if allowed else None
