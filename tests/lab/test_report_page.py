@@ -141,6 +141,10 @@ def test_note_command_makes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["note", "--all", "--html", "--root", str(tmp_path)]) == 0
     assert 'href="fish/b/report/index.html"' in (tmp_path / "index.html").read_text()
     assert "index.html" in capsys.readouterr().err
+    (tmp_path / "fish/a/note.md").unlink()
+    (tmp_path / "fish/a/note.md").mkdir()  # one note that cannot be written does not stop the others
+    assert main(["note", "--all", "--html", "--root", str(tmp_path)]) == 1
+    assert "The note of fish/a could not be made" in capsys.readouterr().err
 
 
 # --- in a real browser --------------------------------------------------------------------------------------

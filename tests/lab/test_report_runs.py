@@ -153,8 +153,18 @@ def test_list_leaves_out_empty_columns_and_shows_the_value_sorted_by(root: Path)
     assert lines[0].split()[:3] == ["run", "status", "speed"]
     assert lines[1].split()[:3] == ["fish/best", "finished", "5"] and "survival 0.98; speed 5" in lines[1]
     assert "group" not in rendered(runs_renderable(run_rows([runs["hunt/later"]])))
-    narrow = rendered(runs_renderable(run_rows(list(runs.values()))), width=80)
-    assert all(len(line) <= 80 for line in narrow.splitlines()) and "fish/best" in narrow
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120, 200])
+def test_list_fits_the_terminal_with_one_line_per_run(root: Path, width: int) -> None:
+    make_run(root, "fish/wordy", goal="to see whether it fits " * 5, results={"survival": 0.5, "x" * 90: "y" * 90})
+    rows = run_rows(list(runs_of(root).values()), "survival")
+    lines = rendered(runs_renderable(rows, "survival", width), width).splitlines()
+    assert all(len(line) <= width for line in lines)
+    listed, told = lines[: len(rows) + 1], " ".join(line.strip() for line in lines[len(rows) + 1 :])
+    assert all(line.startswith(row.run) for row, line in zip(rows, listed[1:]))
+    hidden = told.removeprefix("no room for: ").split(", ") if told else []
+    assert listed[0].split()[:2] == ["run", "status"] and len(listed[0].split()) + len(hidden) == 9
 
 
 def test_markup_in_names_is_shown_as_text(root: Path) -> None:

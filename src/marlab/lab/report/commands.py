@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +27,7 @@ from marlab.lab.report.runs_table import (
 )
 from marlab.lab.runs import abandon_run, find_run, plan_run
 
-PIPE_WIDTH = 200  # columns when nobody's terminal says how wide it is
+PIPE_WIDTH = 1000  # into a file or a pipe nothing is cut
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _list(args: RunsArgs, console: Console) -> None:
     wanted = RunFilter(args.world, args.status, args.tag, args.group, args.find)
     chosen = sort_runs([info for info in runs if wanted.accepts(info)], args.sort, args.reverse)
     if chosen:
-        console.print(runs_renderable(run_rows(chosen, args.sort), args.sort))
+        console.print(runs_renderable(run_rows(chosen, args.sort), args.sort, console.width))
     else:
         told = f"None of the {len(runs)} runs" if runs else "There are no runs"
         console.out(f"{told} below {args.root}{' match' if runs else ''}.", highlight=False)
@@ -149,16 +150,16 @@ def _note_one(args: NoteArgs) -> int:
 
 
 def _note_all(args: NoteArgs) -> int:
-    record, problems = write_all(args.root)
-    for problem in problems:
-        print(f"marlab: {problem}", file=sys.stderr)
-    _say_written(record)
     if args.html:
         from marlab.lab.report.page import write_page, write_record_page
 
-        for info in read_all(args.root)[0]:
-            write_page(info.path, all_have_pages=True)
+        record, problems = write_all(args.root, partial(write_page, all_have_pages=True))
         _say_written(write_record_page(args.root, all_have_pages=True))
+    else:
+        record, problems = write_all(args.root)
+    _say_written(record)
+    for problem in problems:
+        print(f"marlab: {problem}", file=sys.stderr)
     return 1 if problems else 0
 
 

@@ -129,21 +129,45 @@ def run_rows(runs: Sequence[RunInfo], by: str = "created") -> list[RunRow]:
     return rows
 
 
-def runs_renderable(rows: Sequence[RunRow], by: str = "created") -> Table:
-    """The list as a table; columns that are empty for all runs are left out."""
-    titles = {"run": "run", "status": "status", "sorted_by": by, "ended": "ended", "duration": "duration",
-              "results": "results", "goal": "goal", "group": "group", "tags": "tags"}  # fmt: skip
-    shown = [name for name in titles if name in ("run", "status") or any(getattr(row, name) for row in rows)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+# Columns in the order in which they may claim room, and the order in which they are shown.
+_CLAIMS = ("run", "status", "sorted_by", "results", "duration", "ended", "goal", "group", "tags")
+_SHOWN = ("run", "status", "sorted_by", "ended", "duration", "results", "goal", "group", "tags")
+_LONG = {"results": 28, "goal": 24}  # columns whose texts may be cut, and the width below which they are of no use
+
+
+def runs_renderable(rows: Sequence[RunRow], by: str = "created", width: int = 200) -> Table:
+    """The list as a table, a line per run; columns that are empty or find no room in `width` are left out."""
+    titles = {name: by if name == "sorted_by" else name for name in _SHOWN}
+    filled = [name for name in _CLAIMS if any(getattr(row, name) for row in rows)]
+    longest = {name: max(len(titles[name]), *(len(getattr(row, name) or "") for row in rows)) for name in filled}
+    widths = _share_out(longest, width)
+    table = Table(box=None, pad_edge=False, header_style="bold", caption_justify="left")
+    shown = [name for name in _SHOWN if name in widths]
     for name in shown:
-        wide = name in ("results", "goal")
-        table.add_column(Text(titles[name]), no_wrap=name in ("run", "status", "sorted_by", "ended", "duration"),
-                         overflow="fold", ratio=1 if wide else None)  # fmt: skip
+        table.add_column(Text(titles[name]), no_wrap=True, overflow="ellipsis", width=widths[name])
     for row in rows:
-        cells = [Text(getattr(row, name) or "", style=_STYLES.get(row.status, "") if name == "status" else "")
-                 for name in shown]  # fmt: skip
-        table.add_row(*cells)
+        styles = {"status": _STYLES.get(row.status, "")}
+        table.add_row(*(Text(getattr(row, name) or "", style=styles.get(name, "")) for name in shown))
+    hidden = [titles[name] for name in filled if name not in widths]
+    if hidden:
+        table.caption = Text(f"no room for: {', '.join(hidden)}", style="dim")
     return table
+
+
+def _share_out(longest: dict[str, int], width: int) -> dict[str, int]:
+    """Width of each column that fits, two blanks apart; long columns are cut first and get what is left over."""
+    widths: dict[str, int] = {}
+    room = width
+    for name, length in longest.items():
+        need = min(length, _LONG.get(name, length), width)
+        if need + 2 * bool(widths) <= room:
+            room -= need + 2 * bool(widths)
+            widths[name] = need
+    for name in (name for name in _LONG if name in widths):
+        more = min(room, longest[name] - widths[name])
+        widths[name] += more
+        room -= more
+    return widths
 
 
 @dataclass(frozen=True)
