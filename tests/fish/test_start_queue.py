@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marlab.fish.curriculum import parse_curriculum
+from marlab.fish.sea import SeaConfig
 from marlab.fish.start_queue import LowRatioWarning, StartQueue
 from marlab.fish.starts import Stage, StageSpec, StartSet
+from marlab.fish.world import FishWorld
 from marlab.lab.errors import UserError
 
 R2 = parse_curriculum("15:9,20:10,25:9,25:8,25:8,25:8,25:8", 60, 25)
@@ -199,6 +201,35 @@ def test_wrong_probability_and_too_many_stages() -> None:
         StartQueue([stage(2, 3)], 2, override_probability=1.5)
     with pytest.raises(UserError, match="64 stages"):
         StartQueue([stage(2, 3)] * 64, 2)
+
+
+def test_the_world_meets_the_planned_starts_and_the_books_agree() -> None:
+    world = FishWorld(SeaConfig(num_fish=3), 6, seed=1, force_reset_steps=4)
+    queue, draws = StartQueue([stage(9, 5, 1, full=True), stage(9, 5, 2)], 6, override_probability=0.5), rng(2)
+    hits = 0
+    for iteration in (1, 2, 3, 10, 11, 12):
+        queue.begin_iteration(iteration)
+        plan = queue.plan(3, draws)
+        world.feed(plan)
+        world.step(torch.full((6, 3), 4))
+        if iteration == 1:
+            world.reset()
+            first = plan.active[0]
+            velocity = world.state.predator_velocity
+            assert torch.equal(velocity[first], plan.velocity[0][first])
+            assert torch.equal(world.state.predator_position[first], plan.position[0][first])
+            assert not torch.equal(velocity[~first], plan.velocity[0][~first])
+        for _ in range(8):
+            world.step(torch.full((6, 3), 4))
+        queue.settle(world.resets_since_feed.tolist())
+        seen, row = world.pop_stats(), queue.metrics()
+        hits += row["prewarm_override_hits"]
+        if iteration > 1:  # the first statistics hold the reset that made the world
+            assert (seen["override_hits"], seen["override_episodes"]) == (
+                row["prewarm_override_hits"],
+                row["prewarm_override_episodes"],
+            )
+    assert hits == queue.handed_out > 10
 
 
 # --- books and saving, for any course of events -------------------------------------------------------------

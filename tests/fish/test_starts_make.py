@@ -12,6 +12,7 @@ from marlab.fish.starts_make import (
     StartsConfig,
     make_starts,
     parse_sector_stage,
+    starts_command,
     states_of_history,
     states_of_records,
     worst_seed_export,
@@ -190,3 +191,11 @@ def test_check_prints_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "5 entries, 5 distinct" in said and "60- 90       4" in said
     with pytest.raises(UserError, match="does not exist"):
         make_starts(StartsConfig(check=tmp_path / "none.json"))
+
+
+def test_command_takes_stages_as_plain_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert starts_command(["ne:slow", "sw:fast:8", "--count", "3", "--out", str(tmp_path)]) == 0
+    assert [s.iterations for s in parse_stage_spec(printed_spec(capsys.readouterr().out))] == [16, 8]
+    assert starts_command(["--check", "planB_sw_slow.json"]) == 0
+    with pytest.raises(UserError, match="Name stages"):
+        starts_command([])

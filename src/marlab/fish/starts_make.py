@@ -104,6 +104,17 @@ def make_starts(config: StartsConfig) -> Path:
     return config.out
 
 
+def starts_command(argv: Sequence[str]) -> int:
+    """`marlab fish starts [STAGE ...] [flags]`."""
+    from marlab.lab.flags import parse
+
+    words = list(argv)
+    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    flags = (["--stages", *words[:split]] if split else []) + words[split:]
+    make_starts(parse(StartsConfig, flags, prog="marlab fish starts"))
+    return 0
+
+
 # --- by sector ----------------------------------------------------------------------------------------------
 
 
