@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -140,10 +141,9 @@ def test_sorting_by_facts_results_and_metrics(root: Path) -> None:
 
 
 def rendered(thing: object, width: int = 200) -> str:
-    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(thing)
-    console.file.close()
-    return console.export_text()
+    written = io.StringIO()
+    Console(width=width, file=written).print(thing)
+    return written.getvalue()
 
 
 def test_list_leaves_out_empty_columns_and_shows_the_value_sorted_by(root: Path) -> None:

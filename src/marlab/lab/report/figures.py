@@ -333,29 +333,24 @@ def reference_lines(ax: Axes, lines: Mapping[str, float]) -> None:
 
 
 def _spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Positions close to the wanted ones, in the same order, at least `gap` apart."""
-    order = np.argsort(wanted, kind="stable")
-    blocks: list[list[Any]] = []  # [positions wanted, offset], merged while they overlap
-    for index in order:
-        blocks.append([[index], float(wanted[index])])
-        while len(blocks) > 1 and _top(blocks[-2], gap) + gap > _bottom(blocks[-1], gap):
-            members = blocks[-2][0] + blocks[-1][0]
-            centre = float(np.mean([wanted[i] for i in members]))
-            blocks[-2:] = [[members, centre]]
+    """Positions close to the wanted ones, in the same order, at least `gap` apart.
+
+    Neighbours that are too close become a block, which is centred on what its members wanted.
+    """
+
+    def bottom(block: list[int]) -> float:
+        return float(np.mean([wanted[i] for i in block])) - (len(block) - 1) / 2 * gap
+
+    blocks: list[list[int]] = []
+    for index in np.argsort(wanted, kind="stable").tolist():
+        blocks.append([index])
+        while len(blocks) > 1 and bottom(blocks[-1]) - bottom(blocks[-2]) < len(blocks[-2]) * gap:
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
     placed = [0.0] * len(wanted)
-    for members, _ in blocks:
-        bottom = _bottom([members, float(np.mean([wanted[i] for i in members]))], gap)
-        for rank, index in enumerate(members):
-            placed[index] = bottom + rank * gap
+    for block in blocks:
+        for rank, index in enumerate(block):
+            placed[index] = bottom(block) + rank * gap
     return placed
-
-
-def _bottom(block: list[Any], gap: float) -> float:
-    return float(block[1] - (len(block[0]) - 1) / 2 * gap)
-
-
-def _top(block: list[Any], gap: float) -> float:
-    return float(block[1] + (len(block[0]) - 1) / 2 * gap)
 
 
 def _no_data(ax: Axes) -> None:
