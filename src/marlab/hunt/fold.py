@@ -1,0 +1,35 @@
+"""Reductions over the short axes of batched games (players, prey), written out as one operation per element.
+
+Torch reduces along a short axis element by element; adding the slices instead works on long vectors of games. It
+pays when the game index is innermost in memory, which `games_innermost` arranges; the results are the same anyway.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add, or_
+
+import torch
+from torch import Tensor
+
+
+def games_innermost(x: Tensor) -> Tensor:
+    """The same [B, k] values with the games next to each other in memory."""
+    return x.t().contiguous().t()
+
+
+def any_of(x: Tensor, dim: int) -> Tensor:
+    """`x.any(dim)` of a bool tensor with a short axis `dim`."""
+    if x.shape[dim] == 0:
+        return x.any(dim)
+    return reduce(or_, x.unbind(dim))
+
+
+def count_of(x: Tensor, dim: int) -> Tensor:
+    """How many are True along a short axis, as uint8."""
+    return reduce(add, x.view(torch.uint8).unbind(dim))
+
+
+def sum_of(x: Tensor, dim: int) -> Tensor:
+    """`x.sum(dim)` along a short axis, in the type of `x`."""
+    return reduce(add, x.unbind(dim))

@@ -1,0 +1,242 @@
+"""The batched game: B games of n players step together, as pure functions of tensors on any device.
+
+A state is small: cells, who is still there, which prey is left, the time. Obstacles and prey cells never change in
+an episode, so obstacle tables live in `Maps` and prey is a list of fixed cells with a "still there" bit each.
+After a start everything is deterministic; randomness enters only through `draw`, whose noise `start` turns into
+fresh games. Nothing here reads a value back to the host or loops over games, players or cells.
+
+The stag hunt is defined here; `snowdrift.py` plays another game on the same grid behind the same interface.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.fold import any_of, count_of, games_innermost, sum_of
+from marlab.hunt.layouts import Maps
+
+UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
+ACTION_NAMES = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
+ABSENT = 7
+"""Stands for the action of a player who has left; so a one-hot action has 8 places."""
+
+
+class State(NamedTuple):
+    """Everything that a game's future depends on, and the actions that led here."""
+
+    map: Tensor  # [B] int64: which obstacle map
+    cell: Tensor  # [B, n] int64: row * width + column; of a player who left, the last one
+    alive: Tensor  # [B, n] bool: still in the game
+    prey_cell: Tensor  # [B, m] int64: where each prey was put; the first ones are stags
+    prey_alive: Tensor  # [B, m] bool: not captured yet
+    t: Tensor  # [B] int64: steps taken
+    first_hunt: Tensor  # [B] int64: index of the step with the first capture, -1 before it
+    last_action: Tensor  # [B, n] int64: executed in the last step, ABSENT for players who were gone
+
+    def select(self, games: Tensor | slice) -> State:
+        """The same state restricted to some games (index tensor, mask or slice over B)."""
+        return State(*(field[games] for field in self))
+
+    def where(self, games: Tensor, other: State) -> State:
+        """This state, with `other` in the games [B] (bool) that are marked."""
+        return State(*(torch.where(games.view(-1, *[1] * (a.dim() - 1)), b, a) for a, b in zip(self, other)))
+
+    def to(self, device: torch.device | str) -> State:
+        return State(*(field.to(device) for field in self))
+
+    def clone(self) -> State:
+        return State(*(field.clone() for field in self))
+
+    @property
+    def batch(self) -> int:
+        return self.t.shape[0]
+
+
+def concatenate(states: list[State]) -> State:
+    """Several batches as one."""
+    return State(*(torch.cat(fields) for fields in zip(*states)))
+
+
+class Outcome(NamedTuple):
+    """What one step did."""
+
+    reward: Tensor  # [B, n] float32
+    done: Tensor  # [B, n] bool: this was the player's last step (it captured, or the episode ended)
+    over: Tensor  # [B] bool: the episode ended
+    executed: Tensor  # [B, n] int64: actions after illegal ones became STAY; ABSENT for players who were gone
+    hunters: Tensor  # [B, n] int64: how many shared this player's capture, 0 without one
+    captured: Tensor  # [B, m] bool: prey that this step took
+
+
+class Game(ABC):
+    """Rules and tables of one game on one device. It holds no state of any episode."""
+
+    def __init__(self, config: GameConfig, maps: Maps, device: torch.device | str = "cpu") -> None:
+        self.config, self.device = config, torch.device(device)
+        self.maps = maps.to(self.device)
+        self.players, self.prey, self.cells = config.players, config.prey, config.cells
+        self.actions, self.channels = config.actions, config.channels
+        seat = torch.arange(self.players, device=self.device)
+        self.ego = (seat[:, None] + seat[None, :]) % self.players  # [n, n]: row i lists the players as i sees them
+        kinds = [torch.full((amount,), kind) for kind, amount in enumerate(config.prey_kinds)]
+        self.prey_kind = torch.cat(kinds).to(self.device)  # [m]: 0, 1, ...; the action 5 + kind hunts it
+        self._move, self._path = self.maps.move.flatten(), self.maps.path.flatten()
+        # With room for everybody in every map the draw with replacement can never happen.
+        self._roomy = bool((self.maps.free >= self.prey + self.players).all())
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        return self.config.height, self.config.width, self.channels
+
+    def with_maps(self, maps: Maps) -> Game:
+        """The same game on other obstacle maps."""
+        return type(self)(self.config, maps, self.device)
+
+    # --- starts -------------------------------------------------------------------------------------------------
+
+    def draw(self, batch: int, generator: torch.Generator) -> Tensor:
+        """[batch, C + n + 1] uniform noise for `start`."""
+        width = self.cells + self.players + 1
+        return torch.rand(batch, width, generator=generator, device=self.device)
+
+    def start(self, noise: Tensor) -> State:
+        """Fresh games from noise [B, C + n + 1]: a map, distinct cells for the prey, then for the players."""
+        batch = noise.shape[0]
+        order_keys, picks, map_key = noise.split([self.cells, self.players, 1], 1)
+        which = _pick(map_key.squeeze(1), self.maps.count)
+        if self.config.max_block_comp:
+            order_keys = order_keys.masked_fill(self.maps.blocks[which], 2.0)  # obstacles come last
+        order = order_keys.argsort(1)  # [B, C] free cells in random order
+        cell = order[:, self.prey : self.prey + self.players]
+        if not self._roomy:  # some maps are too narrow: there players share any free cells
+            free = self.maps.free[which].unsqueeze(1)
+            shared = order.gather(1, _pick(picks, free))
+            narrow = free < self.prey + self.players
+            cell = shared if cell.shape[1] < self.players else torch.where(narrow, shared, cell)
+        cell, prey_cell = games_innermost(cell), games_innermost(order[:, : self.prey])
+        steps = torch.zeros(batch, dtype=torch.int64, device=self.device)
+        return State(which, cell, cell >= 0, prey_cell, prey_cell >= 0, steps, steps - 1, torch.full_like(cell, STAY))
+
+    def reset(self, batch: int, generator: torch.Generator) -> State:
+        """`batch` fresh games."""
+        return self.start(self.draw(batch, generator))
+
+    # --- what a state allows ------------------------------------------------------------------------------------
+
+    def destination(self, state: State, actions: Tensor) -> Tensor:
+        """[B, n] cells after UP, DOWN, LEFT, RIGHT or STAY; an impossible move leads nowhere."""
+        return _lookup(self._move, (state.map.unsqueeze(1) * self.cells + state.cell) * 5 + actions)
+
+    def paths(self, state: State) -> Tensor:
+        """[B, n, m] int16: the way from each player to each prey, as in `Maps.path`."""
+        here = (state.map.unsqueeze(1) * self.cells + state.cell) * self.cells  # [B, n]
+        return torch.stack([_lookup(self._path, here + cell.unsqueeze(1)) for cell in state.prey_cell.unbind(1)], 2)
+
+    def at_prey(self, state: State) -> Tensor:
+        """[B, n, m] bool: the player is alive and stands on this prey, which is still there."""
+        prey = torch.where(state.prey_alive, state.prey_cell, -1).to(torch.int16)
+        return torch.where(state.alive, state.cell, -2).to(torch.int16).unsqueeze(2) == prey.unsqueeze(1)
+
+    def legal_moves(self, state: State) -> Tensor:
+        """[B, n, 5] bool: which of UP, DOWN, LEFT, RIGHT, STAY are possible; all False for players who left."""
+        first = (state.map.unsqueeze(1) * self.cells + state.cell) * 5
+        moves = [(_lookup(self._move, first + a) != state.cell) & state.alive for a in range(STAY)]
+        return torch.stack([*moves, state.alive], 2)
+
+    def legal(self, state: State) -> Tensor:
+        """[B, n, A] bool: the action mask; all False for players who left."""
+        at = self.at_prey(state).split(self.config.prey_kinds, 2)
+        return torch.cat([self.legal_moves(state), torch.stack([any_of(kind, 2) for kind in at], 2)], 2)
+
+    def over(self, state: State) -> Tensor:
+        """[B] bool: time is up, or nobody is left, or no prey is left."""
+        ended = (state.t >= self.config.final_time) | ~(any_of(state.alive, 1) & any_of(state.prey_alive, 1))
+        if self.config.dynamic_final_time:
+            last = state.first_hunt + 1 + self.config.final_time_after_first_hunt
+            ended = ended | ((state.first_hunt >= 0) & (state.t >= last))
+        return ended
+
+    # --- the step -----------------------------------------------------------------------------------------------
+
+    def step(self, state: State, actions: Tensor) -> tuple[State, Outcome]:
+        """One step of every game. `actions` [B, n]; whatever is illegal (or no action at all) is executed as STAY."""
+        actions = games_innermost(actions)
+        tried = torch.where(state.alive & (actions >= 0) & (actions < self.actions), actions, STAY)
+        cell = self.destination(state, tried.clamp_max(STAY))
+        hunting = self._hunting(state, tried)  # [B, n, m]
+        executed = torch.where((cell != state.cell) | any_of(hunting, 2), tried, STAY)
+        reward, hunters, captured = self._resolve(hunting)
+        leaves = self._leaves(hunters)
+        alive = state.alive & ~leaves
+        if self.config.time_reward:
+            reward = reward + self.config.time_reward * alive
+        if self.config.prosocial:
+            reward = reward.mean(1, keepdim=True) * state.alive
+        first = torch.where((state.first_hunt < 0) & any_of(captured, 1), state.t, state.first_hunt)
+        executed = torch.where(state.alive, executed, ABSENT)
+        left = state.prey_alive & ~captured
+        after = State(state.map, cell, alive, state.prey_cell, left, state.t + 1, first, executed)
+        over = self.over(after)
+        done = state.alive & (leaves | over.unsqueeze(1))
+        return after, Outcome(reward, done, over, executed, hunters, captured)
+
+    def _hunting(self, state: State, tried: Tensor) -> Tensor:
+        """[B, n, m] bool: the player stands on this prey, which is still there, and does what hunts it."""
+        # One small integer says where and how, so that one comparison decides; a captured prey matches nobody.
+        does = (tried * self.cells + state.cell).to(torch.int16)  # [B, n]
+        hunted_by = (self.prey_kind + 5) * self.cells + state.prey_cell
+        wants = torch.where(state.prey_alive, hunted_by, -1).to(torch.int16)  # [B, m]
+        return does.unsqueeze(2) == wants.unsqueeze(1)
+
+    @abstractmethod
+    def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(reward [B, n], hunters [B, n], captured [B, m]) from who hunts what [B, n, m]."""
+
+    @abstractmethod
+    def _leaves(self, hunters: Tensor) -> Tensor:
+        """[B, n] bool: players who leave the game, from the number that shared their capture."""
+
+
+class StagHunt(Game):
+    """A stag needs two hunters and pays well, a hare needs one; whoever captures leaves with the prey."""
+
+    def __init__(self, config: GameConfig, maps: Maps, device: torch.device | str = "cpu") -> None:
+        super().__init__(config, maps, device)
+        is_stag = self.prey_kind == 0
+        self._needed = torch.where(is_stag, 2, 1).to(torch.uint8)  # [m] hunters it takes
+        self._value = torch.where(is_stag, config.stag_reward, config.hare_reward)  # [m] what it pays in all
+        weights = torch.tensor(config.player_strength, device=self.device)
+        # Strengths share a stag; a hare is always shared equally.
+        self._strength = torch.where(is_stag, weights[:, None], 1.0) if config.player_strength else None  # [n, m]
+
+    def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        count = count_of(hunting, 1)  # [B, m]
+        captured = count >= self._needed
+        size = count * captured  # [B, m] uint8: hunters of a captured prey, else 0
+        hunters = sum_of(hunting * size.unsqueeze(1), 2)  # [B, n]: a player hunts at most one prey
+        if self._strength is None:
+            pay = torch.where(captured, self._value / count.clamp_min(1), 0.0)  # [B, m] for each hunter
+            return sum_of(hunting * pay.unsqueeze(1), 2), hunters.long(), captured
+        weight = hunting * self._strength  # [B, n, m]
+        total = sum_of(weight, 1).unsqueeze(1)
+        equal = hunting / count.clamp_min(1).unsqueeze(1)  # players without any strength share equally
+        share = torch.where(total > 0, weight / total.clamp_min(1e-30), equal)
+        return sum_of(share * (captured * self._value).unsqueeze(1), 2), hunters.long(), captured
+
+    def _leaves(self, hunters: Tensor) -> Tensor:
+        return hunters > 0
+
+
+def _pick(uniform: Tensor, count: int | Tensor) -> Tensor:
+    """A whole number below `count` from a uniform number below 1."""
+    return (uniform * count).long().clamp_max(count - 1)
+
+
+def _lookup(table: Tensor, index: Tensor) -> Tensor:
+    """`table[index]` for a flat table and an index [B, k], in the memory order of games next to each other."""
+    return table.index_select(0, index.t().reshape(-1)).view(index.shape[1], index.shape[0]).t()

@@ -1,0 +1,73 @@
+"""From a config to its game: which rules play it, and on which obstacle maps."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.game import Game, StagHunt, State
+from marlab.hunt.layouts import draw_maps, make_maps
+from marlab.hunt.snowdrift import Snowdrift
+from marlab.lab.errors import UserError
+
+DEFAULT_MAPS = 1024
+"""Obstacle maps a game draws unless told otherwise; every start picks one of them."""
+
+RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
+
+
+def make_game(
+    config: GameConfig,
+    generator: torch.Generator | None = None,
+    *,
+    maps: int = DEFAULT_MAPS,
+    device: torch.device | str = "cpu",
+) -> Game:
+    """The game of a config. `generator` (on the CPU) draws its obstacle maps; a game without obstacles needs none."""
+    if generator is None:
+        if config.max_block_comp:
+            raise ValueError("a game with obstacles needs a generator to draw its maps")
+        generator = torch.Generator()
+    return RULES[config.rules](config, draw_maps(config, maps, generator), device)
+
+
+def game_with_blocks(config: GameConfig, blocks: Tensor, device: torch.device | str = "cpu") -> Game:
+    """The game of a config on given obstacle maps [M, C] (bool)."""
+    return RULES[config.rules](config, make_maps(config, blocks.cpu()), device)
+
+
+def restore(
+    config: GameConfig, grid: Tensor, t: Tensor, first_hunt: Tensor | None = None, device: torch.device | str = "cpu"
+) -> tuple[Game, State]:
+    """Games in the situation that global planes `grid` [B, H, W, channels] show (players in seat order) at time t [B].
+
+    Captured prey leaves no trace in planes: the list holds it as captured, on a cell without meaning.
+    """
+    n = config.players
+    if tuple(grid.shape[1:]) != (config.height, config.width, config.channels):
+        raise UserError(
+            f"The planes have the shape {tuple(grid.shape[1:])}, "
+            f"this game's are {(config.height, config.width, config.channels)}."
+        )
+    planes = grid.cpu().bool().flatten(1, 2).transpose(1, 2)  # [B, channels, C]
+    blocks, which = torch.unique(planes[:, n], dim=0, return_inverse=True)
+    cells, present = zip(*(_listed(planes[:, n + 1 + k], amount) for k, amount in enumerate(config.prey_kinds)))
+    batch = grid.shape[0]
+    state = State(
+        map=which,
+        cell=planes[:, :n].int().argmax(2),
+        alive=planes[:, :n].any(2),
+        prey_cell=torch.cat(cells, 1),
+        prey_alive=torch.cat(present, 1),
+        t=t.cpu().long(),
+        first_hunt=torch.full((batch,), -1) if first_hunt is None else first_hunt.cpu().long(),
+        last_action=torch.full((batch, n), 4),
+    )
+    return game_with_blocks(config, blocks, device), state.to(device)
+
+
+def _listed(plane: Tensor, amount: int) -> tuple[Tensor, Tensor]:
+    """The set cells of planes [B, C] as a list of `amount` cells [B, amount] and which entries of it are real."""
+    order = plane.int().sort(dim=1, descending=True, stable=True)
+    return order.indices[:, :amount], order.values[:, :amount].bool()

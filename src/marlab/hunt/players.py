@@ -1,0 +1,231 @@
+"""Rule-based players: those of the spec, all seats and games in one pass.
+
+Every rule is "uniform over a set of actions", so a player is a set per situation (`options`), its distribution is
+known exactly, and sampling is exact. A player is written as in the tables: NS, NH, RAND, MIX(0.5), SWITCH(10),
+SWITCH(10,NH) for the reverse, WAIT(5), EXPL; ND clears the nearest drift in the snowdrift game.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import reduce
+from operator import or_
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.fold import any_of, count_of
+from marlab.hunt.game import STAY, Game
+from marlab.hunt.layouts import UNREACHABLE
+from marlab.hunt.policy import Memory, Policy, choose
+from marlab.hunt.views import View
+from marlab.lab.errors import UserError
+
+
+class Kind(IntEnum):
+    """How a player decides. Data sets store these numbers."""
+
+    NS = 0  # nearest stag
+    NH = 1  # nearest hare
+    RAND = 2  # uniform over legal actions
+    MIX = 3  # draws NS or NH at every start
+    SWITCH = 4  # NS before a time, NH from then on, or the reverse
+    WAIT = 5  # NS that gives up after some steps alone on the stag and becomes NH
+    EXPL = 6  # takes a hare unless another player already stands on a stag
+    ND = 7  # nearest drift (snowdrift)
+
+
+@dataclass(frozen=True)
+class Role:
+    """A seat's player."""
+
+    kind: Kind
+    value: float = 0.0
+    """MIX: probability of NS; SWITCH: the time; WAIT: the patience in steps."""
+    reverse: bool = False
+    """SWITCH: NH first, then NS."""
+
+    def __str__(self) -> str:
+        if self.kind in (Kind.MIX, Kind.SWITCH, Kind.WAIT):
+            return f"{self.kind.name}({self.value:g}{',NH' if self.reverse else ''})"
+        return self.kind.name
+
+
+_ROLE = re.compile(r"([A-Z]+)(?:\(([0-9.]+)(?:,(NS|NH))?\))?")
+_DEFAULTS = {Kind.MIX: 0.5, Kind.SWITCH: 8.0, Kind.WAIT: 5.0}
+
+
+def parse_role(text: str) -> Role:
+    """A player from its name in the tables, such as NS, MIX(0.3) or SWITCH(10,NH)."""
+    match = _ROLE.fullmatch(text.strip())
+    names = ", ".join(kind.name for kind in Kind)
+    if match is None or match.group(1) not in Kind.__members__:
+        raise UserError(f"'{text}' is not a player, expected one of {names}, such as NS, MIX(0.5) or SWITCH(10,NH).")
+    kind = Kind[match.group(1)]
+    value, first = match.group(2), match.group(3)
+    if (value is not None and kind not in _DEFAULTS) or (first is not None and kind != Kind.SWITCH):
+        raise UserError(f"'{text}' gives {kind.name} a value it does not take.")
+    number = _DEFAULTS.get(kind, 0.0) if value is None else float(value)
+    if kind == Kind.MIX and number > 1:
+        raise UserError(f"'{text}' has the probability {number:g}, expected a value from 0 to 1.")
+    return Role(kind, number, first == "NH")
+
+
+def parse_roles(text: str) -> tuple[Role, ...]:
+    """Players of all seats from a list such as "NS,NH,MIX(0.5),SWITCH(10,NH)"."""
+    return tuple(parse_role(part) for part in re.split(r",(?![^(]*\))", text))
+
+
+class Pursuit(NamedTuple):
+    """Where a player wants to go, given which prey it wants."""
+
+    found: Tensor  # [B, n] bool: there is such a prey
+    arrived: Tensor  # [B, n] bool: the player stands on it
+    moves: Tensor  # [B, n, 4] bool: moves that come nearer to the nearest one
+
+
+class RulePlayers(Policy):
+    """A rule-based player in every seat.
+
+    Memory: `type` [B, n] the rule of this episode (a Kind; MIX has become NS or NH), `waited` [B, n] steps spent
+    alone on a stag.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        roles: Sequence[Role | Kind],
+        *,
+        ns_wait: Literal["stay", "hunt"] = "stay",
+        fallback: Literal["random", "stay", "hare"] = "random",
+    ) -> None:
+        """`ns_wait`: what NS does alone on a stag; `fallback`: what a player does once its prey is gone."""
+        self.game, self.ns_wait, self.fallback = game, ns_wait, fallback
+        self.roles = tuple(role if isinstance(role, Role) else Role(role, _DEFAULTS.get(role, 0.0)) for role in roles)
+        if len(self.roles) != game.players:
+            raise UserError(f"There are {len(self.roles)} roles for {game.players} players; give one per player.")
+        hunt_only = [role for role in self.roles if (role.kind == Kind.ND) != (game.config.rules == "snowdrift")]
+        for role in hunt_only:
+            if role.kind != Kind.RAND:
+                raise UserError(f"{role} does not play {game.config.rules}; RAND plays both games, ND the snowdrift.")
+        device = game.device
+        self._kind = torch.tensor([role.kind for role in self.roles], device=device)  # [n]
+        self._value = torch.tensor([role.value for role in self.roles], device=device)  # [n]
+        self._reverse = torch.tensor([role.reverse for role in self.roles], device=device)  # [n]
+        self._draws = any(role.kind == Kind.MIX for role in self.roles)
+        self._is_stag = game.prey_kind == 0  # [m]; in the snowdrift game every drift
+
+    # --- the policy interface -----------------------------------------------------------------------------------
+
+    def begin(self, batch: int, generator: torch.Generator) -> Memory:
+        types = self._kind.expand(batch, -1)
+        if self._draws:
+            coin = torch.rand(types.shape, generator=generator, device=types.device)
+            drawn = torch.where(coin < self._value, int(Kind.NS), int(Kind.NH))
+            types = torch.where(types == Kind.MIX, drawn, types)
+        return self.memory_of(types)
+
+    def memory_of(self, types: Tensor) -> Memory:
+        """Memory at the start of episodes with given rules `types` [B, n] (Kind numbers, not MIX).
+
+        SWITCH and WAIT take their values from the roles of their seats.
+        """
+        return {"type": types.clone(), "waited": torch.zeros_like(types)}
+
+    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
+        return choose(self.options(view, memory), generator), self.remember(view, memory)
+
+    def probabilities(self, view: View, memory: Memory) -> Tensor:
+        options = self.options(view, memory)
+        return options / options.sum(2, keepdim=True).clamp_min(1)
+
+    def remember(self, view: View, memory: Memory) -> Memory:
+        """Memory after this step's decision."""
+        alone = self.on_stag(view) & ~self.company(view)
+        waiting = alone & (memory["type"] == Kind.WAIT)
+        return {**memory, "waited": memory["waited"] + waiting}
+
+    # --- the rules ----------------------------------------------------------------------------------------------
+
+    def options(self, view: View, memory: Memory) -> Tensor:
+        """[B, n, A] bool: the actions each player chooses from, equally likely; none for players who left."""
+        game, alive = self.game, view.state.alive
+        types = memory["type"]
+        wanted, stag = self._wanted(view, memory)
+        pursuit = self._pursue(view, wanted)
+        on_stag, on_hare = pursuit.arrived & stag, pursuit.arrived & ~stag
+        hunt = torch.ones_like(on_stag) if self.ns_wait == "hunt" else self.company(view)
+        lost = ~pursuit.found
+        legal_moves = game.legal_moves(view.state)  # [B, n, 5]
+        if game.config.rules == "snowdrift":
+            stay, hunts = torch.zeros_like(on_stag), [on_stag]
+        else:
+            stay, hunts = on_stag & ~hunt, [on_stag & hunt, on_hare]
+        if self.fallback == "stay":
+            stay, lost = stay | lost, torch.zeros_like(lost)
+        options = torch.cat([pursuit.moves, stay.unsqueeze(2), torch.stack(hunts, 2)], 2)
+        options[..., : STAY + 1] |= lost.unsqueeze(2) & legal_moves
+        options = torch.where((types == Kind.RAND).unsqueeze(2), view.mask, options)
+        return options & alive.unsqueeze(2)
+
+    def _wanted(self, view: View, memory: Memory) -> tuple[Tensor, Tensor]:
+        """(the prey each player is after [B, n, m], whether that is a stag [B, n])."""
+        state, types = view.state, memory["type"]
+        there = state.prey_alive.unsqueeze(1)  # [B, 1, m]
+        late = state.t.unsqueeze(1) >= self._value
+        stag = (
+            (types == Kind.NS)
+            | (types == Kind.ND)
+            | ((types == Kind.SWITCH) & (late == self._reverse))
+            | ((types == Kind.WAIT) & (memory["waited"] < self._value))
+        )
+        stags = there & self._is_stag
+        held, exploiter = self._held_by_others(view), types == Kind.EXPL
+        stag = stag | (exploiter & any_of(held, 2))
+        stags = torch.where(exploiter.unsqueeze(2), held, stags)
+        if self.fallback == "hare" and self.game.config.rules == "hunt":
+            stag = stag & any_of(stags, 2)
+        return torch.where(stag.unsqueeze(2), stags, there & ~self._is_stag), stag
+
+    def _pursue(self, view: View, wanted: Tensor) -> Pursuit:
+        path = self.game.paths(view.state)  # [B, n, m]
+        distance = torch.where(wanted, path >> 4, UNREACHABLE)
+        nearest = reduce(torch.minimum, distance.unbind(2))  # [B, n]
+        aim = wanted & (distance == nearest.unsqueeze(2))
+        nearer = reduce(or_, (path * aim).unbind(2))  # [B, n] one bit per move that comes nearer
+        moves = torch.stack([(nearer & (1 << a)) > 0 for a in range(4)], 2)
+        return Pursuit(nearest < UNREACHABLE, nearest == 0, moves)
+
+    def company(self, view: View) -> Tensor:
+        """[B, n] bool: another player who is still in the game stands on the same cell."""
+        cell, alive = view.state.cell, view.state.alive
+        place = torch.where(alive, cell, -1).to(torch.int16)
+        return count_of(place.unsqueeze(2) == place.unsqueeze(1), 2) > 1
+
+    def on_stag(self, view: View) -> Tensor:
+        """[B, n] bool: the player stands on a stag that is still there."""
+        return any_of(self.game.at_prey(view.state) & self._is_stag, 2)
+
+    def _held_by_others(self, view: View) -> Tensor:
+        """[B, n, m] bool: stags on which another player stands."""
+        at = self.game.at_prey(view.state) & self._is_stag  # [B, n, m]
+        return count_of(at, 1).unsqueeze(1) > at
+
+
+def rule_probabilities(players: RulePlayers, view: View, kinds: Sequence[Kind]) -> Tensor:
+    """[B, n, K, A] what each player would do if it were of each kind: exact likelihoods for beliefs and ceilings.
+
+    Only kinds without a value or a memory can be asked for: NS, NH, RAND and ND.
+    """
+    if not set(kinds) <= {Kind.NS, Kind.NH, Kind.RAND, Kind.ND}:
+        raise ValueError(f"{[kind.name for kind in kinds]} are not all memoryless kinds")
+    shape = view.state.cell.shape
+    found = []
+    for kind in kinds:
+        types = torch.full(shape, int(kind), device=view.state.cell.device)
+        found.append(players.probabilities(view, players.memory_of(types)))
+    return torch.stack(found, 2)

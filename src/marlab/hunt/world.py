@@ -1,0 +1,228 @@
+"""The game as a world that PPO can learn in (`marlab.lab.ppo.World`): B games, L learning seats each.
+
+It resets one step late: after an episode's last step it still shows the final situation, and the next `step` ignores
+that game's actions and brings a new start. Seats that do not learn are played by a fixed policy, so one learner may
+sit among rule-based players in any seat. Nothing is read back to the host before `pop_stats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.rollout import HARE, NONE, STAG, captures
+from marlab.hunt.views import FlatFields, View, flat_fields
+from marlab.lab import ppo
+from marlab.lab.errors import UserError
+
+
+class WorldStep(NamedTuple):
+    """What a step gave to the learning seats: each [B, L]."""
+
+    reward: Tensor
+    terminated: Tensor  # left the game, or the episode ended
+    truncated: Tensor  # never: the time limit is part of what players see
+
+
+class Tally(NamedTuple):
+    """Statistics of the episodes under way and sums over those that ended."""
+
+    reward: Tensor  # [B, n] so far in this episode
+    outcome: Tensor  # [B, n] NONE, STAG or HARE so far
+    hunters: Tensor  # [B, n] who shared the capture
+    sums: Tensor  # [K] float64, in the order of `HuntWorld.stat_names`
+
+
+class HuntWorld:
+    """B games that restart by themselves."""
+
+    def __init__(
+        self,
+        game: Game,
+        games: int,
+        generator: torch.Generator,
+        *,
+        seats: Sequence[int] | None = None,
+        rotate: bool = False,
+        others: Policy | None = None,
+        compile: bool = False,
+    ) -> None:
+        """`generator` lives on the game's device and draws everything that is random here.
+
+        seats: the learning seats, all of them by default. rotate: game b moves them on by b, so that a learner meets
+        every seat. others: who plays the remaining seats. compile: fuse the step with torch.compile.
+        """
+        chosen = tuple(range(game.players)) if seats is None else tuple(seats)
+        _check_seats(game, chosen, others)
+        self.game, self.games, self.generator, self.others = game, games, generator, others
+        self._everyone = chosen == tuple(range(game.players)) and not rotate
+        self.seats = torch.tensor(chosen, device=game.device).expand(games, -1)  # [B, L]
+        if rotate:
+            self.seats = (self.seats + torch.arange(games, device=game.device).unsqueeze(1)) % game.players
+        self._flat_seats = self.seats if rotate else self.seats[0]
+        self.state = game.reset(games, generator)
+        self.over = torch.zeros(games, dtype=torch.bool, device=game.device)  # [B] waiting for a restart
+        self.memory: Memory = {} if others is None else others.begin(games, generator)
+        self.stat_names = _stat_names(game.players)
+        zeros = torch.zeros(games, game.players, dtype=torch.int64, device=game.device)
+        sums = torch.zeros(len(self.stat_names), dtype=torch.float64, device=game.device)
+        self.tally = Tally(zeros.float(), zeros, zeros, sums)
+        self.view = View(game, self.state)
+        self._fixed_shapes = game.device.type != "cpu" or compile
+        self._advance = torch.compile(self._advance_all, dynamic=False) if compile else self._advance_all
+        self._show = torch.compile(self._show_view, dynamic=False) if compile else self._show_view
+
+    # --- the PPO contract -----------------------------------------------------------------------------------------
+
+    @property
+    def fields(self) -> FlatFields:
+        """Where the fields of an observation lie."""
+        return flat_fields(self.game)
+
+    @property
+    def acting(self) -> Tensor:
+        """[B, L] bool: learning seats whose next action counts."""
+        return self._mine(self.state.alive & ~self.over.unsqueeze(1))
+
+    def observe(self) -> ppo.View:
+        """Flat observations [B, L, D] (see `fields`) and action masks [B, L, A] of the learning seats."""
+        return ppo.View(*self._show(self.state))
+
+    def step(self, actions: Tensor) -> WorldStep:
+        """One step with the learners' actions [B, L]."""
+        joint, memory = self._joint(actions)
+        view, waiting = self.view, self.over
+        noise = self.game.draw(self.games, self.generator) if self._fixed_shapes else None
+        after, outcome, over, tally = self._advance(self.state, waiting, self.tally, joint, noise)
+        if not self._fixed_shapes:
+            after = self._restart_some(after, waiting)
+        if self.others is not None:
+            memory = self.others.observe(view, outcome, memory)
+            self.memory = self.others.reset(memory, waiting, self.generator)
+        self.state, self.over, self.tally = after, over, tally
+        self.view = View(self.game, self.state)
+        counts = ~waiting.unsqueeze(1)
+        done = self._mine(outcome.done & counts)
+        return WorldStep(self._mine(outcome.reward * counts), done, torch.zeros_like(done))
+
+    # --- inside a step --------------------------------------------------------------------------------------------
+
+    def _joint(self, actions: Tensor) -> tuple[Tensor, Memory]:
+        """All players' actions [B, n], and the other players' memory after theirs."""
+        if self.others is None:  # then every seat learns, perhaps in another order
+            return (actions if self._everyone else torch.empty_like(actions).scatter(1, self.seats, actions)), {}
+        theirs, memory = self.others.act(self.view, self.memory, self.generator)
+        return theirs.scatter(1, self.seats, actions), memory
+
+    def _advance_all(
+        self, state: State, waiting: Tensor, tally: Tally, joint: Tensor, noise: Tensor | None
+    ) -> tuple[State, Outcome, Tensor, Tally]:
+        """Step every game; with noise also restart those that waited. Pure, and of fixed shape."""
+        after, outcome = self.game.step(state, joint)
+        over = outcome.over & ~waiting
+        tally = self._count(tally, outcome, over, waiting, after.t)
+        if noise is not None:
+            after = after.where(waiting, self.game.start(noise))
+        return after, outcome, over, tally
+
+    def _restart_some(self, state: State, waiting: Tensor) -> State:
+        """Fresh starts where they are needed only: on a CPU counting them costs nothing."""
+        index = waiting.nonzero().squeeze(1)
+        if index.numel() == 0:
+            return state
+        fresh = self.game.reset(index.numel(), self.generator)
+        return State(*(field.index_copy(0, index, new) for field, new in zip(state, fresh)))
+
+    def _show_view(self, state: State) -> tuple[Tensor, Tensor]:
+        view = View(self.game, state)
+        return view.flat(self._flat_seats), self._mine(view.mask)
+
+    def _mine(self, field: Tensor) -> Tensor:
+        """Rows [B, L, ...] of the learning seats."""
+        if self._everyone:
+            return field
+        if field.dim() == 2:
+            return field.gather(1, self.seats)
+        return field.gather(1, self.seats.unsqueeze(2).expand(-1, -1, field.shape[2]))
+
+    # --- statistics -------------------------------------------------------------------------------------------------
+
+    def _count(self, tally: Tally, step: Outcome, over: Tensor, waiting: Tensor, t: Tensor) -> Tally:
+        live = ~waiting.unsqueeze(1)  # a game that waited starts anew: its episode so far is empty
+        reward = (tally.reward + step.reward) * live
+        outcome = captures(self.game, step, tally.outcome) * live
+        hunters = torch.where(step.hunters > 0, step.hunters, tally.hunters) * live
+        if not self._fixed_shapes and not bool(over.any()):
+            return Tally(reward, outcome, hunters, tally.sums)
+        shared = outcome == STAG
+        kinds = [outcome == NONE, outcome == HARE, *(shared & (hunters == k) for k in range(2, self.game.players + 1))]
+        columns = [
+            torch.ones_like(t).unsqueeze(1), t.unsqueeze(1), reward, self._mine(reward).mean(1, keepdim=True),
+            *(kind.sum(1, keepdim=True) for kind in kinds),
+        ]  # fmt: skip
+        ended = torch.cat([column.double() for column in columns], 1) * over.unsqueeze(1)
+        return Tally(reward, outcome, hunters, tally.sums + ended.sum(0))
+
+    def pop_stats(self) -> dict[str, float]:
+        """Means over the episodes that ended since the last call, in one transfer; only their number if none did.
+
+        reward (all players), reward_player_i, reward_learner, length, and the shares of players who left with a hare,
+        with a stag shared by k (stag_k), or with nothing (none).
+        """
+        values = dict(zip(self.stat_names, self.tally.sums.tolist()))
+        self.tally = self.tally._replace(sums=torch.zeros_like(self.tally.sums))
+        episodes = values.pop("episodes")
+        if episodes == 0:
+            return {"episodes": 0.0}
+        means = {name: value / episodes for name, value in values.items()}
+        n = self.game.players
+        for name in means:
+            if name in ("none", "hare") or name.startswith("stag_"):
+                means[name] /= n  # from players per episode to shares of players
+        reward = sum(means[f"reward_player_{i + 1}"] for i in range(n)) / n
+        return {"episodes": episodes, "reward": reward, **means}
+
+    # --- saving -------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain tensors: with the same game and seats, loading it continues bit for bit."""
+        return {
+            "state": self.state._asdict(),
+            "over": self.over,
+            "tally": self.tally._asdict(),
+            "memory": dict(self.memory),
+            "generator": self.generator.get_state(),
+            "blocks": self.game.maps.blocks,
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        device = self.game.device
+        if saved["over"].shape != self.over.shape or not torch.equal(saved["blocks"].to(device), self.game.maps.blocks):
+            raise UserError(
+                f"The saved world has {saved['over'].shape[0]} games on {saved['blocks'].shape[0]} obstacle maps; it "
+                f"does not continue in this one, which has {self.games} games and must have the very same maps."
+            )
+        self.state = State(**{k: v.to(device) for k, v in saved["state"].items()})
+        self.tally = Tally(**{k: v.to(device) for k, v in saved["tally"].items()})
+        self.over = saved["over"].to(device)
+        self.memory = {k: v.to(device) for k, v in saved["memory"].items()}
+        self.generator.set_state(saved["generator"].cpu())
+        self.view = View(self.game, self.state)
+
+
+def _check_seats(game: Game, seats: tuple[int, ...], others: Policy | None) -> None:
+    if not seats or len(set(seats)) != len(seats) or not all(0 <= s < game.players for s in seats):
+        raise UserError(f"The learning seats are {list(seats)}, expected different ones from 0 to {game.players - 1}.")
+    if len(seats) < game.players and others is None:
+        raise UserError(f"Only the seats {list(seats)} learn: say who plays the other {game.players - len(seats)}.")
+
+
+def _stat_names(players: int) -> list[str]:
+    seats = [f"reward_player_{i + 1}" for i in range(players)]
+    stags = [f"stag_{k}" for k in range(2, players + 1)]
+    return ["episodes", "length", *seats, "reward_learner", "none", "hare", *stags]
