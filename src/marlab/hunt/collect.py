@@ -1,0 +1,281 @@
+"""`marlab hunt collect`: rule-based players play whole episodes, and every step of every living player is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from marlab.hunt.config import PRESETS, GameConfig
+from marlab.hunt.dataset import (
+    BLOCKED,
+    CAUSES,
+    FALLBACK,
+    NOT_STAY,
+    RANDOM,
+    SPLITS,
+    WAIT,
+    Rows,
+    check_integrity,
+    load_dataset,
+    metadata,
+    rows_table,
+)
+from marlab.hunt.game import ACTION_NAMES, STAY, Game
+from marlab.hunt.games import DEFAULT_MAPS, make_game
+from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.rollout import Moment, captures, moments
+from marlab.hunt.views import View
+from marlab.lab.config import Preset
+from marlab.lab.errors import UserError
+from marlab.lab.files import replacing, write_json
+from marlab.lab.progress import Progress
+from marlab.lab.rng import Rngs
+from marlab.lab.run import Run, RunOptions
+
+EPISODES_AT_ONCE = 512
+NOTE_CLASSES = (0.1294, 0.1300, 0.1280, 0.1294, 0.3457, 0.0516, 0.0859)
+"""Shares of the seven actions in the lab note's data (107,010 rows)."""
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """What to collect."""
+
+    game: GameConfig = field(default_factory=GameConfig)
+    """The game; `--preset msh_8x8_b5` and its like set it."""
+    rows: int = 107_010
+    """At least this many rows; the last episode is kept whole."""
+    rand_share: float = 0.0
+    """Probability that a player is RAND; otherwise NS or NH with equal chance."""
+    train_share: float = 0.8
+    """Share of the episodes for training; the rest is halved into validation and test."""
+    maps: int = DEFAULT_MAPS
+    """Obstacle maps to draw starts from, in games with obstacles."""
+    seed: int = 0
+    """Seed of everything random."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.maps < 1:
+            raise UserError(f"rows is {self.rows} and maps is {self.maps}, expected 1 or more of both.")
+        if not 0 <= self.rand_share <= 1 or not 0 < self.train_share <= 1:
+            told = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
+            raise UserError(f"{told}, expected shares from 0 to 1.")
+        if self.game.rules != "hunt":
+            raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")
+
+
+class Batch(NamedTuple):
+    """Rows of some whole episodes, and their lengths per (episode, player)."""
+
+    rows: Rows
+    steps: Tensor  # [E, n] int64
+
+
+def collect(config: CollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+            command: Sequence[str] | None = None, quiet: bool = False) -> Path:  # fmt: skip
+    """Collect a data set into a run directory, check it row by row, and return the directory."""
+    with Run.open("hunt", config, options, preset=preset, command=command) as run:
+        _write_rows(config, run.path / "data", quiet)
+        data = load_dataset(run.path, config.game)
+        integrity = check_integrity(data.game, data.rows)
+        if not integrity.perfect:
+            raise RuntimeError(f"the data disagrees with the game: {integrity}")
+        classes = class_report(data.rows)
+        write_json(run.path / "data" / "integrity.json", integrity._asdict())
+        write_json(run.path / "data" / "classes.json", classes)
+        run.add_results(
+            {
+                "rows": data.rows.size,
+                "episodes": data.episodes,
+                "replay_equality": 1.0,
+                "l1_to_note": classes["l1_to_note"],
+                "stay_share": classes["actions"]["stay"]["share"],
+            }
+        )
+        if not quiet:
+            print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
+            print(describe_classes(classes))
+    return run.path
+
+
+def play_batches(config: CollectConfig) -> Iterator[Batch]:
+    """Endless batches of whole episodes; episode numbers are filled in by the writer."""
+    rngs = Rngs(config.seed)
+    game = make_game(config.game, rngs.torch("maps"), maps=config.maps)
+    players = RulePlayers(game, [Kind.NS] * game.players)
+    while True:
+        types = _draw_types(config, game, rngs.torch("types"))
+        start = game.reset(EPISODES_AT_ONCE, rngs.torch("starts"))
+        played = moments(game, players, start, players.memory_of(types), rngs.torch("players"))
+        yield _gather(game, types, list(played))
+
+
+def _draw_types(config: CollectConfig, game: Game, generator: torch.Generator) -> Tensor:
+    """[E, n] a rule for every player, independently."""
+    coins = torch.rand(2, EPISODES_AT_ONCE, game.players, generator=generator)
+    types = torch.where(coins[0] < 0.5, int(Kind.NS), int(Kind.NH))
+    return torch.where(coins[1] < config.rand_share, int(Kind.RAND), types)
+
+
+def _gather(game: Game, types: Tensor, played: list[Moment]) -> Batch:
+    """Rows sorted by episode, player and time from the steps of a batch."""
+    seats = torch.arange(game.players).expand(EPISODES_AT_ONCE, -1)
+    kept = torch.stack([m.running.unsqueeze(1) & m.view.state.alive for m in played], 2)  # [E, n, T]
+    steps = kept.sum(2)
+    outcome = torch.zeros_like(types)
+    for m in played:
+        outcome = torch.where(m.running.unsqueeze(1), captures(game, m.outcome, outcome), outcome)
+
+    def rows(values: list[Tensor]) -> Tensor:
+        """[R, ...] from one [E, n, ...] per step."""
+        return torch.stack(values, 2)[kept]
+
+    def everyone(values: list[Tensor]) -> Tensor:
+        """[R] from one [E] per step."""
+        return rows([value.unsqueeze(1).expand(-1, game.players) for value in values])
+
+    def constant(value: Tensor) -> Tensor:
+        """[R] from one [E, n] for the whole episode."""
+        return value.unsqueeze(2).expand_as(kept)[kept]
+
+    episode = torch.arange(EPISODES_AT_ONCE).unsqueeze(1).expand(-1, game.players)
+    made = Rows(
+        obs=rows([m.view.grid for m in played]),
+        mask=rows([m.view.mask for m in played]),
+        actions_prev=rows([m.view.actions for m in played]),
+        alive=rows([m.view.alive for m in played]),
+        t=everyone([m.view.state.t for m in played]),
+        a=rows([m.outcome.executed for m in played]),
+        joint_a=rows([m.outcome.executed[:, game.ego] for m in played]),
+        r=rows([m.outcome.reward for m in played]),
+        next_obs=rows([View(game, m.after).grid for m in played]),
+        done_i=rows([m.outcome.done for m in played]),
+        done_all=everyone([m.outcome.over for m in played]),
+        episode=constant(episode),
+        player=constant(seats),
+        type=constant(types),
+        outcome=constant(outcome),
+        steps=constant(steps),
+        cause=rows([_causes(game, types, m) for m in played]),
+        first_hunt=everyone([m.view.state.first_hunt for m in played]),
+    )
+    return Batch(made, steps)
+
+
+def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:
+    """[E, n] why each player executed STAY, as an index of CAUSES."""
+    stags = game.at_prey(moment.view.state)[..., : game.config.stags].any(2)
+    cause = torch.where(stags & (types == Kind.NS), WAIT, FALLBACK)
+    cause = torch.where(types == Kind.RAND, RANDOM, cause)
+    cause = torch.where(moment.asked != STAY, BLOCKED, cause)
+    return torch.where(moment.outcome.executed == STAY, cause, NOT_STAY)
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _write_rows(config: CollectConfig, folder: Path, quiet: bool) -> None:
+    about: dict[str, Any] = {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
+    told = metadata(config.game, about)
+    sequences: list[pa.Table] = []
+    written, episodes = 0, 0
+    with (
+        replacing(folder / "rows.parquet") as temporary,
+        Progress("collecting", total=config.rows, unit="rows", quiet=quiet) as bar,
+    ):
+        writer: pq.ParquetWriter | None = None
+        for batch in play_batches(config):
+            rows, steps = _whole_episodes(batch, config.rows - written)
+            rows = rows._replace(episode=rows.episode + episodes)
+            table = rows_table(rows).replace_schema_metadata(told)
+            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
+            writer.write_table(table)
+            sequences.append(_sequence_table(rows, steps, episodes))
+            written, episodes = written + rows.size, episodes + steps.shape[0]
+            bar.advance(rows.size)
+            if written >= config.rows:
+                break
+        assert writer is not None
+        writer.close()
+    table = _with_split(pa.concat_tables(sequences), episodes, config)
+    with replacing(folder / "sequences.parquet") as temporary:
+        pq.write_table(table.replace_schema_metadata(told), temporary, compression="zstd")
+
+
+def _whole_episodes(batch: Batch, wanted: int) -> tuple[Rows, Tensor]:
+    """The first episodes of a batch that together have at least `wanted` rows (all of them if they have fewer)."""
+    total = batch.steps.sum(1).cumsum(0)  # [E]
+    keep = min(int((total < wanted).sum()) + 1, total.shape[0])
+    return batch.rows.select(torch.arange(int(total[keep - 1]))), batch.steps[:keep]
+
+
+def _sequence_table(rows: Rows, steps: Tensor, first_episode: int) -> pa.Table:
+    """One line per (episode, player); everybody takes part in the first step, so none is empty."""
+    flat = steps.flatten()
+    first = torch.cat([torch.zeros(1, dtype=torch.int64), flat.cumsum(0)[:-1]])
+    columns = {name: getattr(rows, name)[first].to(torch.uint8) for name in ("player", "type", "outcome")}
+    episode = torch.arange(steps.shape[0]).repeat_interleave(steps.shape[1]) + first_episode
+    return pa.table(
+        {
+            "episode": pa.array(episode.to(torch.int32).numpy()),
+            **{name: pa.array(value.numpy()) for name, value in columns.items()},
+            "steps": pa.array(flat.to(torch.int16).numpy()),
+        }
+    )
+
+
+def _with_split(table: pa.Table, episodes: int, config: CollectConfig) -> pa.Table:
+    """Add where each sequence's rows start and its split; all players of an episode share the split."""
+    order = Rngs(config.seed).numpy("split").permutation(episodes)
+    train = round(config.train_share * episodes)
+    validation = (episodes - train + 1) // 2
+    split = np.empty(episodes, np.uint8)
+    split[order] = np.repeat([0, 1, 2], [train, validation, episodes - train - validation])
+    steps = table["steps"].to_numpy().astype(np.int64)
+    table = table.append_column("offset", pa.array(np.concatenate([[0], steps.cumsum()[:-1]])))
+    return table.append_column("split", pa.array(split[table["episode"].to_numpy()]))
+
+
+# --- class distribution -------------------------------------------------------------------------------------------
+
+
+def class_report(rows: Rows) -> dict[str, Any]:
+    """Counts and shares of every action, the causes of STAY, and the L1 distance to the lab note's shares."""
+    counts = torch.bincount(rows.a, minlength=len(ACTION_NAMES))
+    shares = (counts / rows.size).tolist()
+    stays = torch.bincount(rows.cause[rows.a == STAY], minlength=len(CAUSES))
+    return {
+        "rows": rows.size,
+        "actions": {n: {"count": c, "share": s} for n, c, s in zip(ACTION_NAMES, counts.tolist(), shares)},
+        "l1_to_note": sum(abs(a - b) for a, b in zip(shares, NOTE_CLASSES)),
+        "stay_causes": {
+            name: {"count": c, "share_of_rows": c / rows.size} for name, c in zip(CAUSES[1:], stays[1:].tolist())
+        },
+    }
+
+
+def describe_classes(report: dict[str, Any]) -> str:
+    """The class distribution as a table."""
+    lines = [f"{'action':<12} {'count':>8} {'share':>7} {'note':>7}"]
+    for (name, row), note in zip(report["actions"].items(), NOTE_CLASSES):
+        lines.append(f"{name:<12} {row['count']:>8} {row['share']:>7.4f} {note:>7.4f}")
+    lines.append(f"L1 distance to the note's shares: {report['l1_to_note']:.3f}")
+    told = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())
+    return "\n".join([*lines, f"stay, by cause (share of all rows): {told}"])
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab hunt collect [--preset GAME] [--rows N] ...`"""
+    from marlab.lab.flags import parse_run
+
+    parsed = parse_run(CollectConfig, argv, prog="marlab hunt collect", presets=PRESETS)
+    collect(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", "hunt", "collect", *argv])
+    return 0
