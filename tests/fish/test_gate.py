@@ -231,6 +231,7 @@ def test_score_by_bound_is_stricter_on_both_sides() -> None:
         ({"confidence_level": 1.0}, "confidence_level"),
         ({"success_score": 0.5, "failure_score": 0.6}, "failure_score"),
         ({"p10_window": 0}, "windows"),
+        ({"by_type": TypeLimits(early_death_window={"ne": 0})}, "windows"),
     ],
 )
 def test_impossible_settings_are_one_sentence(change: dict[str, Any], word: str) -> None:

@@ -68,6 +68,14 @@ def test_the_late_signal_moves_where_the_old_one_is_stuck() -> None:
     assert stats.late_first_death_p10(np.full((3, 4), -1)) == 500
 
 
+def test_the_late_signal_from_the_worlds_counts() -> None:
+    counts = np.zeros(501, dtype=int)
+    counts[[0, 1, 40, 60]] = [2, 30, 1, 7]
+    assert stats.late_p10_of_counts(counts) == np.percentile([40] + [60] * 7 + [500] * 2, 10)
+    assert counts[1] == 30  # the world's counts are only read
+    assert stats.late_p10_of_counts(np.zeros(501)) is None
+
+
 @given(arrays(np.int64, (4, 6), elements=st.integers(-1, 500).filter(lambda x: x != 0)))
 def test_death_stats_are_consistent(deaths: np.ndarray) -> None:
     made = stats.death_stats(deaths)
@@ -106,6 +114,15 @@ def test_clusters_are_sorted_and_shares_add_up() -> None:
     assert [c["count"] for c in clusters] == [5, 3, 2]
     assert sum(c["share"] for c in clusters) == pytest.approx(1.0)
     assert stats.ne_high_speed_share(clusters) == pytest.approx(0.5)
+
+
+def test_clusters_from_the_worlds_counts_are_the_same() -> None:
+    records = [polar(100, 1.7)] * 5 + [polar(70, 2.1)] * 3 + [polar(350, 0.1)] * 3
+    table = np.zeros((12, 16), dtype=int)
+    for a, s in stats.cluster_bins(records):
+        table[a, s] += 1
+    assert stats.clusters_of_counts(table) == stats.step_one_clusters(records)
+    assert stats.clusters_of_counts(np.zeros((12, 16))) == []
 
 
 def test_ne_share_of_the_acceptance_example() -> None:

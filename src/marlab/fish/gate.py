@@ -76,7 +76,9 @@ class GateConfig:
             raise UserError(f"penalty_gate_confidence_level is {self.confidence_level:g}, expected 0.5 to below 1.")
         if self.failure_score > self.success_score:
             raise UserError("penalty_gate_failure_score must not exceed penalty_gate_success_score.")
-        if min(self.p10_window, self.early_death_window, self.failure_tolerance) < 1:
+        by_type = (self.by_type.p10_window, self.by_type.early_death_window, self.by_type.failure_tolerance)
+        patience = [self.p10_window, self.early_death_window, self.failure_tolerance]
+        if min([*patience, *(value for table in by_type for value in table.values())]) < 1:
             raise UserError("penalty gate windows and failure tolerance must be at least 1.")
 
 

@@ -100,6 +100,17 @@ def late_first_death_p10(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -
     return float(np.percentile(np.where(late < 0, horizon, late), 10)) if len(late) else None
 
 
+def late_p10_of_counts(first_death_counts: ArrayLike, horizon: int = EPISODE_STEPS) -> float | None:
+    """Nearly the same from counts of first-death steps (index 0: nobody died), as the training world keeps them.
+
+    Episodes that begin with a step-one death are left out, because their later deaths are not counted.
+    """
+    counts = np.asarray(first_death_counts, dtype=np.int64).copy()
+    nobody, counts[:2] = int(counts[0]), 0
+    steps = np.concatenate([np.repeat(np.arange(len(counts)), counts), np.full(nobody, horizon)])
+    return float(np.percentile(steps, 10)) if len(steps) else None
+
+
 def saved_share(death_steps: ArrayLike, doomed: int) -> float:
     """Survivors as a share of the fish that were not doomed at step one."""
     steps = np.asarray(death_steps)
@@ -129,11 +140,20 @@ def cluster_bins(velocity: ArrayLike) -> list[tuple[int, int]]:
 
 def step_one_clusters(velocity: ArrayLike) -> list[dict[str, float | int]]:
     """Predator velocities of the records [R, 2] on a grid of heading and speed, most frequent first."""
-    bins = cluster_bins(velocity)
     counts: dict[tuple[int, int], int] = {}
-    for key in bins:
+    for key in cluster_bins(velocity):
         counts[key] = counts.get(key, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return _clusters(counts)
+
+
+def clusters_of_counts(counts: ArrayLike) -> list[dict[str, float | int]]:
+    """The same from ready counts [heading bins, speed bins], as the training world keeps them."""
+    table = np.asarray(counts, dtype=np.int64)
+    return _clusters({(int(a), int(s)): int(table[a, s]) for a, s in zip(*np.nonzero(table))})
+
+
+def _clusters(counts: Mapping[tuple[int, int], int]) -> list[dict[str, float | int]]:
+    total = sum(counts.values())
     return [
         {
             "angle_deg_start": a * ANGLE_BIN,
@@ -141,9 +161,9 @@ def step_one_clusters(velocity: ArrayLike) -> list[dict[str, float | int]]:
             "speed_bin_start": round(s * SPEED_BIN, 6),
             "speed_bin_end": round((s + 1) * SPEED_BIN, 6),
             "count": n,
-            "share": n / len(bins),
+            "share": n / total,
         }
-        for (a, s), n in ordered
+        for (a, s), n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
