@@ -10,6 +10,7 @@ from marlab.fish.dynamics import Predator, ballistic_step
 from marlab.fish.starts import describe_starts, load_stages, load_starts, parse_stage_spec
 from marlab.fish.starts_make import (
     StartsConfig,
+    export_worst_seeds,
     make_starts,
     parse_sector_stage,
     starts_command,
@@ -183,6 +184,17 @@ def test_export_can_be_made_a_stage(tmp_path: Path, capsys: pytest.CaptureFixtur
     make_starts(StartsConfig(source=source, out=tmp_path / "out"))
     stages, _ = load_stages(parse_stage_spec(printed_spec(capsys.readouterr().out)))
     assert len(stages[0].starts) == 2
+
+
+def test_export_gathers_the_records_of_all_probes(tmp_path: Path) -> None:
+    def probed(iteration: int) -> dict[str, Any]:
+        record = {"fish_idx": 1, "predator_position": [0.1 * iteration, 0.0], "predator_velocity": [1.0, 0.0]}
+        return {"iteration": iteration, "step_one_deaths": [record]}
+
+    path = export_worst_seeds([probed(16), probed(32)], tmp_path / "step_one_worst_seeds.json", "a_run")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert [r["iteration"] for r in data["records"]] == [16, 32] and data["run_name"] == "a_run"
+    assert len(load_starts(path)) == 2
 
 
 def test_check_prints_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from marlab.fish.sea import ARENA_RADIUS, DT, PREDATOR_PULL
 from marlab.fish.starts import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.fish.syntax import whole
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_text
+from marlab.lab.files import read_json, write_json, write_text
 
 EXPORTED_CLUSTERS = 6
 
@@ -232,6 +232,13 @@ def states_of_records(records: Sequence[Mapping[str, Any]]) -> list[dict[str, An
 
 
 # --- the worst-seed export of a run -------------------------------------------------------------------------
+
+
+def export_worst_seeds(probes: Sequence[Mapping[str, Any]], path: Path, run_name: str) -> Path:
+    """Write `step_one_worst_seeds.json` from the probe records of a run."""
+    records = [{"iteration": p["iteration"], **record} for p in probes for record in p["step_one_deaths"]]
+    write_json(path, worst_seed_export(records, run_name, now()))
+    return path
 
 
 def worst_seed_export(records: Sequence[Mapping[str, Any]], run_name: str, generated_at: str) -> dict[str, Any]:
