@@ -3,7 +3,7 @@
 Every quantity is a plane of its own (x and y apart) because planes vectorise; `SeaState.positions` and its
 siblings give the usual [..., 2] view. Nothing here loops over fish or arenas or reads a value back to the host.
 
-The functions accept any memory layout. `plane` allocates the fast one: on a CPU with many arenas, arena index
+The functions accept any memory layout. `plane` allocates the fast one: on a CPU the arena index is
 innermost, so that reductions over fish run along contiguous memory.
 """
 
@@ -90,49 +90,50 @@ PredatorStep = Callable[[Predator, SeaState], Predator]
 
 def plane(arenas: int, fish: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
     """A zero [B, F] plane in the layout that is fastest here (see the module's first lines)."""
-    if torch.device(device).type == "cpu" and arenas >= fish:
+    if torch.device(device).type == "cpu":
         return torch.zeros(fish, arenas, dtype=dtype).t()
     return torch.zeros(arenas, fish, dtype=dtype, device=device)
+
+
+def indicate(compare: Callable[..., Tensor], values: Tensor, limit: Tensor | float) -> Tensor:
+    """1.0 where `compare` (torch.gt, torch.eq, ...) holds, else 0.0, in the values' float type."""
+    if torch.compiler.is_compiling():
+        return compare(values, limit).to(values.dtype)
+    return compare(values, limit, out=torch.empty_like(values))  # a bool tensor on the way would take thrice as long
 
 
 def act(vx: Tensor, vy: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
     """Velocities after the actions 0 forward, 1 left, 2 right, 3 brake, 4 hold; not yet limited to top speed."""
     speed = torch.sqrt(vx * vx + vy * vy)
-    moving = speed > sea.REST_SPEED
-    inverse = torch.where(moving, 1 / speed, 0.0)
-    dx = torch.where(moving, vx * inverse, 1.0)
-    dy = vy * inverse
-    left, right = actions == sea.LEFT, actions == sea.RIGHT
-    turning = left | right
+    moving = indicate(torch.gt, speed, sea.REST_SPEED)
+    inverse = moving / speed.clamp(min=sea.REST_SPEED)
+    dx, dy = vx * inverse + (1 - moving), vy * inverse  # heading, +x for a fish at rest
+    chosen = torch.empty_like(vx).copy_(actions)
+    forward, left, right, brake = (indicate(torch.eq, chosen, action) for action in range(sea.HOLD))
     # v' = keep v + along d + across d_perp, with d the heading and d_perp = (-dy, dx)
-    keep = torch.where(turning, 0.0, torch.where(actions == sea.BRAKE, sea.FISH_BRAKE, 1.0))
-    push = torch.where(actions == sea.FORWARD, sea.FISH_ACCELERATION * sea.DT, 0.0)
-    along = torch.where(turning, speed * math.cos(sea.FISH_TURN), push)
-    sine = speed * math.sin(sea.FISH_TURN)
-    across = torch.where(turning, torch.where(left, sine, -sine), 0.0)
+    turning = left + right
+    keep = 1 - turning - (1 - sea.FISH_BRAKE) * brake
+    along = turning * speed * math.cos(sea.FISH_TURN) + (sea.FISH_ACCELERATION * sea.DT) * forward
+    across = (left - right) * speed * math.sin(sea.FISH_TURN)
     return keep * vx + along * dx - across * dy, keep * vy + along * dy + across * dx
 
 
 def bounce(x: Tensor, y: Tensor, vx: Tensor, vy: Tensor, restitution: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Put what left the arena back on the wall; the outward part of its velocity is reflected and damped."""
-    radius = torch.sqrt(x * x + y * y)
-    outside = radius > sea.ARENA_RADIUS
-    inverse = torch.where(outside, 1 / radius, 0.0)
-    nx, ny = x * inverse, y * inverse  # outward normal, zero for those inside
-    removed = (1 + restitution) * (vx * nx + vy * ny)
-    shrink = torch.where(outside, sea.ARENA_RADIUS * inverse, 1.0)
-    return x * shrink, y * shrink, vx - removed * nx, vy - removed * ny
+    radius_sq = x * x + y * y
+    outside = indicate(torch.gt, radius_sq, sea.ARENA_RADIUS**2)
+    removed = (1 + restitution) * outside * (vx * x + vy * y) / radius_sq.clamp(min=1.0)
+    shrink = 1 + outside * (sea.ARENA_RADIUS * torch.rsqrt(radius_sq.clamp(min=1.0)) - 1)
+    return x * shrink, y * shrink, vx - removed * x, vy - removed * y
 
 
 def fish_step(state: SeaState, actions: Tensor) -> SeaState:
-    """Every living fish obeys its action [B, F] and moves; the dead stay where they died."""
+    """Every living fish obeys its action [B, F] and moves; the eaten lie still where they died."""
     vx, vy = act(state.vx, state.vy, actions)
     speed = torch.sqrt(vx * vx + vy * vy)
-    scale = (sea.FISH_MAX_SPEED / speed).clamp(max=1.0)  # speed 0 gives inf, hence 1
+    scale = (sea.FISH_MAX_SPEED / speed).clamp(max=1.0) * state.alive  # speed 0 gives inf, hence 1
     vx, vy = vx * scale, vy * scale
-    moved = bounce(state.x + sea.DT * vx, state.y + sea.DT * vy, vx, vy, sea.FISH_RESTITUTION)
-    alive = state.alive
-    x, y, vx, vy = (torch.where(alive, new, old) for new, old in zip(moved, state[:4]))
+    x, y, vx, vy = bounce(state.x + sea.DT * vx, state.y + sea.DT * vy, vx, vy, sea.FISH_RESTITUTION)
     return state._replace(x=x, y=y, vx=vx, vy=vy)
 
 

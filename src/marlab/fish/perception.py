@@ -29,6 +29,7 @@ from marlab.fish.sea import SeaConfig
 
 FAR = 1e9
 """Where the dead are put when neighbours are sought (m): far from everybody, and its square is still finite."""
+TINY = 1e-12
 
 
 class Neighbours(NamedTuple):
@@ -43,40 +44,67 @@ class Neighbours(NamedTuple):
     divergence: Tensor  # m/s: mean of v_j . u_ij, u_ij pointing from the fish to its neighbour
 
 
-def neighbours(state: SeaState, cfg: SeaConfig) -> Neighbours:
+Scratch = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def pair_scratch(state: SeaState) -> Scratch | None:
+    """Memory for `neighbours` on a CPU, where fresh memory of this size costs more than the arithmetic."""
+    if state.x.device.type != "cpu":
+        return None
+    arenas, fish = state.x.shape
+    a, b, c, d, e, f = (torch.empty(fish, fish, arenas, dtype=state.x.dtype) for _ in range(6))
+    return a, b, c, d, e, f
+
+
+def neighbours(state: SeaState, cfg: SeaConfig, scratch: Scratch | None = None) -> Neighbours:
     """Summaries over every fish's living neighbours; all zero for a fish that has none.
 
-    Pairs are [B, F, F], fish first, neighbour last. The K nearest are found by stepping K times to the next larger
-    distance: cheap, free of sorting, and one fused pass on a GPU. Exactly equal distances count as one step.
+    Pairs are [J, I, B], neighbour first and arena last: sums over neighbours then run along contiguous memory. With
+    `scratch` masks are written as floats, since bool tensors do not vectorise; without it they are promoted. The K
+    nearest are found by stepping K times to the next larger distance, which needs no sorting and fuses into one pass on
+    a GPU; exactly equal distances count as one step.
     """
+    dx_out, dy_out, distance_out, near_out, mask_out, product_out = scratch or (None,) * 6
     radius_sq = cfg.neighbor_radius**2
-    x, y = torch.where(state.alive, state.x, FAR), torch.where(state.alive, state.y, FAR)
-    speed = torch.sqrt(state.vx * state.vx + state.vy * state.vy)[:, None, :]
-    dx, dy = x[:, None, :] - state.x[:, :, None], y[:, None, :] - state.y[:, :, None]
-    distance_sq = dx * dx + dy * dy
-    distance_sq = distance_sq + FAR * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)  # nobody neighbours itself
-    near = (distance_sq <= radius_sq).to(x.dtype)
-    number = near.sum(-1)
+    alive, x, y, vx, vy = (values.t() for values in (state.alive, state.x, state.y, state.vx, state.vy))  # [F, B]
+    dx = torch.sub(torch.where(alive, x, FAR)[:, None], x, out=dx_out)
+    dy = torch.sub(torch.where(alive, y, FAR)[:, None], y, out=dy_out)
+    distance_sq = torch.addcmul(_far_from_oneself(x), dx, dx, out=distance_out).addcmul_(dy, dy)
+    near = torch.le(distance_sq, radius_sq, out=near_out)
+    number = near.sum(0, dtype=x.dtype)
     per_neighbour = 1 / number.clamp(min=1.0)
 
-    nearest_sq = reach_sq = distance_sq.amin(-1)
-    for _ in range(min(cfg.neighbor_average_count, x.shape[1]) - 1):
-        reach_sq = torch.where(distance_sq > reach_sq[..., None], distance_sq, torch.inf).amin(-1)
-    closest = (distance_sq <= reach_sq.clamp(max=radius_sq)[..., None]).to(x.dtype)
-    per_closest = 1 / closest.sum(-1).clamp(min=1.0)
+    nearest_sq = reach_sq = distance_sq.amin(0)
+    for _ in range(min(cfg.neighbor_average_count, len(x)) - 1):
+        passed = torch.le(distance_sq, reach_sq, out=mask_out)
+        reach_sq = torch.add(distance_sq, passed, alpha=FAR, out=product_out).amin(0)
+    closest = torch.le(distance_sq, reach_sq.clamp(max=radius_sq), out=mask_out)
+    per_closest = 1 / closest.sum(0, dtype=x.dtype).clamp(min=1.0)
+    mean_dx = torch.mul(closest, dx, out=product_out).sum(0) * per_closest
+    mean_dy = torch.mul(closest, dy, out=product_out).sum(0) * per_closest
 
-    speed_mean = (near * speed).sum(-1) * per_neighbour
-    speed_offset = near * (speed - speed_mean[..., None])
-    leaving = (state.vx[:, None, :] * dx + state.vy[:, None, :] * dy) * torch.rsqrt(distance_sq.clamp(min=1e-12))
+    speed = torch.sqrt(vx * vx + vy * vy)[:, None]
+    speed_mean = torch.mul(near, speed, out=product_out).sum(0) * per_neighbour
+    offset = torch.sub(speed, speed_mean, out=product_out)
+    variance = torch.mul(offset, offset, out=product_out).mul_(near).sum(0) * per_neighbour
+    leaving = torch.mul(vx[:, None], dx, out=dx_out).addcmul_(vy[:, None], dy)  # v_j . (p_j - p_i)
+    inverse = torch.rsqrt(distance_sq, out=product_out)
+    divergence = leaving.mul_(inverse).mul_(near).sum(0) * per_neighbour
+    nearest = torch.where(nearest_sq <= radius_sq, nearest_sq.sqrt(), 0.0)
     return Neighbours(
-        number=number,
-        mean_dx=(closest * dx).sum(-1) * per_closest,
-        mean_dy=(closest * dy).sum(-1) * per_closest,
-        nearest=torch.where(nearest_sq <= radius_sq, nearest_sq.sqrt(), 0.0),
-        speed_mean=speed_mean,
-        speed_std=torch.sqrt((speed_offset * speed_offset).sum(-1) * per_neighbour),
-        divergence=(near * leaving).sum(-1) * per_neighbour,
+        number.t(),
+        mean_dx.t(),
+        mean_dy.t(),
+        nearest.t(),
+        speed_mean.t(),
+        variance.sqrt().t(),
+        divergence.t(),
     )
+
+
+def _far_from_oneself(x: Tensor) -> Tensor:
+    """[F, F, 1] added to squared distances: oneself is far, and fish on one spot are not at distance zero."""
+    return FAR * torch.eye(len(x), dtype=x.dtype, device=x.device)[..., None] + TINY
 
 
 class Sight(NamedTuple):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from marlab.fish import sea
 from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
-from marlab.fish.perception import neighbours, observe, sight
+from marlab.fish.perception import neighbours, observe, pair_scratch, sight
 from marlab.fish.rewards import crowding, reward
 from marlab.fish.sea import SeaConfig
 from marlab.lab.errors import UserError
@@ -153,14 +153,15 @@ def play(
     alive_counts = []
     fish = state.exists.sum(1)
     seen = sight(state)
-    social = neighbours(state, cfg) if social_reward or cfg.include_neighbor_features else None
+    scratch = pair_scratch(state)
+    social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
     for _ in range(steps):
         actions = policy(observe(state, cfg, social, seen))
         taken += torch.bincount(actions[state.alive], minlength=sea.ACTION_COUNT)
         was_alive = state.alive
         state = advance(state, actions, predator_step)
         seen = sight(state)
-        social = neighbours(state, cfg) if social is not None else None
+        social = neighbours(state, cfg, scratch) if social is not None else None
         total += reward(state, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
         alive_counts.append(state.alive.sum(1))
         if on_step is not None:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from marlab.fish import sea
 from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance, plane
-from marlab.fish.perception import neighbours, observe, sight
+from marlab.fish.perception import neighbours, observe, pair_scratch, sight
 from marlab.fish.reset import Starts, begin, sample_predators, sample_starts
 from marlab.fish.rewards import RewardTerms, crowding, reward
 from marlab.fish.sea import SeaConfig
@@ -86,7 +86,7 @@ class FishWorld:
         self.generator = torch.Generator(device=self.device).manual_seed(seed)
         self.stats = EpisodeStats(arenas, self.device)
         self.bank_size = max(arenas, 2 * arenas if bank is None else bank)
-        self._on_cpu = self.device.type == "cpu"
+        self._branching = self.device.type == "cpu" and not compile  # reading a flag is free there; skip idle work
         self._predator_step = PREDATOR_STEPS[cfg.predator_mode]
         self._crowd = crowding(cfg, self.device)
         self._boost = cfg.escape_boost_speed
@@ -105,6 +105,7 @@ class FishWorld:
         )  # ended, to be replaced at the next step
         self._obs = torch.zeros(arenas, self.fish, cfg.observation_size, device=self.device)
         self.state = self._allocate()
+        self._scratch = None if compile else pair_scratch(self.state)
         self.bank = sample_starts(self.bank_size, self.fish, cfg, self.generator)
         self._core: Callable[[Tensor], Transition] = self._step
         if compile:
@@ -128,7 +129,7 @@ class FishWorld:
 
     def reset(self) -> None:
         """Begin a new episode in every arena now; running episodes are dropped without statistics."""
-        if self._on_cpu:
+        if self._branching:
             self._refill_if_short(self.arenas)
         self.waiting.fill_(True)
         self._write(self._with_fresh_starts(self.state))
@@ -256,9 +257,9 @@ class FishWorld:
     def _step(self, actions: Tensor) -> Transition:
         before, resetting = self.state, self.waiting
         current = advance(before, actions, self._predator_step)
-        some_reset = not self._on_cpu or bool(resetting.any())
+        some_reset = not self._branching or bool(resetting.any())
         if some_reset:
-            if self._on_cpu:
+            if self._branching:
                 self._refill_if_short(int(resetting.sum()))
             current = self._with_fresh_starts(current)
         terms = self._perceive(current, before.alive)
@@ -280,7 +281,7 @@ class FishWorld:
     def _perceive(self, state: SeaState, was_alive: Tensor) -> RewardTerms:
         """Observe `state` into the buffer; neighbours are looked up once for observation and reward."""
         seen = sight(state)
-        social = neighbours(state, self.cfg) if self.uses_neighbours else None
+        social = neighbours(state, self.cfg, self._scratch) if self.uses_neighbours else None
         observe(state, self.cfg, social, seen, out=self._obs)
         return reward(state, was_alive, self.cfg, social, seen, self._crowd)
 
@@ -290,9 +291,9 @@ class FishWorld:
     def _record(self, state: SeaState, terms: RewardTerms, gain: Tensor, ended: Tensor) -> None:
         self.stats.record_step(state, terms, gain)
         first = state.t == 1
-        if not self._on_cpu or bool(first.any()):
+        if not self._branching or bool(first.any()):
             self.stats.record_step_one(state, first, self._stage)
-        if not self._on_cpu or bool(ended.any()):
+        if not self._branching or bool(ended.any()):
             self.stats.record_end(state, ended)
 
     # ------------------------------------------------------------ resets
