@@ -42,6 +42,10 @@ class Rngs:
             self._numpy[name] = np.random.default_rng(stream_seed(self.seed, f"numpy/{name}"))
         return self._numpy[name]
 
+    def draw_seed(self, name: str) -> int:
+        """A fixed seed for a part that makes its own generator; the same at every call."""
+        return stream_seed(self.seed, f"seed/{name}")
+
     def state_dict(self) -> dict[str, Any]:
         """Every stream in plain values and byte tensors, fit for a checkpoint."""
         return {

@@ -248,6 +248,11 @@ class Run:
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"[{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}] {text.rstrip()}\n")
 
+    def set_device(self, device: object) -> None:
+        """Tell the record where the work is done, for example "cuda:0"."""
+        self._record["host"]["device"] = str(device)
+        self._write()
+
     def add_stage(self, name: str, lr: float | str | None = None, **more: Any) -> None:
         """Describe one stage of the training for the lab note; the same name again replaces it."""
         stages = [s for s in self._record["stages"] if s["name"] != name]
@@ -308,7 +313,7 @@ def _read_record(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         found = record.get("schema") if isinstance(record, dict) else None
         raise UserError(f"{path / 'run.json'} has schema {found}, this version of marlab reads schema {SCHEMA}.")
-    return {**_new_record(record.get("world", "unknown"), path.name), **record}
+    return {**_new_record(record.get("world", "unknown"), path.name), "created": None, **record}
 
 
 def _check_continuation(path: Path, old: dict[str, Any], config: Any, options: RunOptions) -> None:
@@ -364,4 +369,10 @@ def _host() -> dict[str, Any]:
     import torch
 
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    return {"platform": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        cpu = names[0] if names else cpu
+    known = {"platform": platform.platform(), "cpu": cpu, "cores": os.cpu_count(), "gpu": gpu}
+    return {**known, "threads": torch.get_num_threads(), "device": None}

@@ -30,7 +30,7 @@ class RunInfo:
     seed: int | None
     versions: dict[str, str]
     host: dict[str, Any]
-    created: str
+    created: str | None
     started: str | None
     ended: str | None
     attempts: list[dict[str, Any]]
@@ -76,7 +76,7 @@ def list_runs(root: Path = Path("runs")) -> tuple[list[RunInfo], list[str]]:
             found.append(read_run(record.parent))
         except UserError as error:
             problems.append(str(error))
-    return sorted(found, key=lambda r: (r.created, r.id)), problems
+    return sorted(found, key=lambda r: (str(r.created), r.id)), problems
 
 
 def find_run(text: str, root: Path = Path("runs")) -> RunInfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from marlab.lab.checkpoint import CheckpointStore
@@ -42,9 +42,19 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore) -> MetricsWriter
 
 
 def drive(
-    trainer: Trainer, run: Run, store: CheckpointStore, *, save_every: int, unit: str, quiet: bool = False
+    trainer: Trainer,
+    run: Run,
+    store: CheckpointStore,
+    *,
+    save_every: int,
+    unit: str,
+    show: Sequence[str] = (),
+    quiet: bool = False,
 ) -> None:
-    """Work until `total`, or until the run should stop; the last unit done is always in a checkpoint then."""
+    """Work until `total`, or until the run should stop; the last unit done is always in a checkpoint then.
+
+    `show`: metrics whose newest value stands beside the progress bar, under the last part of their name.
+    """
     metrics = restore(trainer, run, store)
     saved = trainer.step
     with Progress(run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet) as bar:
@@ -52,6 +62,7 @@ def drive(
             values = dict(trainer.iterate())
             score = values.get("score")
             metrics.log(trainer.step, values)
+            bar.show(**{name.rpartition("/")[2]: values[name] for name in show if values.get(name) is not None})
             bar.advance(1)
             stopping = run.should_stop()
             if stopping or score is not None or trainer.step % save_every == 0 or trainer.step == trainer.total:
