@@ -41,6 +41,9 @@ def test_body_uses_time_and_goal():
     assert out.shape == (5, JOIN_WIDTH)
     assert not torch.allclose(out, body(planes, time + 0.5, goal))
     assert not torch.allclose(out, body(planes, time, 1 - goal))
+    state = body.without_goal(planes, time)
+    both = body.with_goal(state.unsqueeze(1), torch.eye(2).expand(5, 2, 2))  # every state with either goal
+    assert torch.allclose(both[torch.arange(5), goal.argmax(1)], out, atol=1e-5)
     with pytest.raises(ValueError, match="width None, not 2"):
         body(planes, time)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn.functional import linear
 
 TRUNK_WIDTHS = (16, 32, 32)
 JOIN_WIDTH = 512
@@ -74,10 +76,20 @@ class Body(nn.Module):
 
     def forward(self, planes: Tensor, time: Tensor, goal: Tensor | None = None) -> Tensor:
         """`time` is t / T_max; `goal` must be given exactly when the body has a goal."""
+        return self.with_goal(self.without_goal(planes, time), goal)
+
+    def without_goal(self, planes: Tensor, time: Tensor) -> Tensor:
+        """[*S, 512] what the state alone adds to the join, before its ReLU; with one state many goals can be tried."""
+        known = torch.cat([self.trunk(planes), time.unsqueeze(-1)], -1)
+        return linear(known, self.join.weight[:, : known.shape[-1]], self.join.bias)
+
+    def with_goal(self, state: Tensor, goal: Tensor | None) -> Tensor:
+        """[*S, 512] the join of what `without_goal` gave with goals [*S, goal_width]."""
         if (0 if goal is None else goal.shape[-1]) != self.goal_width:
             raise ValueError(f"the goal has width {None if goal is None else goal.shape[-1]}, not {self.goal_width}")
-        parts = [self.trunk(planes), time.unsqueeze(-1)]
-        return torch.relu(self.join(torch.cat(parts if goal is None else [*parts, goal], -1)))
+        if goal is None:
+            return torch.relu(state)
+        return torch.relu(state + linear(goal, self.join.weight[:, -self.goal_width :]))
 
 
 class PolicyValueNet(nn.Module):
@@ -119,13 +131,14 @@ class Stack(nn.Module):
             stacked = torch.stack([net.get_parameter(name).detach() for net in made])
             self.weights[name.replace(".", "/")] = nn.Parameter(stacked)
 
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Call copy p on the p-th entry of every input."""
+    def forward(self, *inputs: Tensor) -> Any:
+        """Call copy p on the p-th entry of every input; outputs (tensors or tuples of them) lead with [P]."""
         named = {name.replace("/", "."): value for name, value in self.weights.items()}
         if self.copies == 1:  # the plain network, without the cost of batching over copies
             single = {name: value.squeeze(0) for name, value in named.items()}
-            return self._call(single, *(x.squeeze(0) for x in inputs)).unsqueeze(0)
+            found = self._call(single, *(x.squeeze(0) for x in inputs))
+            return tuple(x.unsqueeze(0) for x in found) if isinstance(found, tuple) else found.unsqueeze(0)
         return vmap(self._call)(named, *inputs)
 
-    def _call(self, weights: dict[str, Tensor], *inputs: Tensor) -> Tensor:
+    def _call(self, weights: dict[str, Tensor], *inputs: Tensor) -> Any:
         return functional_call(self._template[0], weights, inputs)
