@@ -1,0 +1,69 @@
+"""A cluster on this machine for the engines `dask` and `ray`, as a program that lives as long as its caller.
+
+The program (engine_dask_node.py, engine_ray_node.py) prints the cluster's address as its only line and serves
+until its standard input ends, which also happens when the caller is killed. A process of its own keeps the
+framework's event loops, logging and signal handling out of the caller, and needs no main guard in a script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+
+from marlab.lab.engine_processes import start_program
+from marlab.lab.engine_wire import read_file
+
+_CONNECT_S = 10.0
+_CLOSE_S = 30.0
+
+
+@contextlib.contextmanager
+def local_cluster(engine: str, workers: int) -> Iterator[str]:
+    """Run a cluster of `workers` single-core workers on the loopback interface; yields its address."""
+    with tempfile.TemporaryFile() as errors:
+        node = start_program(
+            f"marlab.lab.engine_{engine}_node",
+            str(workers),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        assert node.stdin is not None and node.stdout is not None
+        with node.stdout:
+            try:
+                address = node.stdout.readline().decode().strip()
+                if not address:
+                    said = read_file(errors.fileno())[-4000:].decode(errors="replace")
+                    raise RuntimeError(f"The local {engine} cluster did not start:\n\n{said}")
+                yield address
+            finally:
+                _end(node)
+
+
+def knock(address: str) -> None:
+    """OSError unless somebody listens at [SCHEME://]HOST:PORT; other forms of an address are let through."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+
+
+def _end(node: subprocess.Popen[bytes]) -> None:
+    assert node.stdin is not None
+    node.stdin.close()
+    try:
+        node.wait(_CLOSE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(node.pid, signal.SIGKILL)
+        node.wait()
+
+
+def serve_until_abandoned(address: str) -> None:
+    """The node's side: announce the address, then wait for standard input to end."""
+    print(address, flush=True)
+    while os.read(0, 4096):
+        pass

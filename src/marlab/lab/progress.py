@@ -1,0 +1,249 @@
+"""Progress of anything longer than a few seconds: a bar on a terminal, plain lines elsewhere, or nothing.
+
+It is used as a context manager::
+
+    with Progress("collecting", total=1000, unit="worlds") as bar:
+        for result in results:
+            bar.advance(1, failures=0 if result.ok else 1)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+from rich.progress import ProgressColumn, TaskID
+from rich.progress import Task as RichTask
+from rich.text import Text
+
+_LINE_EVERY_S = 10.0
+"""Least time between two plain lines."""
+_TRUST_AFTER_S = 1.0
+"""No rate is shown before: the first steps after a start say nothing about the rest."""
+_WINDOW_S = 60.0
+_WINDOW_SAMPLES = 10
+_SAMPLE_EVERY_S = 0.5
+_LONGEST_BAR, _SHORTEST_BAR = 40, 8
+"""Width of the drawn bar in characters; where even the shortest has no room, the numbers stand alone."""
+
+
+class Rate:
+    """Speed over about the last minute, longer when steps are rare, so that it follows a change of pace."""
+
+    def __init__(self, now: float, done: float = 0) -> None:
+        self._start = now
+        self._samples: deque[tuple[float, float]] = deque([(now, done)])  # (time, units done)
+        self._done = done
+
+    def update(self, now: float, done: float) -> None:
+        """Take note that `done` units are finished at time `now`."""
+        self._done = done
+        if now - self._samples[-1][0] < _SAMPLE_EVERY_S:
+            return
+        self._samples.append((now, done))
+        while len(self._samples) > _WINDOW_SAMPLES and now - self._samples[1][0] > _WINDOW_S:
+            self._samples.popleft()
+
+    def per_second(self, now: float) -> float | None:
+        """Units per second, or None while it is too early to tell."""
+        since, before = self._samples[0]
+        if now - self._start < _TRUST_AFTER_S or self._done <= before:
+            return None
+        return (self._done - before) / (now - since)
+
+
+class Progress:
+    """Shows how far something is. Several may be open at once; on a terminal they share the screen."""
+
+    def __init__(
+        self,
+        label: str,
+        total: float | None = None,
+        unit: str = "steps",
+        done: float = 0,
+        quiet: bool = False,
+        file: TextIO | None = None,
+    ) -> None:
+        """`total`: units of work, None if unknown; `done`: units finished before (a resumed run)."""
+        self.label = label
+        self.total = total
+        self.unit = unit
+        self.done = done
+        self.counters: dict[str, float] = {}
+        self.values: dict[str, str] = {}
+        self._file = file if file is not None else sys.stderr
+        self._quiet = quiet
+        self._screen: _Screen | None = None
+        self._started = self._last_line = time.monotonic()
+        self._rate = Rate(self._started, done)
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Progress:
+        self._started = self._last_line = time.monotonic()
+        self._rate = Rate(self._started, self.done)
+        if not self._quiet:
+            self._screen = _Screen.join(self, self._file)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._screen is not None:
+            self._screen.leave(self)
+            self._screen = None
+        elif not self._quiet:
+            self._print(self.summary(stopped=kind is not None))
+
+    def advance(self, units: float = 1, **counters: float) -> None:
+        """Count `units` more as done, and add to counters that are shown when they are not zero."""
+        with self._lock:
+            self.done += units
+            for name, count in counters.items():
+                self.counters[name] = self.counters.get(name, 0) + count
+            now = time.monotonic()
+            self._rate.update(now, self.done)
+            line_due = self._screen is None and not self._quiet and now - self._last_line >= _LINE_EVERY_S
+            if line_due:
+                self._last_line = now
+        if line_due:
+            self._print(self.line())
+
+    def show(self, **values: float | str) -> None:
+        """Show the newest value of something beside the bar, such as a loss."""
+        for name, value in values.items():
+            self.values[name] = f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    def say(self, text: str) -> None:
+        """Print a line without disturbing the bar; says nothing in quiet mode."""
+        if self._screen is not None:
+            self._screen.console.print(text, markup=False, highlight=False)
+        elif not self._quiet:
+            self._print(text)
+
+    def line(self) -> str:
+        """The state as one plain line."""
+        parts = [self.amount(), self.rate_text(), self.remaining_text(), *self.extras()]
+        return f"{self.label}: " + ", ".join(part for part in parts if part)
+
+    def summary(self, stopped: bool = False) -> str:
+        """The last line: how much in what time."""
+        parts = [f"{self.amount()} in {duration(self.elapsed())}", self.rate_text(), *self.extras()]
+        return f"{self.label}: {'stopped at ' if stopped else ''}" + ", ".join(part for part in parts if part)
+
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def amount(self) -> str:
+        """Units done, of how many, and the share."""
+        if not self.total:
+            return f"{self.done:,.15g} {self.unit}"
+        return f"{self.done:,.15g}/{self.total:,.15g} {self.unit} ({100 * self.done / self.total:.0f}%)"
+
+    def rate_text(self) -> str:
+        """Speed in units that read well; empty while unknown."""
+        rate = self._rate.per_second(time.monotonic())
+        if rate is None:
+            return ""
+        if rate < 0.1:
+            return f"{rate * 60:.2g} {self.unit}/min"
+        return f"{rate:,.0f} {self.unit}/s" if rate >= 100 else f"{rate:.3g} {self.unit}/s"
+
+    def remaining_text(self) -> str:
+        """Estimated time left; empty while unknown."""
+        rate = self._rate.per_second(time.monotonic())
+        if rate is None or not self.total or self.done >= self.total:
+            return ""
+        return f"{duration((self.total - self.done) / rate)} left"
+
+    def extras(self) -> list[str]:
+        """Counters that are not zero and the newest values, as texts."""
+        counters = [f"{count:,.15g} {name}" for name, count in self.counters.items() if count]
+        return counters + [f"{name} {value}" for name, value in self.values.items()]
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._file, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A length of time for people: 8.2 s, 3 min 5 s, 2 h 14 min, 3 d 4 h."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, unit, smaller_size, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller_size
+            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s"
+
+
+class _Screen:
+    """The live area at the bottom of a terminal, shared by all bars that are open there."""
+
+    _open: dict[int, _Screen] = {}  # noqa: RUF012  by file descriptor of the terminal
+    _lock = threading.Lock()
+
+    def __init__(self, file: TextIO) -> None:
+        self.console = Console(file=file)
+        # A row reads its bar when it is drawn, four times a second: advancing costs no drawing.
+        self._live = RichProgress(_Row(self.console), console=self.console, refresh_per_second=4)
+        self._rows: dict[Progress, TaskID] = {}
+
+    @classmethod
+    def join(cls, bar: Progress, file: TextIO) -> _Screen | None:
+        """Open a row for a bar; None if `file` is not a terminal that can redraw."""
+        if not file.isatty() or os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+            return None
+        with cls._lock:
+            screen = cls._open.get(file.fileno())
+            if screen is None:
+                screen = cls._open[file.fileno()] = cls(file)
+                screen._live.start()
+            screen._rows[bar] = screen._live.add_task(bar.label, total=None, bar=bar)
+            return screen
+
+    def leave(self, bar: Progress) -> None:
+        """Close a row. The last one stays on the screen in its final state."""
+        with self._lock:
+            row = self._rows.pop(bar)
+            if self._rows:
+                self._live.remove_task(row)
+                return
+            self._live.stop()
+            del self._open[self.console.file.fileno()]
+
+
+class _Row(ProgressColumn):
+    """One bar on one line: numbers always, and a bar as long as the terminal leaves room for."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def render(self, task: RichTask) -> Text:
+        """Lay out the line; Rich calls this for each frame."""
+        bar: Progress = task.fields["bar"]
+        finished = bar.total is not None and bar.done >= bar.total
+        pace = [bar.rate_text().replace(f" {bar.unit}", ""), "" if finished else bar.remaining_text()]
+        if not pace[-1]:
+            pace[-1] = f"in {duration(bar.elapsed())}"
+        texts = [(bar.amount(), ""), *((part, "cyan") for part in pace), *((t, "yellow") for t in bar.extras())]
+        numbers = Text("  ").join(Text(text, style) for text, style in texts if text)
+        label = Text(f"{bar.label}  ", style="bold")
+        room = min(_LONGEST_BAR, self._console.width - len(label) - len(numbers) - 3)
+        line = Text(no_wrap=True, overflow="ellipsis")
+        if bar.total and room >= _SHORTEST_BAR:
+            return line.append_text(label).append_text(self._drawn(bar.done / bar.total, room)).append(numbers)
+        return line.append_text(label).append_text(numbers)
+
+    def _drawn(self, share: float, width: int) -> Text:
+        full, empty = ("━", "━") if self._console.encoding.startswith("utf") else ("#", "-")
+        filled = round(min(1.0, max(0.0, share)) * width)
+        return Text.assemble((full * filled, "green"), (empty * (width - filled), "bright_black"), "  ")
