@@ -1,0 +1,79 @@
+"""The calibration command at a small size: the figures of checks 9 and 15, and that a wrong game is told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from marlab.hunt import check as checking
+from marlab.hunt.ceilings import ceilings
+from marlab.hunt.check import CheckConfig, Row, check, main
+from marlab.hunt.config import game_config
+from marlab.hunt.games import make_game
+from marlab.hunt.players import RulePlayers
+from marlab.lab.errors import UserError
+from marlab.lab.rng import Rngs
+
+
+def test_the_command_agrees_with_the_calibration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--episodes", "800", "--ceiling-episodes", "2000", "--layouts", "5", "--maps", "200", "--seed", "3"]
+    code = main([*words, "--json", str(tmp_path / "check.json")])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "ties go to the lowest action number" in said and "payoff ladder" in said
+    rows = json.loads((tmp_path / "check.json").read_text())
+    assert len(rows) > 110 and all(row["ok"] for row in rows)
+
+
+def test_the_populations_of_check_nine() -> None:
+    section = checking._populations("msh_4x4", make_game(game_config("msh_4x4")), CheckConfig(episodes=3000), Rngs(1))
+    rows = {row.name: row for row in section.rows}
+    assert abs(rows["RAND,RAND,RAND,RAND"].value - 0.647) <= 0.03
+    assert abs(rows["NH,NH,NH,NH"].value - 0.864) <= 0.02
+    assert abs(rows["NS,NS,NS,NS"].value - 2.5) <= 0.001
+    assert abs(rows["NS,NS,NH,NH"].value - 2.975) <= 0.02
+    assert rows["RAND,RAND,RAND,RAND seat bias, standard errors"].value <= 3
+
+
+def test_another_game_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = CheckConfig(episodes=500)
+    impatient = game_config("msh_4x4", final_time=6)
+    assert [
+        row.name for row in checking._populations("msh_4x4", make_game(impatient), config, Rngs(0)).rows if not row.ok
+    ]
+    monkeypatch.setattr(checking, "RulePlayers", lambda game, roles: RulePlayers(game, roles, fallback="hare"))
+    section = checking._populations("msh_4x4", make_game(game_config("msh_4x4")), config, Rngs(0))
+    assert "NS,NS,NS,NS length" in [row.name for row in section.rows if not row.ok]
+
+
+def test_scores_of_predictors_by_hand() -> None:
+    from marlab.hunt.ceilings import _Tally
+
+    tally = _Tally()
+    tally.new_batch()
+    tied = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.1, 0.2, 0.3, 0.4]])
+    tally.add(tied, torch.tensor([0, 1, 0]))
+    score = tally.score()
+    assert score.top1 == pytest.approx(1 / 3) and score.top3 == pytest.approx(2 / 3)  # the lowest number wins a tie
+    assert score.top1_split == pytest.approx((0.5 + 0.5 + 0.0) / 3)
+    assert score.cross_entropy == pytest.approx((2 * math.log(2) - math.log(0.1)) / 3)
+    assert score.rows == 3
+
+
+def test_nobody_beats_the_known_type() -> None:
+    found = ceilings(make_game(game_config("msh_4x4")), 600, Rngs(0))
+    assert found.known.cross_entropy < found.bayes.cross_entropy < found.mixture.cross_entropy
+    assert found.known.top1 > found.bayes.top1 > found.mixture.top1
+    assert found.belief[0] == 0.5 and found.belief[4] > 0.97
+    assert list(found.belief[:5]) == sorted(found.belief[:5])
+
+
+def test_rows_and_configs() -> None:
+    assert Row("a", 1.0, 0.0, 1.05, 0.1).ok and not Row("a", 1.0, 0.01, 1.2, 0.1).ok and Row("a", 9.9).ok
+    with pytest.raises(UserError, match="layouts is 1"):
+        CheckConfig(layouts=1)
+    assert check is checking.check
