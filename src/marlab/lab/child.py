@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import select
 import socket
 import subprocess
 import tempfile
@@ -180,8 +179,13 @@ class _Nursery:
             send_message(self._control, {"function": dataclasses.asdict(function), "preload": preload})
 
     def alive(self) -> bool:
-        # It never speaks on this socket, so that something to read can only be its end.
-        return not select.select([self._control], [], [], 0)[0]
+        """Whether it still holds its end of the socket, on which it never says anything."""
+        try:
+            return bool(self._control.recv(1, socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def failed(self) -> bool:
         """Whether it, no longer alive, ended in any other way than by its own decision."""

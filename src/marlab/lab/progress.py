@@ -75,7 +75,7 @@ class Progress:
         self.label = label
         self.total = total
         self.unit = unit
-        self.done = done
+        self.done = self._done_before = done
         self.counters: dict[str, float] = {}
         self.values: dict[str, str] = {}
         self._file = file if file is not None else sys.stderr
@@ -134,7 +134,7 @@ class Progress:
 
     def summary(self, stopped: bool = False) -> str:
         """The last line: how much in what time."""
-        parts = [f"{self.amount()} in {duration(self.elapsed())}", self.rate_text(), *self.extras()]
+        parts = [f"{self.amount()} in {duration(self.elapsed())}", self.rate_text(mean=True), *self.extras()]
         return f"{self.label}: {'stopped at ' if stopped else ''}" + ", ".join(part for part in parts if part)
 
     def elapsed(self) -> float:
@@ -147,25 +147,35 @@ class Progress:
             return f"{self.done:,.15g} {self.unit}"
         return f"{self.done:,.15g}/{self.total:,.15g} {self.unit} ({100 * self.done / self.total:.0f}%)"
 
-    def rate_text(self) -> str:
-        """Speed in units that read well; empty while unknown."""
+    def finished(self) -> bool:
+        """Whether all of the work is done."""
+        return self.total is not None and self.done >= self.total
+
+    def rate_text(self, mean: bool = False) -> str:
+        """Speed of late, or the mean since the start, in units that read well; empty while unknown."""
         rate = self._rate.per_second(time.monotonic())
         if rate is None:
             return ""
-        if rate < 0.1:
-            return f"{rate * 60:.2g} {self.unit}/min"
-        return f"{rate:,.0f} {self.unit}/s" if rate >= 100 else f"{rate:.3g} {self.unit}/s"
+        if mean:
+            rate = (self.done - self._done_before) / self.elapsed()
+        paces = ((rate, "s"), (rate * 60, "min"), (rate * 3600, "h"))
+        amount, unit = next((pace for pace in paces if pace[0] >= 0.1), paces[-1])
+        return f"{amount:,.0f} {self.unit}/{unit}" if amount >= 100 else f"{amount:.3g} {self.unit}/{unit}"
 
     def remaining_text(self) -> str:
         """Estimated time left; empty while unknown."""
         rate = self._rate.per_second(time.monotonic())
-        if rate is None or not self.total or self.done >= self.total:
+        if rate is None or not self.total or self.finished():
             return ""
         return f"{duration((self.total - self.done) / rate)} left"
 
     def extras(self) -> list[str]:
         """Counters that are not zero and the newest values, as texts."""
-        counters = [f"{count:,.15g} {name}" for name, count in self.counters.items() if count]
+        counters = [
+            f"{count:,.15g} {name.removesuffix('s') if count == 1 else name}"
+            for name, count in self.counters.items()
+            if count
+        ]
         return counters + [f"{name} {value}" for name, value in self.values.items()]
 
     def _print(self, text: str) -> None:
@@ -230,10 +240,8 @@ class _Row(ProgressColumn):
     def render(self, task: RichTask) -> Text:
         """Lay out the line; Rich calls this for each frame."""
         bar: Progress = task.fields["bar"]
-        finished = bar.total is not None and bar.done >= bar.total
-        pace = [bar.rate_text().replace(f" {bar.unit}", ""), "" if finished else bar.remaining_text()]
-        if not pace[-1]:
-            pace[-1] = f"in {duration(bar.elapsed())}"
+        rate = bar.rate_text(mean=bar.finished()).replace(f" {bar.unit}", "")
+        pace = [rate, bar.remaining_text() or f"in {duration(bar.elapsed())}"]
         texts = [(bar.amount(), ""), *((part, "cyan") for part in pace), *((t, "yellow") for t in bar.extras())]
         numbers = Text("  ").join(Text(text, style) for text, style in texts if text)
         label = Text(f"{bar.label}  ", style="bold")

@@ -1,0 +1,207 @@
+"""Progress on a real pseudo-terminal, into a file, and silent."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from fcntl import ioctl
+
+import pytest
+
+from marlab.lab import progress
+from marlab.lab.progress import Progress, Rate, duration
+
+
+class Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    yield clock
+
+
+def test_no_rate_before_the_first_second(clock: Clock) -> None:
+    bar = Progress("x", total=1000, file=io.StringIO())
+    with bar:
+        clock.now += 0.01
+        bar.advance(50)
+        assert bar.rate_text() == ""
+        assert bar.remaining_text() == ""
+        clock.now += 1.99
+        bar.advance(50)
+        assert bar.rate_text() == "50 steps/s"
+        assert bar.remaining_text() == "18 s left"
+
+
+def test_the_rate_follows_a_change_of_pace(clock: Clock) -> None:
+    rate = Rate(clock.now)
+    for second in range(600):
+        rate.update(clock.now + second, second * 100)
+    for second in range(600, 800):
+        rate.update(clock.now + second, 60_000 + (second - 600))
+    assert rate.per_second(clock.now + 799) == pytest.approx(1, rel=0.05)
+
+
+def test_the_rate_of_rare_steps_and_of_a_standstill(clock: Clock) -> None:
+    rate = Rate(clock.now)
+    for step in range(1, 6):
+        rate.update(clock.now + 300 * step, step)  # one in five minutes
+    assert rate.per_second(clock.now + 1500) == pytest.approx(1 / 300)
+    assert rate.per_second(clock.now + 3000) == pytest.approx(1 / 600)
+
+
+def test_the_rate_after_a_resume_counts_only_what_is_new(clock: Clock) -> None:
+    bar = Progress("x", total=2000, done=1000, file=io.StringIO())
+    with bar:
+        clock.now += 10
+        bar.advance(100)
+        assert bar.rate_text() == "10 steps/s"
+        assert bar.amount() == "1,100/2,000 steps (55%)"
+
+
+def test_plain_lines_at_most_every_ten_seconds_and_a_last_one(clock: Clock) -> None:
+    file = io.StringIO()
+    with Progress("collecting", total=100, unit="worlds", file=file) as bar:
+        for n in range(100):
+            clock.now += 0.25
+            bar.advance(1, failures=1 if n == 4 else 0)
+        bar.say("a remark")
+    assert file.getvalue().splitlines() == [
+        "collecting: 40/100 worlds (40%), 4 worlds/s, 15 s left, 1 failure",
+        "collecting: 80/100 worlds (80%), 4 worlds/s, 5.0 s left, 1 failure",
+        "a remark",
+        "collecting: 100/100 worlds (100%) in 25 s, 4 worlds/s, 1 failure",
+    ]
+
+
+def test_an_exception_is_told_in_the_last_line(clock: Clock) -> None:
+    file = io.StringIO()
+    with pytest.raises(KeyboardInterrupt), Progress("training", total=10, file=file) as bar:
+        clock.now += 20
+        bar.advance(3)
+        raise KeyboardInterrupt
+    assert file.getvalue().splitlines()[-1] == "training: stopped at 3/10 steps (30%) in 20 s, 0.15 steps/s"
+
+
+def test_a_slow_pace_is_told_per_minute_or_hour(clock: Clock) -> None:
+    with Progress("x", total=10, file=io.StringIO()) as bar:
+        clock.now += 600
+        bar.advance(3)
+        assert bar.rate_text() == "0.3 steps/min"
+        clock.now += 9 * 3600
+        bar.advance(1)
+        assert bar.rate_text(mean=True) == "0.436 steps/h"
+
+
+def test_the_last_line_tells_the_mean_rate(clock: Clock) -> None:
+    file = io.StringIO()
+    with Progress("x", total=200, file=file) as bar:
+        clock.now += 300
+        bar.advance(100)  # slow at first, then fast
+        for _ in range(100):
+            clock.now += 1
+            bar.advance(1)
+    assert file.getvalue().splitlines()[-1] == "x: 200/200 steps (100%) in 6 min 40 s, 0.5 steps/s"
+
+
+def test_an_unknown_total_and_values(clock: Clock) -> None:
+    file = io.StringIO()
+    with Progress("reading", unit="lines", file=file) as bar:
+        clock.now += 2
+        bar.advance(1_234_567)
+        bar.show(loss=0.123456, stage="two")
+    assert file.getvalue() == "reading: 1,234,567 lines in 2.0 s, 617,284 lines/s, loss 0.1235, stage two\n"
+
+
+def test_quiet_says_nothing() -> None:
+    file = io.StringIO()
+    with Progress("x", total=3, quiet=True, file=file) as bar:
+        bar.advance(3)
+        bar.say("a remark")
+    assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (8.25, "8.2 s"), (59.6, "1 min"), (185, "3 min 5 s"), (8040, "2 h 14 min"), (273_600, "3 d 4 h")],
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+SCRIPT = """
+import time
+from marlab.lab.progress import Progress
+with Progress("collecting", total=40, unit="worlds") as bar:
+    for n in range(40):
+        time.sleep(0.03)
+        bar.advance(1, failures=1 if n % 10 == 3 else 0)
+        if n == 20:
+            bar.say("half [way]")
+            with Progress("inside", unit="things") as inner:
+                for _ in range(5):
+                    time.sleep(0.05)
+                    inner.advance()
+"""
+
+
+def shown_on_terminal(columns: int, term: str = "xterm", encoding: str = "utf-8") -> str:
+    """What the script writes to a pseudo-terminal of this width."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = os.environ | {"TERM": term, "PYTHONIOENCODING": encoding, "COLUMNS": "", "NO_COLOR": ""}
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=theirs, stdout=theirs, env=environment):
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # how Linux tells that the other side has closed the terminal
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(ours)
+    return shown.decode()
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_a_bar_fits_its_terminal(columns: int) -> None:
+    shown = shown_on_terminal(columns)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    rows = [row for row in re.split(r"[\r\n]+", plain) if row.strip()]
+    assert max(len(row.rstrip()) for row in rows) <= columns
+    assert any("half [way]" in row for row in rows)
+    assert any("inside" in row and "things" in row for row in rows)
+    last = rows[-1]
+    assert "40/40 worlds (100%)" in last
+    if columns >= 80:
+        assert "━━━━━━━━" in last
+        assert "4 failures" in last
+        assert re.search(r"\d/s  in \d", last)
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
+    shown = shown_on_terminal(80, term="dumb")
+    assert "\x1b" not in shown
+    assert shown.splitlines()[-1].startswith("collecting: 40/40 worlds (100%) in ")
+
+
+def test_a_terminal_without_unicode() -> None:
+    assert "########" in shown_on_terminal(100, encoding="ascii")
