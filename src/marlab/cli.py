@@ -20,6 +20,13 @@ class Command:
 
 
 COMMANDS: dict[str, Command | dict[str, Command]] = {
+    "fish": {
+        "train": Command("marlab.fish.train:main", "train a shoal with one shared policy"),
+        "eval": Command("marlab.fish.evaluate:main", "a checkpoint on held-out arenas, beside scripts and the ceiling"),
+        "probe": Command("marlab.fish.probe_command:main", "one probe with its full record and films of the worst"),
+        "watch": Command("marlab.fish.watch:main", "one episode in a window or as a film"),
+        "starts": Command("marlab.fish.starts_make:starts_command", "make or check files of hard starts"),
+    },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }

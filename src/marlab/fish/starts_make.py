@@ -192,7 +192,8 @@ def read_history(path: Path) -> list[dict[str, Any]]:
         raise UserError(f"The source {path} is not JSON lines ({error}).") from None
     if not all(isinstance(record, dict) for record in records):
         raise UserError(f"The source {path} holds a line that is not a probe record.")
-    return records
+    # A resumed run writes its last probes again; the later record of an iteration is the one that counts.
+    return list({r["iteration"]: r for r in records if "iteration" in r}.values())
 
 
 def states_of_history(

@@ -1,0 +1,171 @@
+"""What a fish training leaves in its run directory: tables, records, figures and films."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from marlab.fish.dynamics import SeaState
+from marlab.fish.evaluate import EvalConfig, evaluate, reference_lines
+from marlab.fish.plots import draw_run, plot_death_histogram, plot_step_one_by_type
+from marlab.fish.probe import film_episode
+from marlab.fish.probe_record import ProbeArrays
+from marlab.fish.probe_stats import worst_episodes
+from marlab.fish.settings import FishTrainConfig
+from marlab.fish.starts_make import export_worst_seeds
+from marlab.lab.checkpoint import CheckpointStore
+from marlab.lab.files import replacing, write_json
+from marlab.lab.film import can_film
+from marlab.lab.metrics import MetricsWriter, read_metrics
+from marlab.lab.run import Run
+
+STATS, PROBES = "stats.jsonl", "eval_multi_history.jsonl"
+GATE, PRE_ROLL, CLUSTERS, EVENTS = (
+    "penalty_stage_debug.jsonl",
+    "pre_roll_stats.jsonl",
+    "step_one_clusters.jsonl",
+    "events.jsonl",
+)
+
+
+class FishOutputs:
+    """Writes as the training goes; every record carries its iteration as `step`, so resuming supersedes it."""
+
+    def __init__(self, run: Run, config: FishTrainConfig) -> None:
+        self.run, self.config = run, config
+        self._writers: dict[str, MetricsWriter] = {}
+        self._resume_step: int | None = None
+
+    def resume_from(self, step: int) -> None:
+        """Records after `step` will be written again."""
+        self._resume_step = step
+
+    def _write(self, file: str, step: int, record: Mapping[str, Any]) -> None:
+        if file not in self._writers:
+            self._writers[file] = MetricsWriter(self.run.path / file, resume_step=self._resume_step)
+        self._writers[file].log(step, record)
+
+    # --- while training -------------------------------------------------------------------------------------
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        self._write(STATS, row["iteration"], row)
+        shown = {k: row[k] for k in ("survival_rate", "final_num_alive", "avg_reward", "episode_length")}
+        if None in shown.values():
+            self.run.log(f"iter={row['iteration']:03d} no episode ended")
+            return
+        self.run.log(
+            f"iter={row['iteration']:03d} sr={100 * row['survival_rate']:.2f}% "
+            f"final_alive={row['final_num_alive']:.2f} reward={row['avg_reward']:7.2f} "
+            f"steps={row['episode_length']:6.1f} penalty={row['density_penalty_coef']:g} "
+            f"entropy={row['entropy_coef']:g} boost={row['escape_boost_speed']:g}"
+        )
+
+    def events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        for event in events:
+            self._write(EVENTS, event["iteration"], event)
+            self.run.log(" ".join(f"{k}={v}" for k, v in event.items()))
+
+    def probe(self, record: dict[str, Any], arrays: ProbeArrays, path: list[SeaState] | None) -> None:
+        """The probe's records, its histogram, and films of its worst episodes."""
+        iteration, name = record["iteration"], self.run.path.name
+        histogram = self.run.figure(f"{name}_iter{iteration:03d}_death_hist.png")
+        plot_death_histogram(arrays.death_steps, histogram, f"When fish die, probe of iteration {iteration}")
+        record["death_hist_path"] = histogram.relative_to(self.run.path).as_posix()
+        if path is not None:
+            record["tail_replays"] = self._film_worst(record, path)
+        self._write(PROBES, iteration, record)
+        self._write(PRE_ROLL, iteration, {"pre_roll_stats": list(arrays.pre_roll_stats)})
+        self._write(CLUSTERS, iteration, {"clusters": record["step_one_clusters"]})
+        summary = record["summary"]
+        self.run.log(
+            f"probe iteration={iteration} avg_final={summary['avg_final_survival_rate']:.4f} "
+            f"min_final={summary['min_final_survival_rate']:.4f} step_one={record['step_one_death_count']}"
+        )
+        if "penalty_gate" in record:
+            gate = record["penalty_gate"]
+            self._write(GATE, iteration, gate)
+            fields = ("event", "iteration", "stage", "phase_limit", "freeze_until", "reason")
+            self.run.log("penalty_gate " + " ".join(f"{k}={gate[k]}" for k in fields))
+
+    def _film_worst(self, record: Mapping[str, Any], path: list[SeaState]) -> list[dict[str, Any]]:
+        if not can_film():
+            self.run.log("no film: imageio-ffmpeg is not installed")
+            return []
+        alive = [e["final_num_alive"] for e in record["episodes"]]
+        lowest = [e["min_survival_rate"] for e in record["episodes"]]
+        films = []
+        for rank, episode in enumerate(worst_episodes(alive, lowest, self.config.tail_replay_count)):
+            file = self.run.media(f"{self.run.path.name}_iter{record['iteration']:03d}_tail_rank{rank}_ep{episode}.mp4")
+            frames = film_episode(path, episode, file, self.config.video_fps, self.config.video_max_steps)
+            seed, last = record["episodes"][episode]["seed"], path[-1].alive[episode]
+            films.append(
+                {"rank": rank, "episode": episode, "seed": seed, "frames": frames, "final_num_alive": int(last.sum()),
+                 "path": file.relative_to(self.run.path).as_posix()}
+            )  # fmt: skip
+        return films
+
+    # --- at the end -----------------------------------------------------------------------------------------
+
+    def finish(self, store: CheckpointStore, device: torch.device) -> None:
+        """Tables, worst starts, figures and, unless it is skipped, the final evaluation."""
+        for writer in self._writers.values():
+            writer.flush()
+        rows, probes = (read_metrics(self.run.path / file) for file in (STATS, PROBES))
+        self._tables(rows)
+        if probes:
+            export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
+        references = reference_lines(self.config, device)
+        draw_run(rows, probes, self.run.figure("x").parent, self.run.media("x").parent, self.run.path.name, references)
+        self._stage_summary(rows)
+        self._results(rows, probes)
+        if not self.config.skip_final_eval:
+            self._evaluate(store)
+
+    def _tables(self, rows: list[dict[str, Any]]) -> None:
+        with replacing(self.run.path / "stats.parquet") as temporary:
+            flat = [{k: v for k, v in r.items() if not isinstance(v, dict | list)} for r in rows]
+            pq.write_table(pa.Table.from_pylist(flat), temporary)
+        write_json(self.run.path / "schedule_trace.json", {"trace": rows})
+
+    def _stage_summary(self, rows: list[dict[str, Any]]) -> None:
+        """Step-one deaths of the whole training by the type of start."""
+        totals: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            for kind, counts in row["step_one_by_type"].items():
+                total = totals.setdefault(kind, {"count": 0, "fish": 0})
+                total["count"], total["fish"] = total["count"] + counts["count"], total["fish"] + counts["fish"]
+        for total in totals.values():
+            total["ratio"] = total["count"] / total["fish"] if total["fish"] else None
+        write_json(self.run.path / "step_one_stage_summary.json", totals)
+        plot_step_one_by_type(totals, self.run.figure(f"{self.run.path.name}_step_one_by_type.png"))
+
+    def _results(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> None:
+        ten = [r["survival_rate"] for r in rows[-10:] if r["survival_rate"] is not None]
+        results: dict[str, Any] = {}
+        if ten:
+            note = "with exploration, iterations of the last ten in which an episode ended"
+            results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
+        if probes:
+            last = probes[-1]
+            size = f"{last['multi_eval_episodes']} x {last['multi_eval_num_fish']} fish"
+            value = last["summary"]["avg_final_survival_rate"]
+            results["last probe survival"] = {"value": value, "unit": "share of fish", "note": size}
+            results["last gate stage"] = last.get("penalty_gate", {}).get("stage")
+        self.run.add_results(results)
+
+    def _evaluate(self, store: CheckpointStore) -> None:
+        """The last and the best model on arenas that no probe saw."""
+        config = self.config
+        settings = EvalConfig(
+            episodes=config.eval_multi_episodes, fish=config.eval_multi_fish, seed_base=config.final_eval_seed_base,
+            film_fish=config.video_num_fish, device=config.device,
+        )  # fmt: skip
+        best = store.best()
+        chosen = {"final": store.steps()[-1]} | ({} if best is None else {"best": best[0]})
+        for label, step in chosen.items():
+            report = evaluate(store.path(step), settings, self.run.path / "eval" / f"{label}_iter_{step}")
+            self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})

@@ -1,0 +1,95 @@
+"""Probes: many fish, each on its own observation with its best action, on seeded arenas.
+
+A probe plays all its episodes at once, so that one forward pass serves every fish of every episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from marlab.fish import sea
+from marlab.fish.ceiling import doomed_mask
+from marlab.fish.dynamics import SeaState
+from marlab.fish.frame import Scene, paint
+from marlab.fish.policies import Policy, play
+from marlab.fish.probe_record import ProbeArrays
+from marlab.fish.reset import seeded_reset
+from marlab.fish.sea import SeaConfig
+from marlab.lab.film import write_mp4
+from marlab.lab.nets import ActorCritic
+
+
+def greedy(net: ActorCritic) -> Policy:
+    """The network's most likely action for every fish."""
+
+    def policy(obs: Tensor) -> Tensor:
+        return net.logits(obs).argmax(-1)
+
+    return policy
+
+
+def draw_seeds(rng: np.random.Generator, count: int) -> list[int]:
+    """Arena seeds, one draw each, as the original's probes drew them."""
+    return [int(rng.integers(0, 2**31 - 1)) for _ in range(count)]
+
+
+def at_settings(cfg: SeaConfig, fish: int, boost: float, penalty: float) -> SeaConfig:
+    """The sea as a probe meets it: its own number of fish, the boost and the penalty of the moment."""
+    return replace(cfg, num_fish=fish, escape_boost_speed=boost, density_penalty_coef=penalty)
+
+
+@torch.no_grad()
+def run_probe(
+    policy: Policy,
+    cfg: SeaConfig,
+    seeds: Sequence[int],
+    device: torch.device | str = "cpu",
+    path: list[SeaState] | None = None,
+) -> ProbeArrays:
+    """Play `cfg.num_fish` fish in one arena per seed to the end and gather what a probe record needs.
+
+    `path` takes every state of the probe, the start included: what a film of it must show. (Playing an episode a
+    second time on its own is not the same: networks round differently in batches of another size.)
+    """
+    start, pre_roll = seeded_reset(seeds, cfg, device=device)
+    after_one: list[SeaState] = []
+
+    def on_step(state: SeaState) -> None:
+        if not after_one:
+            after_one.append(state)
+        if path is not None:
+            path.append(state)
+
+    if path is not None:
+        path.append(start)
+    played = play(start, policy, cfg, on_step=on_step)
+    first, final = after_one[0], played.final
+    somebody = (played.alive_counts > 0).sum(0)  # [E] steps after which somebody still lived
+    return ProbeArrays(
+        seeds=list(seeds),
+        death_steps=final.death_step.cpu().numpy(),
+        total_reward=played.total_reward.cpu().numpy(),
+        steps=(somebody + 1).clamp(max=sea.EPISODE_STEPS).cpu().numpy(),
+        start_position=_pairs(start.predator_x, start.predator_y),
+        start_velocity=_pairs(start.predator_vx, start.predator_vy),
+        step_one_position=_pairs(first.predator_x, first.predator_y),
+        step_one_velocity=_pairs(first.predator_vx, first.predator_vy),
+        step_one_fish=_pairs(first.x, first.y),
+        pre_roll_stats=pre_roll,
+        doomed=doomed_mask(start, 1).sum(1).cpu().numpy(),
+    )
+
+
+def film_episode(path: Sequence[SeaState], episode: int, file: Path, fps: int, max_steps: int) -> int:
+    """Film one episode of a probe's path; returns the number of frames, at most `max_steps` + 1."""
+    return write_mp4(file, (paint(Scene.of(state, episode)) for state in path[: max_steps + 1]), fps)
+
+
+def _pairs(x: Tensor, y: Tensor) -> np.ndarray:
+    return torch.stack((x, y), -1).cpu().numpy()

@@ -1,0 +1,95 @@
+"""`marlab fish probe CHECKPOINT`: one probe as training makes it, with its full record and films of the worst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marlab.fish.assemble import sea_config
+from marlab.fish.dynamics import SeaState
+from marlab.fish.networks import choose_device, find_checkpoint, load_policy
+from marlab.fish.plots import plot_death_histogram, plot_step_one_polar
+from marlab.fish.probe import at_settings, draw_seeds, film_episode, greedy, run_probe
+from marlab.fish.probe_record import probe_record
+from marlab.fish.probe_stats import worst_episodes
+from marlab.fish.starts_make import now
+from marlab.lab.checkpoint import load_checkpoint
+from marlab.lab.errors import UserError
+from marlab.lab.files import write_json
+from marlab.lab.flags import parse
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """Probe a checkpoint: every fish on its own observation with its best action, no hard starts."""
+
+    checkpoint: str = ""
+    """A model_iter_N.pt, or a run directory (its best model, or the last one)."""
+    episodes: int = 10
+    """Arenas."""
+    fish: int = 96
+    """Fish per arena."""
+    seed_base: int = 311232
+    """Seed that the arenas' seeds are drawn from."""
+    escape_boost: float | None = None
+    """Boost of the start; none: the base value of the checkpoint's settings."""
+    films: int = 0
+    """Film so many of the worst episodes."""
+    out: Path | None = None
+    """Folder for the record, figures and films; none: probes/ beside the checkpoint's run."""
+    device: str = "auto"
+    """Where to compute: auto, cpu, cuda or cuda:N."""
+
+    def __post_init__(self) -> None:
+        if not self.checkpoint:
+            raise UserError("Name a checkpoint: marlab fish probe CHECKPOINT.")
+        for name in ("episodes", "fish"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+
+
+def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
+    """The probe's record, and the folder where it was written."""
+    file = find_checkpoint(config.checkpoint)
+    device = choose_device(config.device)
+    net, trained = load_policy(file, device)
+    boost = trained.escape_boost_speed if config.escape_boost is None else config.escape_boost
+    cfg = at_settings(sea_config(trained), config.fish, boost, 0.0)
+    path: list[SeaState] | None = [] if config.films > 0 else None
+    seeds = draw_seeds(np.random.default_rng(config.seed_base), config.episodes)
+    arrays = run_probe(greedy(net), cfg, seeds, device, path)
+    step = load_checkpoint(file).step
+    record = probe_record(
+        arrays, iteration=step, timestamp=now(), density_penalty_coef=0.0, escape_boost_speed=boost
+    )  # fmt: skip
+    out = config.out or file.parent.parent / "probes" / f"{file.stem}_seed{config.seed_base}"
+    plot_death_histogram(arrays.death_steps, out / "death_histogram.png", f"When fish die, {file.stem}")
+    plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], out / "step_one_polar.png")
+    if path is not None:
+        for rank, episode in enumerate(worst_episodes(arrays.final_alive, arrays.final_alive, config.films)):
+            film_episode(path, episode, out / f"worst_rank{rank}_ep{episode}.mp4", fps=20, max_steps=len(path))
+    write_json(out / "probe.json", record)
+    return record, out
+
+
+def main(argv: list[str]) -> int:
+    """The command `marlab fish probe`."""
+    config = parse(ProbeConfig, argv, prog="marlab fish probe", positional=("checkpoint",))
+    record, out = probe(config)
+    summary, deaths = record["summary"], record["death_stats"]
+    rows = {
+        "average final survival": f"{summary['avg_final_survival_rate']:.4f}",
+        "worst episode": f"{summary['min_final_survival_rate']:.4f}",
+        "of the fish that can be saved": f"{record['saved_share']:.4f}",
+        "dead before step 100": f"{deaths['early_death_fraction_100']:.4f}",
+        "10th percentile of death steps": f"{deaths['p10']:.1f}",
+        "step-one deaths": f"{record['step_one_death_count']} ({record['step_one_death_ratio']:.2%})",
+        "doomed at step one": f"{record['doomed_count']} ({record['doomed_ratio']:.2%})",
+    }
+    print(f"{config.episodes} x {config.fish} fish, seed {config.seed_base}")
+    print("\n".join(f"{name:<32}{value}" for name, value in rows.items()))
+    print(f"written to {out}")
+    return 0

@@ -1,0 +1,299 @@
+"""`marlab fish train`: one shared policy, every living fish a sample."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from marlab.fish import assemble
+from marlab.fish.curriculum import IterationSettings
+from marlab.fish.dynamics import SeaState
+from marlab.fish.gate import check_reachable
+from marlab.fish.networks import KIND, PATTERN, choose_device, make_net
+from marlab.fish.outputs import FishOutputs
+from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
+from marlab.fish.probe_record import outcome_of, probe_record
+from marlab.fish.probe_stats import best_probe
+from marlab.fish.rows import iteration_row, metric_names
+from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.single import SingleFishView
+from marlab.fish.world import FishWorld, Transition
+from marlab.lab.checkpoint import CheckpointStore, Keep
+from marlab.lab.config import Preset, to_dict
+from marlab.lab.ppo import PPO
+from marlab.lab.rng import Rngs
+from marlab.lab.run import Run, RunOptions
+from marlab.lab.trainer import drive
+
+SLOTS = 4  # hard starts planned per arena and iteration; a fifth reset within one rollout is an ordinary one
+
+
+class _Scaled:
+    """A world whose rewards the learner sees scaled."""
+
+    def __init__(self, view: FishWorld | SingleFishView, scale: float) -> None:
+        self.view, self.scale = view, scale
+
+    @property
+    def acting(self) -> Tensor:
+        return self.view.acting
+
+    def observe(self) -> Tensor:
+        return self.view.observe()
+
+    def step(self, actions: Tensor) -> Transition:
+        result = self.view.step(actions)
+        return result._replace(reward=result.reward * self.scale)
+
+
+class FishTrainer:
+    """All parts of a fish training, one iteration at a time, complete in its `state_dict`."""
+
+    def __init__(self, config: FishTrainConfig, outputs: FishOutputs | None = None) -> None:
+        self.config, self.outputs = config, outputs
+        self.switches, self.device = config.switches, choose_device(config.device)
+        self.step, self.total = 0, config.total_iterations
+        if config.threads > 0:
+            torch.set_num_threads(config.threads)
+        seed = config.seed if self.switches.seed_scope == "everything" else int.from_bytes(os.urandom(6), "big")
+        self.rngs = Rngs(seed, self.device)
+        self.sea = assemble.sea_config(config)
+        self.schedules, self.gate = assemble.schedules(config), assemble.gate(config)
+        self.queue, self.start_problems = assemble.start_queue(config)
+        self.stock_warning, self.override_warning = assemble.tail_warnings(config)
+        self.world = FishWorld(
+            self.sea,
+            config.num_envs,
+            seed=self.rngs.draw_seed("world"),
+            device=self.device,
+            force_reset_steps=config.tail_force_reset_steps,
+            compile=config.compile and self.device.type == "cuda",
+        )
+        self.view: FishWorld | SingleFishView = self.world
+        if self.switches.action_mode == "broadcast":
+            self.view = SingleFishView(self.world, config.obs_sampling, self.rngs.draw_seed("watched fish"))
+        self.net = make_net(config, self.rngs.torch("init", "cpu")).to(self.device)
+        self.ppo = PPO(self.net, assemble.ppo_config(config), self.rngs.torch("policy"))
+        base = config.seed if config.multi_eval_seed_base is None else config.multi_eval_seed_base
+        self.probe_rng = np.random.default_rng(base)
+        self.fixed_seeds = draw_seeds(np.random.default_rng([base, 1]), config.multi_eval_fixed_episodes)
+        self.last_finished: dict[str, Any] = {}
+        self.probes: list[dict[str, Any]] = []  # what choosing the best checkpoint needs of each probe
+
+    # --- one iteration --------------------------------------------------------------------------------------
+
+    def iterate(self) -> Mapping[str, Any]:
+        """Rollout, update, statistics and, when one is due, a probe with its gate and films."""
+        iteration = self.step + 1
+        now = self.schedules.begin_iteration(iteration)
+        self._prepare(now)
+        rollout = self.ppo.collect(_Scaled(self.view, self.config.learning_reward_scale))
+        self.queue.settle(self.world.resets_since_feed.cpu().numpy())
+        learned = self.ppo.update(rollout, now.learning_rate, now.entropy_coef)
+        if self.device.type == "cuda":
+            self.world.refill()
+        self.step = iteration
+
+        finished = self.world.pop_stats()
+        row = iteration_row(now, finished, self.queue, self._window(finished))
+        row |= self._watch_starts(iteration, row)
+        self.schedules.boost.observe(iteration, row[self.switches.adaptive_boost_signal])
+        probe = None
+        if self._probe_due(iteration):
+            with self.ppo.timing("probe"):
+                probe = self._probe(now, row)
+        if self.outputs is not None:
+            self.outputs.row(row)
+        metrics = metric_names(row, learned, probe, self.ppo.timing.pop())
+        if probe is not None and self._is_best(probe):
+            metrics["score"] = float(iteration)  # each new best is a later one, so its number is a score
+        return metrics
+
+    def _is_best(self, probe: Mapping[str, Any]) -> bool:
+        """Whether this probe is the best of all so far, by the rule that the final choice uses too."""
+        self.probes.append({k: probe[k] for k in ("iteration", "summary", "death_stats", "step_one_death_count")})
+        limits = self.config.best_checkpoint_max_step_one, self.config.best_checkpoint_max_early_death
+        best = best_probe(self.probes, *limits, rule=self.switches.best_checkpoint_rule)
+        return best is not None and best["iteration"] == probe["iteration"]
+
+    def _prepare(self, now: IterationSettings) -> None:
+        """Bring world and queue to this iteration's settings before its first step."""
+        self.world.set_density_penalty(now.density_penalty)
+        self.world.set_escape_boost_speed(now.escape_boost)
+        fresh = now.iteration == 1
+        if now.new_phase:
+            self.world.set_fish_count(now.phase.num_fish)
+            if not fresh and self.switches.queue_on_phase_change == "discarded":
+                self.queue.drop()
+                fresh = True  # the original built new workers here, so every arena began again
+        self.queue.begin_iteration(now.iteration)
+        self.world.feed(self.queue.plan(SLOTS, self.rngs.numpy("starts")))
+        if fresh:
+            self.view.reset()
+
+    def _window(self, finished: dict[str, Any]) -> dict[str, Any]:
+        """Statistics to show: this iteration's, or (compat) the latest there were, also across phases."""
+        if self.switches.stats_window == "iteration":
+            return finished
+        if finished["episodes"]:
+            self.last_finished = finished
+        return self.last_finished or finished
+
+    def _watch_starts(self, iteration: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        events = [
+            self.stock_warning.update(iteration, row["tail_queue_remaining_ratio"], row["tail_stage_label"]),
+            self.override_warning.update(iteration, row["prewarm_override_ratio_256"], row["tail_stage_label"]),
+        ]
+        if self.outputs is not None:
+            self.outputs.events([e for e in events if e is not None])
+        return {"tail_stage_warn_active": self.stock_warning.active or self.override_warning.active}
+
+    # --- probes ---------------------------------------------------------------------------------------------
+
+    def _probe_due(self, iteration: int) -> bool:
+        every = self.config.multi_eval_interval
+        return every > 0 and self.config.eval_multi_fish > 1 and iteration % every == 0
+
+    def _probe(self, now: IterationSettings, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Play new arenas (and the fixed ones), judge them by the gate, and film the worst."""
+        config = self.config
+        cfg = at_settings(self.sea, config.eval_multi_fish, now.escape_boost, now.density_penalty)
+        seeds = draw_seeds(self.probe_rng, config.multi_eval_probe_episodes)
+        path: list[SeaState] | None = [] if self.outputs is not None and config.tail_replay_count > 0 else None
+        arrays = run_probe(greedy(self.net), cfg, seeds, self.device, path)
+        record = probe_record(
+            arrays,
+            iteration=now.iteration,
+            timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+            density_penalty_coef=now.density_penalty,
+            escape_boost_speed=now.escape_boost,
+        )
+        if self.fixed_seeds:
+            fixed = run_probe(greedy(self.net), cfg, self.fixed_seeds, self.device)
+            record["fixed_avg_final_survival_rate"] = float((fixed.death_steps < 0).mean())
+        if self.gate is not None:
+            verdict = self.gate.evaluate(now.iteration, outcome_of(record, row["tail_stage_type"]))
+            self.schedules.follow_gate(self.gate.stage, self.gate.phase_limit)
+            record["penalty_gate"] = verdict
+        if self.outputs is not None:
+            self.outputs.probe(record, arrays, path)
+        return record
+
+    # --- saving ---------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "config": to_dict(self.config),
+            "ppo": self.ppo.state_dict(),
+            "view": self.view.state_dict(),
+            "schedules": self.schedules.state_dict(),
+            "gate": None if self.gate is None else self.gate.state_dict(),
+            "queue": self.queue.state_dict(),
+            "warnings": [self.stock_warning.state_dict(), self.override_warning.state_dict()],
+            "rngs": self.rngs.state_dict(),
+            "probe_rng": self.probe_rng.bit_generator.state,
+            "last_finished": self.last_finished,
+            "probes": self.probes,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        if self.outputs is not None:
+            self.outputs.resume_from(self.step)
+        self.ppo.load_state_dict(state["ppo"])
+        self.view.load_state_dict(state["view"])
+        self.schedules.load_state_dict(state["schedules"])
+        if self.gate is not None:
+            self.gate.load_state_dict(state["gate"])
+        self.queue.load_state_dict(state["queue"])
+        for warning, saved in zip((self.stock_warning, self.override_warning), state["warnings"]):
+            warning.load_state_dict(saved)
+        self.rngs.load_state_dict(state["rngs"])
+        self.probe_rng.bit_generator.state = state["probe_rng"]
+        self.last_finished, self.probes = state["last_finished"], list(state["probes"])
+
+
+# --- the command ----------------------------------------------------------------------------------------------
+
+
+def train(
+    config: FishTrainConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Train, probe, film and evaluate in a run directory; needs no flags and no terminal."""
+    trainer = FishTrainer(config)  # refuses bad start files and devices before anything is written
+    problems = _check_gate(trainer)
+    run = Run.open("fish", config, options, preset=preset, command=command)
+    with run:
+        run.set_device(trainer.device)
+        for text in (*trainer.start_problems, *problems):
+            run.log(text)
+            print(f"warning: {text}")
+        _describe_stages(run, trainer)
+        outputs = trainer.outputs = FishOutputs(run, config)
+        if run.resumed:
+            outputs.resume_from(0)  # a checkpoint, if there is one, says more
+        keep = Keep(last=2, every=config.checkpoint_interval)
+        store = CheckpointStore(run.checkpoints, KIND, PATTERN, keep)
+        drive(
+            trainer, run, store, save_every=config.checkpoint_interval, unit="iterations",
+            show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet,
+        )  # fmt: skip
+        outputs.finish(store, trainer.device)
+    return run
+
+
+def _check_gate(trainer: FishTrainer) -> list[str]:
+    """A gate that waits for what no policy can reach is refused (compat: only told)."""
+    if trainer.gate is None or not trainer._probe_due(trainer.config.multi_eval_interval):
+        return []
+    from marlab.fish.ceiling import doomed_share
+
+    fish = trainer.config.eval_multi_fish
+    samples = fish * trainer.config.multi_eval_probe_episodes
+    floor = doomed_share(at_settings(trainer.sea, fish, trainer.config.escape_boost_speed, 0.0))
+    return check_reachable(trainer.gate.config, floor, samples, refuse=not trainer.config.compat)
+
+
+def _describe_stages(run: Run, trainer: FishTrainer) -> None:
+    schedules = assemble.schedules(trainer.config)
+    for phase in schedules.phases:
+        first, last = (schedules.begin_iteration(i).learning_rate for i in (phase.first, phase.last))
+        run.add_stage(
+            f"phase {phase.index}: {phase.num_fish} fish",
+            lr=f"{first:.3g} -> {last:.3g}",
+            first_step=phase.first,
+            last_step=phase.last,
+        )
+
+
+def main(argv: list[str]) -> int:
+    """The command `marlab fish train`."""
+    from marlab.lab.flags import OldFlags, describe, parse_run
+    from marlab.lab.run import detach, run_path
+
+    presets = Path(__file__).parent / "presets"
+    old = OldFlags(OLD_FLAGS, REFUSED_FLAGS)
+    parsed = parse_run(FishTrainConfig, argv, prog="marlab fish train", presets=presets, old=old)
+    path = run_path("fish", parsed.config, parsed.options, parsed.preset)
+    words = ["fish", "train", *argv]
+    if parsed.options.background:
+        pid = detach(words, path)
+        print(f"Process {pid} trains in {path}; its output goes to {path / 'log.txt'}.")
+        return 0
+    print(describe(parsed.config))
+    run = train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words])
+    print(f"The run is in {run.path}; `marlab note {run.path}` tells its story.")
+    return run.exit_code

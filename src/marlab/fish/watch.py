@@ -1,0 +1,134 @@
+"""`marlab fish watch CHECKPOINT`: see a trained (or scripted) shoal live, or as a film where there is no display."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from marlab.fish import sea
+from marlab.fish.assemble import sea_config
+from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.frame import paint
+from marlab.fish.networks import choose_device, find_checkpoint, load_policy
+from marlab.fish.perception import neighbours, observe
+from marlab.fish.policies import SCRIPTED, Policy, scripted
+from marlab.fish.probe import greedy
+from marlab.fish.reset import seeded_reset
+from marlab.fish.sea import SeaConfig
+from marlab.lab.errors import UserError
+from marlab.lab.film import write_mp4
+
+
+@dataclass(frozen=True)
+class WatchConfig:
+    """Watch a shoal for one episode."""
+
+    checkpoint: str = ""
+    """A model_iter_N.pt, a run directory, or the name of a scripted policy."""
+    fish: int = 25
+    """Fish in the arena."""
+    seed: int = 0
+    """Seed of the arena."""
+    steps: int = sea.EPISODE_STEPS
+    """Longest time to watch."""
+    fps: int = 30
+    """Frames per second."""
+    size: int = 800
+    """Width and height of the picture in pixels."""
+    film: Path | None = None
+    """Write an MP4 here instead of opening a window."""
+
+    def __post_init__(self) -> None:
+        if not self.checkpoint:
+            raise UserError(f"Name a checkpoint or one of the scripted policies: {', '.join(SCRIPTED)}.")
+        for name in ("fish", "fps", "steps"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        if self.size < 64 or self.size % 2:
+            raise UserError(f"size is {self.size}, expected an even number from 64 on.")
+
+
+def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
+    """The policy to watch, and its sea with `config.fish` fish."""
+    if config.checkpoint in SCRIPTED:
+        return scripted(config.checkpoint, torch.Generator().manual_seed(config.seed)), SeaConfig(num_fish=config.fish)
+    net, trained = load_policy(find_checkpoint(config.checkpoint), choose_device("cpu"))
+    return greedy(net), sea_config(trained, config.fish)
+
+
+@torch.no_grad()
+def episode(policy: Policy, cfg: SeaConfig, seed: int, steps: int) -> Iterator[SeaState]:
+    """States of one episode as they come, the start included."""
+    state, _ = seeded_reset([seed], cfg)
+    yield state
+    for _ in range(min(steps, sea.EPISODE_STEPS)):
+        social = neighbours(state, cfg) if cfg.include_neighbor_features else None
+        state = advance(state, policy(observe(state, cfg, social)), PREDATOR_STEPS[cfg.predator_mode])
+        yield state
+
+
+def frames(config: WatchConfig) -> Iterator[np.ndarray]:
+    """Painted states; tells the state of things every 50 steps."""
+    policy, cfg = shoal(config)
+    for state in episode(policy, cfg, config.seed, config.steps):
+        t = int(state.t)
+        if t % 50 == 0:
+            print(f"step {t:3d}: {int(state.alive.sum())} of {config.fish} alive", flush=True)
+        yield paint(state, config.size)
+
+
+def has_display() -> bool:
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def show_live(config: WatchConfig) -> bool:
+    """Play the episode in a window; False if no window could be opened."""
+    try:
+        import tkinter
+    except ImportError:
+        print("No window: this Python was built without tkinter.")
+        return False
+    try:
+        root = tkinter.Tk()
+    except tkinter.TclError as error:
+        print(f"No window: {error}.")
+        return False
+    root.title(f"marlab fish watch {config.checkpoint}")
+    canvas = tkinter.Canvas(root, width=config.size, height=config.size, highlightthickness=0)
+    canvas.pack()
+    closed = []
+    root.protocol("WM_DELETE_WINDOW", lambda: closed.append(True))
+    due = time.monotonic()
+    for frame in frames(config):
+        # PPM needs no imaging library and Tk reads it from memory.
+        header = f"P6 {config.size} {config.size} 255\n".encode()
+        picture = tkinter.PhotoImage(data=header + frame.tobytes(), format="PPM")
+        canvas.delete("all")
+        canvas.create_image(0, 0, image=picture, anchor="nw")
+        root.update()
+        if closed:
+            break
+        due += 1 / config.fps
+        time.sleep(max(0.0, due - time.monotonic()))
+    root.destroy()
+    return True
+
+
+def main(argv: list[str]) -> int:
+    """The command `marlab fish watch`."""
+    from marlab.lab.flags import parse
+
+    config = parse(WatchConfig, argv, prog="marlab fish watch", positional=("checkpoint",))
+    if config.film is None and has_display() and show_live(config):
+        return 0
+    file = config.film or Path(f"watch_{Path(config.checkpoint).stem}_seed{config.seed}.mp4")
+    count = write_mp4(file, frames(config), config.fps)
+    print(f"{count} frames in {file}")
+    return 0
