@@ -234,3 +234,9 @@ def test_best_probe_within_the_limits() -> None:
     assert stats.best_probe(records, 3, 0.1) is None
     assert stats.passes_best_limits(records[0], 0, 0.1)
     assert not stats.passes_best_limits(records[3], 0, 0.1)
+
+
+def test_speeds_that_differ_in_the_last_bits_only_can_be_binned() -> None:
+    speeds = [1.5, float(np.nextafter(1.5, 2.0))]
+    summary = pre_roll_stats_summary([{"initial_speed": v, "spawn_angle_deg": 0.0} for v in speeds])
+    assert sum(summary["initial_speed_hist"]["counts"]) == 2

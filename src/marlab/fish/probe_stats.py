@@ -273,7 +273,8 @@ def pre_roll_stats_summary(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]
     overrides = sum(bool(episode.get("prewarm_velocity_override")) for episode in stats)
     angles = np.mod(np.asarray(pooled["spawn_angle_deg"], dtype=np.float64), 360.0)
     speeds = np.asarray(pooled["initial_speed"], dtype=np.float64)
-    speed_counts, speed_edges = np.histogram(speeds, bins=10)
+    # Without hard starts all speeds are 1.5 to the last few bits, so the bins cannot follow the data.
+    speed_counts, speed_edges = np.histogram(speeds, bins=10, range=(0.0, max(5.0, float(speeds.max(initial=0.0)))))
     return {
         **{name: describe(values) for name, values in pooled.items()},
         "prewarm_override_count": overrides,
