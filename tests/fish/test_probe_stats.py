@@ -238,5 +238,5 @@ def test_best_probe_within_the_limits() -> None:
 
 def test_speeds_that_differ_in_the_last_bits_only_can_be_binned() -> None:
     speeds = [1.5, float(np.nextafter(1.5, 2.0))]
-    summary = pre_roll_stats_summary([{"initial_speed": v, "spawn_angle_deg": 0.0} for v in speeds])
+    summary = stats.pre_roll_stats_summary([{"initial_speed": v, "spawn_angle_deg": 0.0} for v in speeds])
     assert sum(summary["initial_speed_hist"]["counts"]) == 2
