@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 .PHONY: quickstart test lint bench clean
 
-quickstart: $(VENV)/.core
+quickstart: $(VENV)/.report
 	$(BIN)/marlab quickstart
 
 test: $(VENV)/.dev lint
@@ -25,6 +25,11 @@ bench: $(VENV)/.dev
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
+	touch $@
+
+# The same and what a report page needs.
+$(VENV)/.report: $(VENV)/.core
+	$(PIP) --editable '.[report]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core

@@ -20,6 +20,7 @@ class Command:
 
 
 COMMANDS: dict[str, Command | dict[str, Command]] = {
+    "quickstart": Command("marlab.quickstart:main", "a whole experiment in minutes, ending with a report"),
     "fish": {
         "train": Command("marlab.fish.train:main", "train a shoal with one shared policy"),
         "eval": Command("marlab.fish.evaluate:main", "a checkpoint on held-out arenas, beside scripts and the ceiling"),
