@@ -72,9 +72,8 @@ def time_to(config: FishTrainConfig, goal: float, limit_s: float) -> None:
         survival = float((run_probe(greedy(trainer.net), cfg, seeds, trainer.device).death_steps < 0).mean())
         hits = hits + 1 if survival >= goal else 0
     reached = "reached" if hits == 2 else "NOT reached"
-    print(
-        f"{goal} {reached} after {spent:.1f} s, {trainer.step} iterations, {samples / 1e6:.2f} M samples ({survival:.4f})"
-    )
+    work = f"{trainer.step} iterations, {samples / 1e6:.2f} M samples"
+    print(f"{goal} {reached} after {spent:.1f} s, {work} ({survival:.4f})", flush=True)
 
 
 def main() -> None:
