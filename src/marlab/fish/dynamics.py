@@ -3,8 +3,8 @@
 Every quantity is a plane of its own (x and y apart) because planes vectorise; `SeaState.positions` and its
 siblings give the usual [..., 2] view. Nothing here loops over fish or arenas or reads a value back to the host.
 
-The functions accept any memory layout. `plane` allocates the fast one: on a CPU the arena index is
-innermost, so that reductions over fish run along contiguous memory.
+The functions accept any memory layout. `plane` allocates the fast one: on a CPU the arena index is innermost, so that
+sums over fish run along contiguous memory.
 """
 
 from __future__ import annotations
@@ -88,10 +88,14 @@ PredatorStep = Callable[[Predator, SeaState], Predator]
 """One step of the predator, given the fish after their move. A mode that hunts reads the fish; ballistic does not."""
 
 
+ARENA_INNERMOST = {"cpu"}
+"""Device types whose planes keep the arena index innermost in memory; on the others it is the fish index."""
+
+
 def plane(arenas: int, fish: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
-    """A zero [B, F] plane in the layout that is fastest here (see the module's first lines)."""
-    if torch.device(device).type == "cpu":
-        return torch.zeros(fish, arenas, dtype=dtype).t()
+    """A zero [B, F] plane in the layout that is fastest on the device."""
+    if torch.device(device).type in ARENA_INNERMOST:
+        return torch.zeros(fish, arenas, dtype=dtype, device=device).t()
     return torch.zeros(arenas, fish, dtype=dtype, device=device)
 
 
