@@ -293,3 +293,20 @@ def test_continuing_from_a_saved_world_is_bit_equal(tmp_path) -> None:
         assert all(torch.equal(x, y) for x, y in zip(a, b))
     assert torch.equal(world.observe(), twin.observe())
     assert world.pop_stats() == twin.pop_stats()
+
+
+def test_the_step_is_one_graph_and_equals_the_branching_one() -> None:
+    """What a GPU runs (no branches, traced whole, here without code generation) against what a CPU runs."""
+    options = {"seed": 1, "force_reset_steps": 5, "bank": 40}
+    plain, traced = FishWorld(SeaConfig(num_fish=4), 5, **options), FishWorld(SeaConfig(num_fish=4), 5, **options)
+    traced._branching, traced._scratch = False, None
+    traced._core = torch.compile(traced._step, fullgraph=True, dynamic=False, backend="eager")
+    for world in (plain, traced):
+        world.feed(slots(5, 1))
+    for a, b in zip(play(plain, 20), play(traced, 20)):
+        torch.testing.assert_close(a, b)
+    torch.testing.assert_close(plain.observe(), traced.observe())
+    first, second = plain.pop_stats(), traced.pop_stats()
+    assert first.keys() == second.keys() and first["first_death_histogram"] == second["first_death_histogram"]
+    assert first["override_hits"] == second["override_hits"] > 0
+    assert first["episode_return"] == pytest.approx(second["episode_return"])

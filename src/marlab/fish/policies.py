@@ -157,7 +157,7 @@ def play(
     social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
     for _ in range(steps):
         actions = policy(observe(state, cfg, social, seen))
-        taken += torch.bincount(actions[state.alive], minlength=sea.ACTION_COUNT)
+        taken.index_add_(0, actions.flatten(), state.alive.flatten().to(torch.int64))
         was_alive = state.alive
         state = advance(state, actions, predator_step)
         seen = sight(state)
