@@ -1,0 +1,204 @@
+"""Beliefs about what the others want: a distribution over goals, within an episode and from one to the next.
+
+Within an episode every observed action multiplies the belief by how likely each goal makes it; a small floor and a
+little mixing with the prior let beliefs recover when goals change. Across episodes discounted counts of past goals
+give the next prior. Goals are {stag, hare}, or the prototypes of a codebook of latent codes: the same updates apply.
+
+Letters: B games, n players, G goals, *P whom a belief is about: (n,) for every player as all others see it, or
+(n, n - 1) for observer i's own model of the player who sits k + 1 places after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.game import Game, Outcome
+from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.policy import Memory
+from marlab.hunt.rollout import OUTCOMES, captures
+from marlab.hunt.views import View
+from marlab.lab.errors import UserError
+
+STAG_GOAL, HARE_GOAL = 0, 1
+GOAL_KINDS = (Kind.NS, Kind.NH)
+"""The rule-based player of each goal."""
+TRAINING_DISCOUNT = 0.995
+"""Half of an old episode's weight is left after 138 episodes: for training, where co-players change slowly."""
+
+
+@dataclass(frozen=True)
+class BeliefConfig:
+    """How beliefs move."""
+
+    floor: float = 1e-3
+    """Least likelihood an observed action is given, so that no goal is ever ruled out for good."""
+    mixing: float = 0.01
+    """Share of the episode's prior mixed in after every step; lets goals change within an episode."""
+    discount: float = 0.9
+    """Weight an episode keeps when the next one ends: 0.9 adapts in a few episodes, training uses 0.995."""
+    strength: float = 1.0
+    """Weight of the even prior, in episodes."""
+    intra: bool = True
+    """Learn from the actions within an episode."""
+    inter: bool = True
+    """Learn from the goals of past episodes."""
+
+    def __post_init__(self) -> None:
+        for name in ("floor", "mixing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"belief {name} is {getattr(self, name):g}, expected 0 or more and below 1.")
+        if not 0 < self.discount <= 1:
+            raise UserError(f"belief discount is {self.discount:g}, expected a value above 0 and at most 1.")
+        if not self.strength > 0:
+            raise UserError(f"belief strength is {self.strength:g}, expected a value above 0.")
+
+
+# --- the updates, as functions of tensors -------------------------------------------------------------------------
+
+
+def observed(belief: Tensor, likelihood: Tensor, prior: Tensor, present: Tensor, config: BeliefConfig) -> Tensor:
+    """[*S, G] beliefs after an action with `likelihood` [*S, G] under each goal, where the player was `present` [*S].
+
+    An action that every goal still believed in excludes tells nothing (possible only with floor 0): no update.
+    """
+    raised = belief * likelihood.clamp_min(config.floor)
+    total = raised.sum(-1, keepdim=True)
+    found = torch.where(total > 0, raised / total.clamp_min(torch.finfo(total.dtype).tiny), belief)
+    mixed = (1 - config.mixing) * found + config.mixing * prior
+    return torch.where(present.unsqueeze(-1), mixed, belief)
+
+
+def revealed(belief: Tensor, evidence: Tensor, captured: Tensor) -> Tensor:
+    """[*S, G] beliefs after a capture shows the goal, where `captured` [*S].
+
+    `evidence` [*S, G] is the probability of the capture under each goal; for {stag, hare} it names the goal.
+    """
+    joint = belief * evidence
+    total = joint.sum(-1, keepdim=True)
+    surprise = evidence / evidence.sum(-1, keepdim=True).clamp_min(torch.finfo(belief.dtype).tiny)
+    found = torch.where(total > 0, joint / total.clamp_min(torch.finfo(belief.dtype).tiny), surprise)
+    return torch.where(captured.unsqueeze(-1), found, belief)
+
+
+def counted(counts: Tensor, goals: Tensor, discount: float) -> Tensor:
+    """[*S, G] discounted counts after an episode with `goals` [*S, G]: a certain goal, or a posterior as fractions."""
+    return discount * counts + goals
+
+
+def prior_of(counts: Tensor, strength: float) -> Tensor:
+    """[*S, G] belief at the start of an episode from counts of past goals."""
+    total = counts.sum(-1, keepdim=True)
+    return (counts + strength / counts.shape[-1]) / (total + strength)
+
+
+# --- where likelihoods come from ----------------------------------------------------------------------------------
+
+
+class Likelihoods(Protocol):
+    """How likely each goal makes an observed action."""
+
+    goals: int
+    about: tuple[int, ...]  # *P
+    players: Tensor  # [*P] which player each belief is about
+
+    def __call__(self, view: View, actions: Tensor) -> Tensor:
+        """[B, *P, G] likelihoods of the executed actions [B, n] that followed `view`; anything for absent players."""
+        ...
+
+
+class ExactLikelihoods:
+    """The rules themselves: what NS and NH (or other memoryless kinds) would have done."""
+
+    def __init__(self, game: Game, kinds: Sequence[Kind] = GOAL_KINDS) -> None:
+        self.kinds, self.goals = tuple(kinds), len(kinds)
+        self.about: tuple[int, ...] = (game.players,)
+        self.players = torch.arange(game.players, device=game.device)
+        self._rules = RulePlayers(game, [Kind.RAND] * game.players)  # lends its rules; the roles do not matter
+
+    def __call__(self, view: View, actions: Tensor) -> Tensor:
+        by_goal = rule_probabilities(self._rules, view, self.kinds)  # [B, n, G, A]
+        taken = actions.clamp_max(by_goal.shape[-1] - 1)[..., None, None]
+        return by_goal.gather(-1, taken.expand(-1, -1, self.goals, 1)).squeeze(-1)
+
+
+class BeliefTracker:
+    """Beliefs of B games in a `Policy`'s memory: tensors [B, ...] that a policy carries along.
+
+    belief [B, *P, G] now, prior [B, *P, G] of this episode, counts [B, *P, G] of past ones, outcome [B, n] captures
+    so far, finished [B] (the episode's goals are counted; what follows until the reset means nothing).
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        likelihoods: Likelihoods,
+        config: BeliefConfig | None = None,
+        evidence: Tensor | None = None,
+    ) -> None:
+        """evidence: [3, G] probability of each outcome (none, stag, hare) under each goal; the default is {stag, hare}.
+
+        The row of "none" is not used: a player without a capture keeps the belief that its actions gave.
+        """
+        self.game, self.likelihoods, self.config = game, likelihoods, config or BeliefConfig()
+        if evidence is None:
+            evidence = torch.tensor([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+        if evidence.shape != (len(OUTCOMES), likelihoods.goals):
+            raise ValueError(f"evidence {tuple(evidence.shape)} does not fit {likelihoods.goals} goals")
+        self.evidence = evidence.to(game.device)
+
+    def begin(self, batch: int) -> Memory:
+        """Beliefs about strangers, at the start of an episode."""
+        shape = (batch, *self.likelihoods.about, self.likelihoods.goals)
+        counts = torch.zeros(shape, device=self.game.device)
+        prior = prior_of(counts, self.config.strength)
+        outcome = torch.zeros(batch, self.game.players, dtype=torch.int64, device=self.game.device)
+        return {
+            "belief": prior, "prior": prior.clone(), "counts": counts, "outcome": outcome,
+            "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device),
+        }  # fmt: skip
+
+    def reset(self, memory: Memory, games: Tensor) -> Memory:
+        """A new episode with the same players in the games [B] (bool) that are marked."""
+        counts = memory["counts"] if self.config.inter else torch.zeros_like(memory["counts"])
+        prior = prior_of(counts, self.config.strength)
+        marked = games.view(-1, *[1] * (prior.dim() - 1))
+        return {
+            "belief": torch.where(marked, prior, memory["belief"]),
+            "prior": torch.where(marked, prior, memory["prior"]),
+            "counts": memory["counts"],
+            "outcome": torch.where(games.unsqueeze(1), 0, memory["outcome"]),
+            "finished": memory["finished"] & ~games,
+        }
+
+    def begin_opponents(self, memory: Memory, games: Tensor, new_team: bool = True) -> Memory:
+        """A new episode in the marked games, and with a `new_team` everything about the old one is forgotten."""
+        if new_team:
+            marked = games.view(-1, *[1] * (memory["counts"].dim() - 1))
+            memory = {**memory, "counts": memory["counts"].masked_fill(marked, 0.0)}
+        return self.reset(memory, games)
+
+    def observe(self, view: View, outcome: Outcome, memory: Memory) -> Memory:
+        """Learn from one step: actions, captures, and at an episode's end what everybody's goal was."""
+        who = self.likelihoods.players
+        running = ~memory["finished"]
+        belief = memory["belief"]
+        present = view.state.alive[:, who] & self._wide(running)
+        if self.config.intra:
+            likelihood = self.likelihoods(view, outcome.executed)
+            belief = observed(belief, likelihood, memory["prior"], present, self.config)
+        result = torch.where(running.unsqueeze(1), captures(self.game, outcome, memory["outcome"]), memory["outcome"])
+        caught = (outcome.hunters > 0)[:, who] & present
+        belief = revealed(belief, self.evidence[result[:, who]], caught)
+        ends = self._wide(running & outcome.over).unsqueeze(-1)
+        counts = torch.where(ends, counted(memory["counts"], belief, self.config.discount), memory["counts"])
+        finished = memory["finished"] | outcome.over
+        return {**memory, "belief": belief, "counts": counts, "outcome": result, "finished": finished}
+
+    def _wide(self, games: Tensor) -> Tensor:
+        """[B, *P or broadcastable] from [B]."""
+        return games.view(-1, *[1] * len(self.likelihoods.about))
