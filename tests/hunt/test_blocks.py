@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from marlab.hunt.blocks import JOIN_WIDTH, Body, PolicyValueNet, Stack, Trunk, kaiming_linear
+from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, Trunk, kaiming_linear
 
 from .helpers import seeded
 
@@ -46,12 +46,6 @@ def test_body_uses_time_and_goal():
     assert torch.allclose(both[torch.arange(5), goal.argmax(1)], out, atol=1e-5)
     with pytest.raises(ValueError, match="width None, not 2"):
         body(planes, time)
-
-
-def test_policy_value_net_starts_near_uniform():
-    logits, value = PolicyValueNet(SHAPE, 7, generator=seeded(3))(some_planes(6, 2), torch.zeros(6, 2))
-    assert logits.shape == (6, 2, 7) and value.shape == (6, 2)
-    assert logits.softmax(-1).sub(1 / 7).abs().max() < 0.05
 
 
 def test_kaiming_scale_and_seed():

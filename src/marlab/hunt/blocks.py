@@ -1,7 +1,7 @@
-"""Network pieces that the models of this game share: a convolutional trunk, a join with time and goal, heads.
+"""Network pieces that the models of this game share: a convolutional trunk, its join with time and goal, stacks.
 
 Planes come as the game draws them, [*S, height, width, channels] of any number type; *S stands for any leading
-dimensions. Every head returns logits; probabilities exist only in functions whose name says so.
+dimensions.
 """
 
 from __future__ import annotations
@@ -72,45 +72,28 @@ class Body(nn.Module):
         super().__init__()
         self.goal_width = goal_width
         self.trunk = Trunk(shape, generator)
-        self.join = kaiming_linear(self.trunk.size + 1 + goal_width, JOIN_WIDTH, generator)
+        # One linear layer over all inputs, kept as two so that many goals can be tried on one state.
+        width = self.trunk.size + 1 + goal_width
+        scale = math.sqrt(2.0 / width)
+        self.join = kaiming_linear(self.trunk.size + 1, JOIN_WIDTH, generator, scale * math.sqrt(self.trunk.size + 1))
+        weights = torch.empty(JOIN_WIDTH, goal_width).normal_(0.0, scale, generator=generator)
+        self.goal_join = nn.Parameter(weights) if goal_width else None
 
     def forward(self, planes: Tensor, time: Tensor, goal: Tensor | None = None) -> Tensor:
         """`time` is t / T_max; `goal` must be given exactly when the body has a goal."""
         return self.with_goal(self.without_goal(planes, time), goal)
 
     def without_goal(self, planes: Tensor, time: Tensor) -> Tensor:
-        """[*S, 512] what the state alone adds to the join, before its ReLU; with one state many goals can be tried."""
-        known = torch.cat([self.trunk(planes), time.unsqueeze(-1)], -1)
-        return linear(known, self.join.weight[:, : known.shape[-1]], self.join.bias)
+        """[*S, 512] what the state alone adds to the join, before its ReLU."""
+        return self.join(torch.cat([self.trunk(planes), time.unsqueeze(-1)], -1))
 
     def with_goal(self, state: Tensor, goal: Tensor | None) -> Tensor:
         """[*S, 512] the join of what `without_goal` gave with goals [*S, goal_width]."""
         if (0 if goal is None else goal.shape[-1]) != self.goal_width:
             raise ValueError(f"the goal has width {None if goal is None else goal.shape[-1]}, not {self.goal_width}")
-        if goal is None:
+        if goal is None or self.goal_join is None:
             return torch.relu(state)
-        return torch.relu(state + linear(goal, self.join.weight[:, -self.goal_width :]))
-
-
-class PolicyValueNet(nn.Module):
-    """Body with an actor and a critic head."""
-
-    def __init__(
-        self,
-        shape: tuple[int, int, int],
-        actions: int,
-        goal_width: int = 0,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__()
-        self.body = Body(shape, goal_width, generator)
-        self.actor = kaiming_linear(JOIN_WIDTH, actions, generator, gain=0.01)
-        self.critic = kaiming_linear(JOIN_WIDTH, 1, generator, gain=1.0)
-
-    def forward(self, planes: Tensor, time: Tensor, goal: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """(logits [*S, A] before any mask, values [*S]); `marlab.lab.choices.apply_mask` masks logits."""
-        joined = self.body(planes, time, goal)
-        return self.actor(joined), self.critic(joined).squeeze(-1)
+        return torch.relu(state + linear(goal, self.goal_join))
 
 
 class Stack(nn.Module):
