@@ -44,13 +44,12 @@ def surroundings() -> dict[str, object]:
         "threads": os.environ["OMP_NUM_THREADS"],
         "leads its group": os.getpgid(0) == os.getpid(),
         "directory": os.getcwd(),
-        "hash": hash("the same in every process"),
     }
 
 
-def draws() -> tuple[float, float]:
-    """Numbers from the global generators, which careless code uses without seeding them."""
-    return random.random(), float(np.random.random())
+def careless() -> tuple[float, float, int]:
+    """What code does that never thinks of seeds: global generators, and hashes that Python varies."""
+    return random.random(), float(np.random.random()), hash("the same in every process")
 
 
 def say(text: str) -> None:
@@ -65,6 +64,10 @@ def say_and_die(text: str) -> None:
 
 def large(megabytes: int) -> np.ndarray:
     return np.full(megabytes * 2**20, 7, dtype=np.uint8)
+
+
+def plus_one(array: np.ndarray) -> np.ndarray:
+    return array + 1
 
 
 def unpicklable() -> Callable[[], int]:
@@ -94,6 +97,10 @@ class Unloadable:
 
 def unloadable() -> Unloadable:
     return Unloadable()
+
+
+def verbose() -> None:
+    raise ValueError("begin " + "x" * 10_000_000 + " end")
 
 
 def leave(how: str) -> None:

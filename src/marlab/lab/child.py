@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import select
 import socket
 import subprocess
 import tempfile
@@ -96,15 +97,13 @@ class ChildRunner:
             return self._cancelled() if self._closed else None
         finally:
             close_files([request])
-        slot.settimeout(_POLL_S if cancelled is not None else None)
         started = False
         while True:
-            try:
-                received = receive_message(slot)
-            except TimeoutError:
-                if cancelled is not None and cancelled():
+            # wait first, then read without a timeout: giving up in the middle of a message would lose it
+            while cancelled is not None and not _readable(slot, _POLL_S):
+                if cancelled():
                     return self._cancelled()
-                continue
+            received = receive_message(slot)
             if received is None:
                 if self._closed:
                     return self._cancelled()
@@ -156,15 +155,19 @@ class ChildRunner:
         return ours
 
 
+def _readable(sock: socket.socket, timeout_s: float) -> bool:
+    poll = select.poll()  # unlike select(), it takes descriptors above 1023, which a busy worker has
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(1000 * timeout_s))
+
+
 class _Nursery:
     """Handle of one nursery process (engine_nursery.py)."""
 
     def __init__(self, function: FunctionSpec, preload: bool) -> None:
         self._control, theirs = socket.socketpair()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in close()
-        environment = dict.fromkeys(_ONE_THREAD, "1")
-        # equal string hashes in every process: iteration over a set must not depend on the worker
-        environment["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
+        environment = dict.fromkeys(_ONE_THREAD, "1") | {"PYTHONHASHSEED": function.hash_seed}
         with theirs:
             self._process = start_program(
                 "marlab.lab.engine_nursery",

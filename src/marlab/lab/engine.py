@@ -170,7 +170,8 @@ def _describe(function: Callable[..., Any], idle_s: float | None) -> FunctionSpe
             "top level of a module; what a lambda, closure or partial would hold goes into the task's args."
         )
     path = tuple(os.path.abspath(entry) for entry in sys.path)
-    return FunctionSpec(uuid.uuid4().hex[:12], module, str(name), path, os.getcwd(), idle_s)
+    hash_seed = os.environ.get("PYTHONHASHSEED", "0")
+    return FunctionSpec(uuid.uuid4().hex[:12], module, str(name), path, os.getcwd(), hash_seed, idle_s)
 
 
 def _unique(tasks: Iterable[Task]) -> Iterator[Task]:

@@ -35,6 +35,9 @@ from marlab.lab.engine_wire import FunctionSpec, receive_message
 _PRELOAD_LIMIT_S = 300
 """A module that takes longer to import is left to the children, whose time limit covers it."""
 
+_HALF_ERROR = 50_000
+"""Characters kept from each end of a very long error."""
+
 
 def main() -> None:
     """Serve the worker at the other end of the socket, our only argument, until it goes away."""
@@ -184,6 +187,8 @@ def _write_error(result: int, error: BaseException) -> None:
     own_frame = error.__traceback__
     below = own_frame.tb_next if own_frame is not None else None
     text = "".join(traceback.format_exception(type(error), error, below))
+    if len(text) > 2 * _HALF_ERROR:  # some messages carry a whole data set
+        text = f"{text[:_HALF_ERROR]}\n[{len(text) - 2 * _HALF_ERROR} characters left out]\n{text[-_HALF_ERROR:]}"
     os.ftruncate(result, 0)
     os.lseek(result, 0, os.SEEK_SET)
     with open(result, "wb", closefd=False) as file:

@@ -39,6 +39,8 @@ class FunctionSpec:
     """The caller's import path; entries that exist on the worker's machine are appended to its own."""
     directory: str
     """The caller's working directory, used where it exists."""
+    hash_seed: str
+    """PYTHONHASHSEED for all processes: iteration over a set of texts must not depend on the worker."""
     idle_s: float | None = None
     """Waiting processes end themselves after so long without work; None: only when their worker goes."""
 

@@ -1,0 +1,131 @@
+"""The parts under the engine: process trees, and one child at a time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from marlab.lab.child import ChildRunner, close_batch, run_on_worker
+from marlab.lab.engine_processes import descendants, proportional_mb, resident_mb
+from marlab.lab.engine_wire import FunctionSpec, Job, Outcome, anonymous_file, close_files, read_file
+
+
+def spec(module: str, name: str, idle_s: float | None = None) -> FunctionSpec:
+    return FunctionSpec("a batch", module, name, tuple(sys.path), os.getcwd(), "0", idle_s)
+
+
+def job(*args: object) -> Job:
+    return Job("a key", pickle.dumps((args, {})), None, None)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a child in a session of its own."""
+    with subprocess.Popen(["sh", "-c", "setsid sleep 3600 & wait"], start_new_session=True) as process:
+        while len(descendants(process.pid)) < 1:
+            time.sleep(0.01)
+        yield process
+        for pid in [*descendants(process.pid), process.pid]:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_descendants_are_found_across_sessions(sleeper: subprocess.Popen[bytes]) -> None:
+    assert set(descendants(os.getpid())) >= {sleeper.pid, *descendants(sleeper.pid)}
+    assert descendants(sleeper.pid) == [p.pid for p in psutil.Process(sleeper.pid).children(recursive=True)]
+
+
+def test_memory_agrees_with_psutil() -> None:
+    me = psutil.Process()
+    assert resident_mb([me.pid]) == pytest.approx(me.memory_info().rss / 2**20, rel=0.05)
+    assert proportional_mb([me.pid]) == pytest.approx(me.memory_full_info().pss / 2**20, rel=0.05)
+    assert resident_mb([2**30]) == proportional_mb([2**30]) == 0
+
+
+def test_a_process_without_prctl_notices_the_death_of_its_parent() -> None:
+    """What systems other than Linux rely on."""
+    code = """
+import os, subprocess, sys, time
+watcher = "import sys; from marlab.lab.engine_processes import watch_parent; watch_parent(int(sys.argv[1]), 0.05)"
+child = subprocess.Popen([sys.executable, "-c", watcher, str(os.getpid())], start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(3600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        time.sleep(0.3)
+        assert child.is_running()
+        parent.kill()
+    child.wait(30)
+
+
+def test_anonymous_files_hold_what_was_written() -> None:
+    content = os.urandom(3_000_000)
+    descriptor = anonymous_file(content)
+    assert read_file(descriptor) == content == read_file(descriptor)
+    close_files([descriptor, descriptor])
+
+
+def test_children_work_without_preloading() -> None:
+    """What macOS relies on."""
+    runner = ChildRunner(spec("operator", "neg"), preload=False)
+    assert pickle.loads(runner.run(job(3)).payload) == -3
+    runner.close()
+
+
+def test_a_runner_is_shared_by_threads_and_closed_by_another() -> None:
+    runner = ChildRunner(spec("time", "sleep"))
+    outcomes: list[Outcome] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(runner.run(job(3600)))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while len([p for p in descendants(os.getpid()) if os.getsid(p) == p]) < 4:  # the nursery and three children
+        time.sleep(0.02)
+    runner.close()
+    for thread in threads:
+        thread.join(30)
+    assert [outcome.kind for outcome in outcomes] == ["cancelled"] * 3
+    assert runner.run(job(0)).kind == "cancelled"
+
+
+def test_an_unwanted_task_is_ended() -> None:
+    runner = ChildRunner(spec("time", "sleep"))
+    assert runner.run(job(3600), cancelled=lambda: True).kind == "cancelled"
+    assert runner.run(job(0), cancelled=lambda: False).kind == "ok"
+    runner.close()
+
+
+def test_idle_processes_end_themselves_and_come_back() -> None:
+    runner = ChildRunner(spec("operator", "neg", idle_s=0.2))
+    assert runner.run(job(1)).kind == "ok"
+    processes = psutil.Process().children(recursive=True)
+    assert processes
+    psutil.wait_procs(processes, timeout=30)
+    assert not [process for process in processes if process.is_running()]
+    assert pickle.loads(runner.run(job(2)).payload) == -2
+    runner.close()
+
+
+def test_a_worker_refuses_a_batch_that_was_closed() -> None:
+    function = spec("operator", "neg")
+    assert run_on_worker(function, job(1)).kind == "ok"
+    close_batch(function.batch)
+    assert run_on_worker(function, job(1)).kind == "cancelled"
+
+
+def test_the_interpreter_of_a_child_sees_what_ours_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "found_by_path.py").write_text("def where(): return __file__\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    runner = ChildRunner(spec("found_by_path", "where"))
+    assert pickle.loads(runner.run(job()).payload) == str(tmp_path / "found_by_path.py")
+    runner.close()
