@@ -1,0 +1,214 @@
+"""Networks that play: the actor-critic of the PPO baseline, and trained ones behind the `Policy` interface.
+
+Letters: B games, n players, L seats, A actions, D width of a flat observation; *S any leading dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from marlab.hunt.blocks import JOIN_WIDTH, Body
+from marlab.hunt.config import GameConfig
+from marlab.hunt.game import ABSENT, Game
+from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.views import View, flat_fields
+from marlab.lab.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
+from marlab.lab.choices import apply_mask, best, sample
+from marlab.lab.config import from_dict
+from marlab.lab.errors import UserError
+from marlab.lab.nets import ACTIVATIONS, Activation, mlp, orthogonal_linear
+
+KIND = "hunt/ppo"
+PATTERN = "model_iter_{step}.pt"
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What a player's network looks like."""
+
+    kind: Literal["mlp", "conv"] = "mlp"
+    """mlp reads everything a player sees as one vector; conv reads the planes with convolutions, and the time."""
+    hidden: tuple[int, ...] = (128, 128)
+    """mlp: widths of its hidden layers (conv has the fixed widths of the other models of this game)."""
+    activation: Activation = "relu"
+    """mlp: what follows each hidden layer."""
+
+    def __post_init__(self) -> None:
+        if not self.hidden or min(self.hidden) < 1:
+            raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
+
+
+class PlayerNet(nn.Module):
+    """An actor and a critic on one body, as `marlab.lab.ppo` wants them: flat observations -> logits and values."""
+
+    def __init__(self, game: Game, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.heads = (game.actions,)
+        self._fields, self._shape = flat_fields(game), game.observation_shape
+        self.body: nn.Module
+        if config.kind == "conv":
+            self.body, width = Body(game.observation_shape, generator=generator), JOIN_WIDTH
+        else:
+            size = self._fields.size + ABSENT * game.players  # an action number becomes ABSENT + 1 places
+            width = config.hidden[-1]
+            hidden = mlp(size, config.hidden[:-1], width, math.sqrt(2.0), config.activation, generator)
+            self.body = nn.Sequential(hidden, ACTIVATIONS[config.activation]())
+        self.actor = orthogonal_linear(width, game.actions, 0.01, generator)
+        self.critic = orthogonal_linear(width, 1, 1.0, generator)
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def features(self, obs: Tensor) -> Tensor:
+        """[*S, D] -> [*S, width]"""
+        fields = self._fields
+        if isinstance(self.body, Body):
+            planes = obs[..., fields.grid].unflatten(-1, self._shape)
+            return self.body(planes, obs[..., fields.time].squeeze(-1))
+        actions = one_hot(obs[..., fields.actions].long(), ABSENT + 1).flatten(-2).to(obs.dtype)
+        return self.body(torch.cat([obs[..., fields.mask], actions, obs[..., fields.grid.start :]], -1))
+
+    def logits(self, obs: Tensor) -> Tensor:
+        """[*S, D] -> [*S, A], before any mask"""
+        features = self.features(obs)
+        self._last = (obs, features)
+        return self.actor(features)
+
+    def value(self, obs: Tensor) -> Tensor:
+        """[*S, D] -> [*S]. Right after `logits` of the very same tensor the body's work is not done again."""
+        last, self._last = self._last, None
+        fresh = last is None or last[0] is not obs or last[1].requires_grad != torch.is_grad_enabled()
+        features = self.features(obs) if last is None or fresh else last[1]
+        return self.critic(features).squeeze(-1)
+
+
+class NetworkPolicy(Policy):
+    """Trained networks as players: seat s is played by `nets[seats[s]]`."""
+
+    def __init__(
+        self, game: Game, nets: Sequence[PlayerNet], seats: Sequence[int] | None = None, *, greedy: bool = False
+    ) -> None:
+        """`seats` defaults to the first network everywhere. greedy: the most likely action instead of a drawn one."""
+        chosen = [0] * game.players if seats is None else list(seats)
+        if len(chosen) != game.players or not all(0 <= s < len(nets) for s in chosen):
+            raise ValueError(f"the seats {chosen} do not fit {game.players} players and {len(nets)} networks")
+        self.nets, self.greedy, self._heads = list(nets), greedy, (game.actions,)
+        self._seats_of = [
+            torch.tensor([s for s, net in enumerate(chosen) if net == i], device=game.device) for i in range(len(nets))
+        ]
+
+    @torch.no_grad()
+    def logits(self, view: View) -> Tensor:
+        """[B, n, A] with illegal actions at the lowest finite value."""
+        out = torch.empty(view.mask.shape, dtype=torch.float32, device=view.mask.device)
+        for net, seats in zip(self.nets, self._seats_of):
+            if len(seats):
+                out[:, seats] = net.logits(view.flat(seats))
+        return apply_mask(out, view.mask)
+
+    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
+        logits = self.logits(view)
+        return best(logits, self._heads) if self.greedy else sample(logits, self._heads, generator), memory
+
+    def probabilities(self, view: View, memory: Memory) -> Tensor:
+        logits = self.logits(view)
+        if self.greedy:
+            chosen = one_hot(best(logits, self._heads), logits.shape[-1]).to(logits.dtype)
+        else:
+            chosen = torch.softmax(logits, -1)
+        return chosen * view.state.alive.unsqueeze(-1)
+
+
+# --- trained agents on disk ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The networks of a PPO run, with what is needed to seat them."""
+
+    game: GameConfig  # the game they were trained in
+    network: NetworkConfig
+    seeds: tuple[int, ...]
+    seats: tuple[int, ...]  # the seats that learned
+    shared: bool  # one network for all of a seed's seats, instead of one each
+    weights: dict[str, dict[str, Tensor]] = field(repr=False)  # by `weight_key`
+
+    def nets(self, game: Game, seed: int | None = None) -> list[PlayerNet]:
+        """The networks of a seed (the first by default) for a game of the same size, on the game's device."""
+        chosen = self.seeds[0] if seed is None else seed
+        if chosen not in self.seeds:
+            raise UserError(f"There is no seed {chosen} in this run, only {', '.join(map(str, self.seeds))}.")
+        check_same_size(self.game, game.config, "These agents were trained in")
+        keys = [weight_key(chosen, None)] if self.shared else [weight_key(chosen, seat) for seat in self.seats]
+        nets = []
+        for key in keys:
+            net = PlayerNet(game, self.network).to(game.device)
+            net.load_state_dict(self.weights[key])
+            nets.append(net)
+        return nets
+
+    def policy(self, game: Game, seed: int | None = None, *, greedy: bool = False) -> NetworkPolicy:
+        """All seats played as in training; a seat that did not learn is played by the network of the first that did."""
+        nets = self.nets(game, seed)
+        net_of = {seat: 0 if self.shared else i for i, seat in enumerate(self.seats)}
+        return NetworkPolicy(game, nets, [net_of.get(seat, 0) for seat in range(game.players)], greedy=greedy)
+
+
+def weight_key(seed: int, seat: int | None) -> str:
+    """Name of a network in a checkpoint: of a seed and, unless the seats share one, of a seat."""
+    return f"seed_{seed}" if seat is None else f"seed_{seed}/player_{seat + 1}"
+
+
+def load_agents(path: Path) -> Agents:
+    """The newest agents of a PPO run directory, or those of one checkpoint file."""
+    checkpoint = _newest(path) if path.is_dir() else load_checkpoint(path, KIND)
+    told: dict[str, Any] = checkpoint.state["agents"]
+    where = f"the checkpoint {checkpoint.path}"
+    return Agents(
+        game=from_dict(GameConfig, told["game"], where),
+        network=from_dict(NetworkConfig, told["network"], where),
+        seeds=tuple(told["seeds"]),
+        seats=tuple(told["seats"]),
+        shared=told["shared"],
+        weights={key: state["net"] for key, state in checkpoint.state["learners"].items()},
+    )
+
+
+def _newest(run: Path) -> Checkpoint:
+    checkpoint, problems = CheckpointStore(run / "checkpoints", KIND, PATTERN).load_latest()
+    if checkpoint is None:
+        raise UserError(problems[0] if problems else f"There are no trained PPO agents in {run}.")
+    return checkpoint
+
+
+def check_same_size(trained: GameConfig, wanted: GameConfig, lead: str) -> None:
+    """Refuse weights of a game whose observations or actions have another shape."""
+    if _size(trained) != _size(wanted):
+        raise UserError(f"{lead} {_describe(trained)}, but this game has {_describe(wanted)}.")
+
+
+def _size(game: GameConfig) -> tuple[int, ...]:
+    return game.height, game.width, game.players, game.channels, game.actions
+
+
+def _describe(game: GameConfig) -> str:
+    return f"a {game.height}x{game.width} grid, {game.players} players and {game.actions} actions"
+
+
+def choose_device(text: str) -> torch.device:
+    """`auto` takes a GPU where there is one."""
+    if text == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise UserError(f"device is '{text}', expected auto, cpu, cuda or cuda:N.") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"device is '{text}', but this machine has no usable GPU.")
+    return device

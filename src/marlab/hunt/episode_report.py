@@ -1,0 +1,65 @@
+"""What finished episodes say about their players: rewards with intervals, outcomes, seats, the share of the optimum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.rollout import HARE, NONE, STAG, Episodes
+from marlab.lab.report.intervals import mean_interval
+
+
+def team_optimum(game: GameConfig) -> float:
+    """The best mean reward per player that a team can reach when every prey can be reached in time."""
+    n = game.players
+    if game.rules == "snowdrift":
+        return game.drifts * (game.drift_reward - game.drift_cost / n)
+    stags = range(min(game.stags, n // 2) + 1)
+    return max(k * game.stag_reward + min(game.hares, n - 2 * k) * game.hare_reward for k in stags) / n
+
+
+def episode_report(game: GameConfig, episodes: Episodes) -> dict[str, Any]:
+    """Plain values: the mean reward of all players and of each, with 95 % intervals over episodes, and the outcomes."""
+    reward = episodes.reward.cpu().double().numpy()  # [B, n]
+    outcome, hunters = episodes.outcome.cpu(), episodes.hunters.cpu()
+    players = [_interval(reward[:, i]) for i in range(game.players)]
+    means = [p["value"] for p in players]
+    mean = _interval(reward.mean(1))
+    stags = {f"stag_{k}": _share((outcome == STAG) & (hunters == k)) for k in range(2, game.players + 1)}
+    return {
+        "episodes": len(reward),
+        "reward": mean,
+        "optimum": team_optimum(game),
+        "optimum_share": mean["value"] / team_optimum(game),
+        "reward_player": players,
+        "seat_spread": max(means) - min(means),
+        "length": float(episodes.length.float().mean()),
+        "outcomes": {"none": _share(outcome == NONE), "hare": _share(outcome == HARE), **stags},
+    }
+
+
+def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over seeds with Student's 95 % intervals: what a training, not one trained agent, is worth."""
+    seats = np.array([[p["value"] for p in r["reward_player"]] for r in reports])  # [S, n]
+    return {
+        "seeds": len(reports),
+        "reward": _interval(np.array([r["reward"]["value"] for r in reports])),
+        "worst_seed": min(r["reward"]["value"] for r in reports),
+        "reward_player": [_interval(seats[:, i]) for i in range(seats.shape[1])],
+        "seat_spread": _interval(np.array([r["seat_spread"] for r in reports])),
+        "length": float(np.mean([r["length"] for r in reports])),
+        "outcomes": {k: float(np.mean([r["outcomes"][k] for r in reports])) for k in reports[0]["outcomes"]},
+    }
+
+
+def _share(which: torch.Tensor) -> float:
+    return float(which.float().mean())
+
+
+def _interval(samples: np.ndarray) -> dict[str, Any]:
+    """{"value", "low", "high"}; without an interval (one sample) the edges are None."""
+    value, low, high = (float(x) for x in mean_interval(samples))
+    return {"value": value, "low": None if np.isnan(low) else low, "high": None if np.isnan(high) else high}

@@ -1,0 +1,347 @@
+"""`marlab hunt train --variant ppo`: the PPO baseline, alone in all seats or among rule-based players."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from marlab.hunt.agents import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet, choose_device
+from marlab.hunt.config import PRESETS, GameConfig
+from marlab.hunt.episode_report import episode_report, over_seeds
+from marlab.hunt.game import Game
+from marlab.hunt.games import DEFAULT_MAPS, make_game
+from marlab.hunt.learners import Crowd, Learner, SeedWorld, value_errors
+from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.policy import Policy, Team
+from marlab.hunt.ppo_figures import draw_curves
+from marlab.hunt.rollout import play
+from marlab.hunt.world import HuntWorld
+from marlab.lab.checkpoint import CheckpointStore, Keep
+from marlab.lab.config import Preset, to_dict
+from marlab.lab.errors import UserError
+from marlab.lab.files import write_json
+from marlab.lab.ppo import PPO, PPOConfig, Rollout, scheduled_lr
+from marlab.lab.rng import Rngs
+from marlab.lab.run import Run, RunOptions
+from marlab.lab.trainer import drive
+
+LEARNER = "PPO"
+
+
+@dataclass(frozen=True)
+class PPOTrainConfig:
+    """The PPO baseline."""
+
+    variant: Literal["ppo", "ps-ppo"] = "ppo"
+    """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
+    game: GameConfig = field(default_factory=GameConfig)
+    """The game; `--preset msh_8x8_b5` and its like set it."""
+    agent_roles: str = ""
+    """Who sits where, such as PPO,NS,NH,NH: PPO learns, the others are rule-based; empty lets all seats learn."""
+    networks: Literal["shared", "independent"] = "shared"
+    """One network for all learning seats (it sees itself first), or one for each."""
+    seeds: str = "0"
+    """Seeds to train side by side, such as 0..4 or 1,5,7; their games run in one batch."""
+    total_steps: int = 1_500_000
+    """Game steps per seed."""
+    num_envs: int = 256
+    """Games per seed."""
+    maps: int = DEFAULT_MAPS
+    """Obstacle maps that training draws its starts from, in games with obstacles."""
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    """What a player's network looks like."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(
+            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.95, gae_lambda=0.9,
+            entropy_coef=0.02,
+        )
+    )  # fmt: skip
+    """How PPO learns; entropy_coef is its value at the start."""
+    entropy_end: float = 0.0
+    """The entropy bonus falls linearly to this at the end."""
+    reward_scale: float = 0.2
+    """Rewards are multiplied by this before PPO sees them; every report is in the units of the game."""
+    eval_episodes: int = 2000
+    """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
+    save_every: int = 25
+    """Iterations between checkpoints."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:N or auto."""
+
+    def __post_init__(self) -> None:
+        for name in ("total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
+        if self.entropy_end < 0:
+            raise UserError(f"entropy_end is {self.entropy_end}, expected 0 or more.")
+        parse_seeds(self.seeds)
+        parse_seats(self.agent_roles, self.game.players)
+
+    @property
+    def iterations(self) -> int:
+        """Rollouts until every seed has seen `total_steps` game steps."""
+        return -(-self.total_steps // (self.num_envs * self.ppo.n_steps))
+
+    @property
+    def played(self) -> GameConfig:
+        """The game as it is taught: prosocial in the prosocial variant."""
+        return replace(self.game, prosocial=True) if self.variant == "ps-ppo" else self.game
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Different whole numbers from a list of numbers and ranges, such as "0..4" or "1,5,7"."""
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dots, last = part.partition("..")
+            found += range(int(first), int(last) + 1) if dots else [int(first)]
+    except ValueError:
+        found = []
+    if not found or len(set(found)) != len(found) or min(found) < 0:
+        raise UserError(f"seeds is '{text}', expected different whole numbers such as 0..4 or 1,5,7.")
+    return tuple(found)
+
+
+def parse_seats(text: str, players: int) -> tuple[tuple[int, ...], tuple[Role, ...]]:
+    """(learning seats, everyone's roles) from roles such as "PPO,NS,NH,NH"; a learner's own role is never asked."""
+    if not text.strip():
+        return tuple(range(players)), (Role(Kind.RAND),) * players
+    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]  # SWITCH(10,NH) is one word
+    if len(parts) != players:
+        raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
+    seats = tuple(seat for seat, part in enumerate(parts) if part == LEARNER)
+    if not seats:
+        raise UserError(f"agent_roles '{text}' has no {LEARNER}: nobody would learn.")
+    return seats, tuple(Role(Kind.RAND) if part == LEARNER else parse_role(part) for part in parts)
+
+
+class PPOTrainer:
+    """All learners of a command, one rollout and update at a time, complete in its `state_dict`."""
+
+    def __init__(self, config: PPOTrainConfig) -> None:
+        self.config, self.device = config, choose_device(config.device)
+        self.step, self.total = 0, config.iterations
+        self.seeds = parse_seeds(config.seeds)
+        self.seats, self.roles = parse_seats(config.agent_roles, config.game.players)
+        # Seeds share one world, so its stream is that of the whole list; networks and updates are each seed's own.
+        self.rngs = Rngs(self.seeds[0], self.device)
+        label = ",".join(map(str, self.seeds))
+        game = make_game(config.played, self.rngs.torch("maps", "cpu"), maps=config.maps, device=self.device)
+        alone = len(self.seats) == game.players
+        world = HuntWorld(
+            game,
+            config.num_envs * len(self.seeds),
+            self.rngs.torch(f"world of seeds {label}"),
+            seats=self.seats,
+            others=None if alone else RulePlayers(game, self.roles),
+        )
+        self.world = SeedWorld(world, len(self.seeds), config.reward_scale)
+        self.learners = [
+            self._learner(game, place, column)
+            for place in range(len(self.seeds))
+            for column in ([None] if config.networks == "shared" else range(len(self.seats)))
+        ]
+        self.collector = self.learners[0].ppo
+        if len(self.learners) > 1:
+            crowd = Crowd([cast(PlayerNet, learner.ppo.net) for learner in self.learners], len(self.seeds))
+            self.collector = PPO(cast(Any, crowd), config.ppo, self.rngs.torch(f"actions of seeds {label}"))
+
+    def _learner(self, game: Game, place: int, column: int | None) -> Learner:
+        seed = self.seeds[place]
+        rngs = Rngs(seed, self.device)
+        seat = None if column is None else self.seats[column]
+        purpose = "all seats" if seat is None else f"seat {seat}"
+        net = PlayerNet(game, self.config.network, rngs.torch(f"init/{purpose}", "cpu")).to(self.device)
+        policy = PPO(cast(Any, net), self.config.ppo, rngs.torch(f"policy/{purpose}"))
+        return Learner(seed, place, seat, column, policy)
+
+    # --- one iteration ------------------------------------------------------------------------------------------
+
+    def iterate(self) -> Mapping[str, Any]:
+        """A rollout of all games, then an update of every learner on its own rows."""
+        config = self.config
+        progress = self.step / self.total
+        rate = scheduled_lr(config.ppo, progress)
+        entropy = config.ppo.entropy_coef + (config.entropy_end - config.ppo.entropy_coef) * progress
+        rollout = self.collector.collect(self.world)
+        errors = self._value_errors(rollout)
+        learned = {
+            learner.key: learner.ppo.update(learner.rows(rollout, config.num_envs), rate, entropy)
+            for learner in self.learners
+        }
+        self.step += 1
+        return self._metrics(learned, errors, self.world.pop_stats(), entropy)
+
+    def _value_errors(self, rollout: Rollout) -> list[list[float]]:
+        """Per seed and learning seat: the mean squared value error, in reward units squared."""
+        sums = value_errors(rollout, self.config.ppo).unflatten(1, (len(self.seeds), -1)).sum(2)  # [2, S, L]
+        return (sums[0] / sums[1].clamp_min(1) / self.config.reward_scale**2).tolist()
+
+    def _metrics(
+        self,
+        learned: Mapping[str, Mapping[str, float]],
+        errors: list[list[float]],
+        stats: list[dict[str, float]],
+        entropy: float,
+    ) -> dict[str, Any]:
+        """Every seed's numbers under its own name, and their means over seeds without one."""
+        per_seed: list[dict[str, float]] = []
+        for place in range(len(self.seeds)):
+            values = _episode_metrics(stats[place])
+            for seat, error in zip(self.seats, errors[place]):
+                values[f"losses_player_{seat + 1}/value_error"] = error
+            for learner in self.learners:
+                if learner.place == place:
+                    head = "ppo" if learner.seat is None else f"losses_player_{learner.seat + 1}"
+                    values |= {f"{head}/{k.removeprefix('ppo/')}": v for k, v in learned[learner.key].items()}
+            per_seed.append(values)
+        games = self.config.num_envs * self.config.ppo.n_steps
+        row: dict[str, Any] = {"charts/env_steps": self.step * games, "charts/entropy_coef": entropy}
+        row |= _means(per_seed)
+        for seed, values in zip(self.seeds, per_seed):
+            row |= {f"seed_{seed}/{name}": value for name, value in values.items()}
+        return row | self._timings(games * len(self.seeds))
+
+    def _timings(self, game_steps: int) -> dict[str, float]:
+        parts: dict[str, float] = {}
+        watches = {id(p.timing): p.timing for p in [self.collector, *(learner.ppo for learner in self.learners)]}
+        for watch in watches.values():
+            for name, seconds in watch.pop().items():
+                parts[name] = parts.get(name, 0.0) + seconds
+        rollout, train = parts.get("world", 0.0) + parts.get("policy", 0.0), parts.get("learning", 0.0)
+        return {
+            "time/rollout": rollout,
+            "time/train": train,
+            "time/world": parts.get("world", 0.0),
+            "time/policy": parts.get("policy", 0.0),
+            "charts/SPS": game_steps / max(rollout + train, 1e-9),
+        }
+
+    # --- playing ------------------------------------------------------------------------------------------------
+
+    def policy(self, game: Game, seed: int, *, greedy: bool = False) -> Policy:
+        """A seed's networks in the seats where they learned, rule-based players in the others."""
+        mine = [learner for learner in self.learners if learner.seed == seed]
+        net_of = {seat: 0 if mine[0].seat is None else i for i, seat in enumerate(self.seats)}
+        nets = [cast(PlayerNet, learner.ppo.net) for learner in mine]
+        policy = NetworkPolicy(game, nets, [net_of.get(s, 0) for s in range(game.players)], greedy=greedy)
+        if len(self.seats) == game.players:
+            return policy
+        others = RulePlayers(game, self.roles)
+        return Team(game, [others, policy], [int(s in self.seats) for s in range(game.players)])
+
+    def evaluate(self) -> dict[str, Any]:
+        """Fresh episodes per seed, with drawn and with most likely actions, in the game's own (selfish) rewards."""
+        config = self.config
+        found: dict[str, Any] = {"game": to_dict(config.game), "learning_seats": list(self.seats)}
+        rngs = Rngs(self.seeds[0], self.device)
+        maps = rngs.torch("evaluation maps", "cpu")
+        game = make_game(config.game, maps, maps=config.maps, device=self.device)
+        for mode in ("sampled", "greedy"):
+            reports = []
+            for seed in self.seeds:
+                generator = Rngs(seed, self.device).torch(f"evaluation {mode}")
+                policy = self.policy(game, seed, greedy=mode == "greedy")
+                reports.append(episode_report(config.game, play(game, policy, config.eval_episodes, generator)))
+            found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
+        return found
+
+    # --- saving -------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        config = self.config
+        return {
+            "step": self.step,
+            "agents": {
+                "game": to_dict(config.game),
+                "network": to_dict(config.network),
+                "seeds": list(self.seeds),
+                "seats": list(self.seats),
+                "shared": config.networks == "shared",
+            },
+            "learners": {learner.key: learner.ppo.state_dict() for learner in self.learners},
+            "world": self.world.state_dict(),
+            "rngs": self.rngs.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        for learner in self.learners:
+            learner.ppo.load_state_dict(state["learners"][learner.key])
+        self.world.load_state_dict(state["world"])
+        self.rngs.load_state_dict(state["rngs"])
+
+
+def _episode_metrics(stats: dict[str, float]) -> dict[str, float]:
+    """Names of the record; without a finished episode only their number."""
+    values = {"charts/episode/episodes": stats["episodes"]}
+    if not stats["episodes"]:
+        return values
+    values["charts/episode/avg_reward_per_episode_all_agents"] = stats["reward"]
+    values["charts/episode/length"] = stats["length"]
+    for name, value in stats.items():
+        if name.startswith("reward_player_"):
+            values[f"agent_player_{name.removeprefix('reward_player_')}/reward_avg_per_episode"] = value
+        elif name in ("none", "hare") or name.startswith("stag_"):
+            values[f"charts/outcome/{name}"] = value
+    return values
+
+
+def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Means over seeds of what every seed has."""
+    shared = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: sum(row[name] for row in rows) / len(rows) for name in shared}
+
+
+def train_ppo(
+    config: PPOTrainConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Train (or resume), evaluate every seed on fresh episodes, and return the run directory.
+
+    It holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.
+    """
+    trainer = PPOTrainer(config)
+    with Run.open("hunt", config, options, preset=preset, command=command) as run:
+        store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
+        run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
+        drive(trainer, run, store, save_every=config.save_every, unit="iterations", quiet=quiet)
+        evaluation = trainer.evaluate()
+        write_json(run.path / "evaluation.json", evaluation)
+        for mode in ("sampled", "greedy"):
+            found = evaluation[mode]["over_seeds"]
+            run.add_results({f"reward_{mode}": found["reward"], f"seat_spread_{mode}": found["seat_spread"]})
+        draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)
+        if not quiet:
+            print(describe(evaluation))
+            print(f"run directory: {run.path}")
+    return run.path
+
+
+def describe(evaluation: Mapping[str, Any]) -> str:
+    """The evaluation as a short table."""
+    lines = [f"{'':<10}{'seed':>6}{'reward':>9}  {'per player':<28}{'spread':>7}{'length':>8}  outcomes"]
+    for mode in ("sampled", "greedy"):
+        for seed, report in evaluation[mode]["seeds"].items():
+            players = " ".join(f"{p['value']:.2f}" for p in report["reward_player"])
+            outcomes = " ".join(f"{k} {v:.2f}" for k, v in report["outcomes"].items())
+            reward = report["reward"]["value"]
+            head = f"{mode:<10}{seed:>6}{reward:>9.3f}  {players:<28}"
+            lines.append(f"{head}{report['seat_spread']:>7.3f}{report['length']:>8.2f}  {outcomes}")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab hunt train --variant ppo [--preset GAME] [--seeds 0..4] ...`"""
+    from marlab.lab.flags import parse_run
+
+    parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=PRESETS)
+    train_ppo(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", "hunt", "train", *argv])
+    return 0
