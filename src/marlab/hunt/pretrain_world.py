@@ -1,0 +1,311 @@
+"""`marlab hunt pretrain world`: train the world model on offline data and measure it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from marlab.hunt.agents import choose_device
+from marlab.hunt.dataset import Dataset, SplitName, load_dataset
+from marlab.hunt.world_data import LEAVE, Transitions, transitions
+from marlab.hunt.world_metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
+from marlab.hunt.world_model import (
+    DenseModel,
+    ModelKind,
+    Prediction,
+    WorldModel,
+    channel_factors,
+    contrastive_loss,
+    dense_loss,
+    make_model,
+    save_world_model,
+)
+from marlab.lab.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.lab.errors import UserError
+from marlab.lab.files import write_json
+from marlab.lab.rng import Rngs
+from marlab.lab.run import Run, RunOptions
+from marlab.lab.timing import Stopwatch
+from marlab.lab.trainer import drive
+
+CHECKPOINTS = "hunt/pretrain-world"
+SAMPLES = "hunt/world-samples"
+NOTE_WEIGHTS = (2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0)
+"""The lab note's channel weights."""
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class PretrainWorldConfig:
+    """The world model and its training."""
+
+    data: Path = Path("runs/hunt/data")
+    """Run directory of `marlab hunt collect`."""
+    rows: int = 50_000
+    """Transitions to use, over all splits, in whole episodes; 0 takes all."""
+    model: ModelKind = "structured"
+    """structured predicts moves, captures and rewards as choices; dense regresses every cell, as the original did."""
+    width: int = 64
+    """structured: channels of its convolutions."""
+    channel_weights: tuple[float, ...] = ()
+    """dense: weight of each channel in the loss, normalised by their sum; the lab note used 2 2 2 2 1 1 1."""
+    unroll: int = 1
+    """Imagined steps that the loss looks at; from the second on the model reads its own planes."""
+    unroll_gamma: float = 0.95
+    """Weight of every further unrolled step."""
+    contrastive: float = 0.0
+    """Weight of a loss that sets a player's true next place against all that it cannot reach."""
+    contrastive_temperature: float = 0.5
+    """Scale of the scores in that loss."""
+    epochs: int = 30
+    """Passes over the training split, at most."""
+    patience: int = 20
+    """Stop after so many epochs without a better validation loss."""
+    batch_size: int = 256
+    """Rows per gradient step."""
+    learning_rate: float = 1e-3
+    """Adam's step size at the start."""
+    final_learning_rate: float = 1e-5
+    """Where the cosine schedule ends."""
+    max_grad_norm: float = 1.0
+    """Gradients longer than this are scaled down."""
+    seed: int = 0
+    """Seed of the weights and of the order of rows."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:N or auto."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "unroll", "contrastive_temperature", "epochs", "patience", "batch_size", "max_grad_norm"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
+        if self.rows < 0 or self.contrastive < 0 or not 0 < self.unroll_gamma <= 1:
+            raise UserError(
+                f"rows is {self.rows}, contrastive {self.contrastive:g}, unroll_gamma {self.unroll_gamma:g}; expected "
+                "0 or more, 0 or more, and above 0 up to 1."
+            )
+        if not 0 < self.final_learning_rate <= self.learning_rate:
+            raise UserError(
+                f"final_learning_rate is {self.final_learning_rate:g}, expected above 0 and at most learning_rate "
+                f"({self.learning_rate:g})."
+            )
+        if self.channel_weights and self.model != "dense":
+            raise UserError("channel_weights belong to --model dense; the structured model has no per-cell loss.")
+
+
+class WorldTrainer:
+    """One epoch at a time; `total` shrinks to the epoch at which patience ran out."""
+
+    def __init__(self, config: PretrainWorldConfig, data: Dataset) -> None:
+        self.config, self.game = config, data.game
+        self.device = choose_device(config.device)
+        self.step, self.total = 0, config.epochs
+        self.rngs = Rngs(config.seed)
+        train, validation = (transitions(data, split, config.rows) for split in ("train", "validation"))
+        self.train, self.validation = train.to(self.device), validation.to(self.device)
+        self.model = make_model(
+            config.model, data.game, width=config.width, channel_weights=config.channel_weights,
+            generator=self.rngs.torch("init"),
+        ).to(self.device)  # fmt: skip
+        self.optimizer = torch.optim.Adam(self.model.parameters(), config.learning_rate)
+        self.best_loss, self.best_step = math.inf, 0
+        self.watch = Stopwatch(self.device)
+
+    def iterate(self) -> Mapping[str, Any]:
+        """One epoch of training and one pass over the validation split."""
+        rate = self._learning_rate()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with self.watch("train"):
+            loss = self._epoch()
+        with self.watch("eval"):
+            values = self._validate()
+        self.step += 1
+        if values["wm/validation/loss"] < self.best_loss:
+            self.best_loss, self.best_step = values["wm/validation/loss"], self.step
+        if self.step - self.best_step >= self.config.patience:
+            self.total = self.step
+        spent = {f"time/{name}": seconds for name, seconds in self.watch.pop().items()}
+        score = -values["wm/validation/loss"]
+        return {"wm/train/loss": loss, "wm/learning_rate": rate, **values, **spent, "score": score}
+
+    def _learning_rate(self) -> float:
+        config = self.config
+        done = self.step / max(config.epochs - 1, 1)
+        part = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
+        return config.final_learning_rate + (config.learning_rate - config.final_learning_rate) * part
+
+    def _epoch(self) -> float:
+        total = torch.zeros((), device=self.device)
+        order = torch.randperm(self.train.size, generator=self.rngs.torch("order")).to(self.device)
+        batches = order.split(self.config.batch_size)
+        for index in batches:
+            loss = self.loss(self.train, index)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
+            self.optimizer.step()
+            total += loss.detach() * len(index)
+        return float(total) / self.train.size
+
+    def loss(self, data: Transitions, index: Tensor) -> Tensor:
+        """Mean loss of some rows, over `unroll` steps; a row whose player's episode ends early counts the steps it has.
+
+        The weights of the steps add up to 1, so that losses of different `unroll` can be compared.
+        """
+        config, planes = self.config, data.obs[index].float()
+        total = planes.new_zeros(())
+        weight, weights = 1.0, 0.0
+        for k in range(config.unroll):
+            row = data.select(index)
+            losses, found = self.model.learn(planes, row.joint, row.t, row)
+            if config.contrastive:
+                extra = contrastive_loss(self.game, found.planes, row, config.contrastive_temperature)
+                losses = losses + config.contrastive * extra
+            total, weights = total + weight * losses.mean(), weights + weight
+            goes_on = row.follow >= 0
+            if k + 1 == config.unroll or not bool(goes_on.any()):
+                break
+            planes, index, weight = found.planes[goes_on], row.follow[goes_on], weight * config.unroll_gamma
+        return total / weights
+
+    @torch.no_grad()
+    def _validate(self) -> dict[str, Any]:
+        """Loss, and the one-step metrics that training is judged by."""
+        data, size = self.validation, self.validation.size
+        parts = torch.arange(size, device=self.device).split(4096)
+        loss = sum(float(self.loss(data, part)) * len(part) for part in parts) / size
+        found = predict_all(self.model, data)
+        report = evaluate(self.game, found, data.obs.float(), data)
+        values = {"wm/validation/loss": loss}
+        values |= {f"wm/validation/{name}": value for name, value in report.items() if name != "rows"}
+        return values | self._channel_losses(found)
+
+    def _channel_losses(self, found: Prediction) -> dict[str, float]:
+        """dense: the same predictions under equal weights and under those of training, to compare their scale."""
+        if not isinstance(self.model, DenseModel):
+            return {}
+        factors = {"unweighted_loss": (), "weighted_loss": self.config.channel_weights}
+        return {
+            f"wm/validation/{name}": float(
+                dense_loss(found, self.validation, channel_factors(self.game, weights).to(self.device)).mean()
+            )
+            for name, weights in factors.items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "total": self.total,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "best_loss": self.best_loss,
+            "best_step": self.best_step,
+            "rngs": self.rngs.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step, self.total = state["step"], state["total"]
+        self.best_loss, self.best_step = state["best_loss"], state["best_step"]
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.rngs.load_state_dict(state["rngs"])
+
+
+def pretrain_world(
+    config: PretrainWorldConfig,
+    options: RunOptions | None = None,
+    *,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Train (or resume), restore the best epoch, measure it on every split, and return the run directory.
+
+    It holds world_model.pt, world_report.json (metrics, drift, calibration, baselines per split), world_samples.pt
+    (unrounded predictions to look at), metrics.jsonl and checkpoints/.
+    """
+    data = load_dataset(config.data)
+    trainer = WorldTrainer(config, data)
+    with Run.open("hunt", config, options, command=command) as run:
+        if not quiet:
+            print(header(data.game, transitions(data, "all", config.rows).size))
+        store = CheckpointStore(run.checkpoints, CHECKPOINTS, "epoch_{step}.pt", Keep(last=1))
+        run.add_stage("world model", lr=config.learning_rate, model=config.model, epochs=config.epochs)
+        drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet)
+        best = store.load_best()
+        trainer.model.load_state_dict(best.state["model"])
+        trainer.model.eval()
+        save_world_model(run.path / "world_model.pt", trainer.model, width=config.width, step=best.step)
+        report = world_report(trainer.model, data, config.rows, trainer.device)
+        report["best_epoch"], report["epochs"] = best.step, trainer.step
+        write_json(run.path / "world_report.json", report)
+        save_samples(run.path / "world_samples.pt", trainer.model, transitions(data, "test", config.rows))
+        test = report["splits"]["test"]["metrics"]
+        run.add_results({f"test_{name}": test[name] for name in ("obs_mse", "reward_mse", "psnr_global")})
+        run.add_results({f"test_{name}": _worst(test[name]) for name in ("teleport_rate", "vanish_rate", "ghost_rate")})
+        lowest = min(v for v in test["position_accuracy"] if v is not None)
+        run.add_results({"test_position_accuracy": lowest})
+        if not quiet:
+            print(describe(data.game, "test split", test))
+            print(f"run directory: {run.path}")
+    return run.path
+
+
+def _worst(values: Sequence[float | None]) -> float:
+    return max((v for v in values if v is not None), default=0.0)
+
+
+def world_report(model: WorldModel, data: Dataset, rows: int, device: torch.device) -> dict[str, Any]:
+    """Everything measured about a model, split by split, beside predictors that know nothing."""
+    train = transitions(data, "train", rows).to(device)
+    report: dict[str, Any] = {
+        "model": model.kind,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "header": header(data.game, transitions(data, "all", rows).size),
+        "splits": {},
+    }
+    for split in SPLITS:
+        part = train if split == "train" else transitions(data, split, rows).to(device)
+        found = evaluate_split(model, part)
+        entry: dict[str, Any] = {"metrics": found.metrics, "drift": found.drift}
+        if split == "test":
+            entry |= {"calibration": found.calibration, "baselines": baselines(data.game, train, part)}
+        report["splits"][split] = entry
+    return report
+
+
+def save_samples(path: Path, model: WorldModel, data: Transitions, count: int = 12) -> None:
+    """Some transitions with their unrounded predictions: half of them with a player leaving, evenly spread."""
+    leaves = (data.outcome == LEAVE).any(1)
+    chosen = torch.cat([_spread(leaves, count // 2), _spread(~leaves, count - count // 2)])
+    row = data.select(chosen)
+    device = next(model.parameters()).device
+    found = predict_all(model, row.to(device))
+    told = {
+        "row": chosen, "obs": row.obs, "joint": row.joint, "t": row.t, "next_obs": row.next_obs, "reward": row.reward,
+        "done": row.done, "planes": found.planes.cpu(), "predicted_reward": found.reward.cpu(),
+        "predicted_done": None if found.done is None else found.done.cpu(),
+    }  # fmt: skip
+    save_checkpoint(path, SAMPLES, 0, told)
+
+
+def _spread(which: Tensor, count: int) -> Tensor:
+    """Up to `count` indices of marked rows, evenly spread over them."""
+    index = which.nonzero().squeeze(1)
+    if len(index) <= count:
+        return index
+    return index[torch.linspace(0, len(index) - 1, count).long()]
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab hunt pretrain world --data RUN ...`"""
+    from marlab.lab.flags import parse_run
+
+    parsed = parse_run(PretrainWorldConfig, argv, prog="marlab hunt pretrain world")
+    pretrain_world(parsed.config, parsed.options, command=["marlab", "hunt", "pretrain", "world", *argv])
+    return 0

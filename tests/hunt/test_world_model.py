@@ -1,0 +1,251 @@
+"""World model: what its heads can and cannot say, its losses by hand, and targets read off real transitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from marlab.hunt.collect import CollectConfig, play_batches
+from marlab.hunt.config import GameConfig, game_config
+from marlab.hunt.dataset import Rows
+from marlab.hunt.game import STAY
+from marlab.hunt.layouts import draw_maps
+from marlab.hunt.world_data import GONE, LEAVE, Transitions, legal_from_planes, outcomes, reward_classes, reward_values
+from marlab.hunt.world_model import (
+    DenseModel,
+    Heads,
+    Prediction,
+    StructuredModel,
+    _shifted,
+    channel_factors,
+    contrastive_loss,
+    dense_loss,
+    load_world_model,
+    save_world_model,
+)
+from marlab.lab.errors import UserError
+from tests.hunt.helpers import seeded
+
+GAME = game_config("msh_4x4")
+CROWDED = game_config("msh_6x6_b4")
+
+
+def real_rows(game: GameConfig, seed: int = 0) -> Rows:
+    return next(play_batches(CollectConfig(game=game, seed=seed, rand_share=0.3, maps=16))).rows
+
+
+def as_transitions(game: GameConfig, rows: Rows) -> Transitions:
+    return Transitions(
+        obs=rows.obs, joint=rows.joint_a, t=rows.t, reward=rows.r, next_obs=rows.next_obs,
+        done=torch.stack([rows.done_i, rows.done_all], 1), outcome=outcomes(game, rows.obs, rows.next_obs),
+        reward_class=reward_classes(game, rows.a, rows.r), follow=torch.full_like(rows.t, -1),
+    )  # fmt: skip
+
+
+def blank(rows: int = 1, game: GameConfig = GAME) -> torch.Tensor:
+    return torch.zeros(rows, game.height, game.width, game.channels)
+
+
+# --- targets --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", [GAME, CROWDED], ids=["open", "obstacles"])
+def test_targets_agree_with_the_recorded_steps(game: GameConfig) -> None:
+    rows = real_rows(game)
+    data = as_transitions(game, rows)
+    alive = rows.alive
+    assert torch.equal(data.outcome == GONE, ~alive)
+    hunts = rows.joint_a > STAY
+    moved = alive & ~hunts
+    assert torch.equal(data.outcome[moved], rows.joint_a[moved])  # executed moves are what happens
+    assert set(data.outcome[alive & hunts].tolist()) <= {STAY, LEAVE}
+    assert torch.equal(data.outcome[:, 0] == LEAVE, rows.r > 0)
+    assert torch.allclose(reward_values(game)[data.reward_class], rows.r)
+    assert torch.equal(legal_from_planes(game, rows.obs), rows.mask)
+
+
+def test_reward_classes_use_the_action_where_values_coincide() -> None:
+    game = game_config("msh_4x4", stag_reward=2.0)  # a stag shared by two pays as much as a hare
+    found = reward_classes(game, torch.tensor([5, 6, 4]), torch.tensor([1.0, 1.0, 0.0]))
+    assert found.tolist() == [5, 1, 0]
+
+
+# --- the structured model -------------------------------------------------------------------------------------------
+
+
+def test_bodies_move_as_in_the_game() -> None:
+    maps = draw_maps(CROWDED, 8, seeded(0))
+    cells = CROWDED.cells
+    for m in range(maps.count):
+        free = (~maps.blocks[m]).float()
+        bodies = torch.eye(cells).view(cells, 6, 6, 1) * free.view(cells, 1, 1, 1)
+        shifted = _shifted(bodies, free.view(1, 6, 6).expand(cells, -1, -1)).view(cells, cells, 5)
+        inside = free > 0
+        for action in range(5):
+            body = shifted[..., action]
+            assert torch.equal(body.sum(1), free)  # nobody is lost or doubled
+            assert torch.equal(body.argmax(1)[inside], maps.move[m, :, action][inside])
+
+
+def heads_for(model: StructuredModel, rows: int) -> Heads:
+    game = model.game
+    return Heads(
+        move=torch.full((rows, game.players, 6), -50.0), survive=torch.full((rows, game.cells, 2), 50.0),
+        reward=torch.zeros(rows, 2 * game.players), done=torch.zeros(rows, 2),
+    )  # fmt: skip
+
+
+def test_draws_what_the_heads_say() -> None:
+    model, planes = StructuredModel(GAME, 8, seeded(0)), blank()
+    planes[0, 0, 0, 0] = planes[0, 1, 2, 1] = planes[0, 3, 3, 2] = 1  # player 4 has left
+    planes[0, 1, 2, 5] = planes[0, 0, 3, 6] = 1
+    heads = heads_for(model, 1)
+    heads.move[0, 0, 1] = heads.move[0, 1, LEAVE] = heads.move[0, 3, 1] = 50
+    heads.move[0, 2, 2] = heads.move[0, 2, 3] = 50  # left, or against the wall on the right
+    heads.survive[0, 1 * 4 + 2, 0] = -50
+    heads.reward[0, 0] = heads.reward[0, 1] = 50
+    found = model._draw(planes, heads)
+    expected = blank()
+    expected[0, 1, 0, 0] = 1
+    expected[0, 3, 2, 2] = expected[0, 3, 3, 2] = 0.5
+    expected[0, 0, 3, 6] = 1
+    torch.testing.assert_close(found.planes, expected)
+    assert found.reward.item() == pytest.approx(0.5)
+    assert found.done is not None and found.done.tolist() == [[0.5, 0.5]]
+
+
+def test_no_weights_can_say_the_impossible() -> None:
+    model = StructuredModel(CROWDED, 16, seeded(1))
+    for p in model.parameters():
+        torch.nn.init.normal_(p, 0.0, 2.0, generator=seeded(p.numel()))
+    data = as_transitions(CROWDED, real_rows(CROWDED))
+    data = data.select(torch.arange(0, data.size, 7))
+    found, n = model.predict(data.obs, data.joint, data.t), CROWDED.players
+    assert torch.equal(found.planes[..., n], data.obs[..., n].float())  # obstacles are copied
+    assert bool((found.planes[..., n + 1 :] <= data.obs[..., n + 1 :]).all())  # no prey appears
+    near = _shifted(data.obs[..., :n].float(), 1.0 - data.obs[..., n].float()).amax(-1)
+    assert bool((found.planes[..., :n][near == 0] == 0).all())  # nobody is more than a cell away
+    mass = found.planes[..., :n].flatten(1, 2).sum(1)
+    assert bool((mass <= data.obs[..., :n].flatten(1, 2).sum(1) + 1e-5).all())
+    settled = model.settle(found.planes)
+    assert set(settled.unique().tolist()) <= {0.0, 1.0}
+    assert bool((settled[..., :n].flatten(1, 2).sum(1) <= 1).all())
+
+
+def test_settle_takes_the_likeliest_situation() -> None:
+    model, planes = StructuredModel(GAME, 8), blank()
+    planes[0, 0, 0, 0], planes[0, 0, 1, 0] = 0.3, 0.6
+    planes[0, 2, 2, 1] = 0.4  # rather gone
+    planes[0, 1, 1, 6], planes[0, 1, 2, 6] = 0.7, 0.2
+    expected = blank()
+    expected[0, 0, 1, 0] = expected[0, 1, 1, 6] = 1
+    assert torch.equal(model.settle(planes), expected)
+
+
+def test_loss_is_low_exactly_when_the_step_was_foreseen() -> None:
+    data = as_transitions(GAME, real_rows(GAME))
+    data = data.select((data.outcome[:, 0] == LEAVE).nonzero().squeeze(1)[:64])
+    model = StructuredModel(GAME, 16, seeded(0))
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(60):
+        loss = model.learn(data.obs, data.joint, data.t, data)[0].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1
+    with torch.no_grad():
+        found = model.predict(data.obs, data.joint, data.t)
+    assert float((found.planes - data.next_obs.float()).square().mean()) < 1e-3
+    swapped = data._replace(joint=data.joint.roll(1, 1))  # actions beside the wrong players
+    assert model.learn(swapped.obs, swapped.joint, swapped.t, swapped)[0].mean().item() > 1.0
+
+
+def test_gradient_reaches_back_through_imagined_planes() -> None:
+    data = as_transitions(GAME, real_rows(GAME)).select(torch.arange(8))
+    model = StructuredModel(GAME, 8, seeded(0))
+    planes = data.obs.float().requires_grad_()
+    second = model.predict(model.predict(planes, data.joint, data.t).planes, data.joint, data.t + 1)
+    second.planes.square().sum().backward()
+    assert planes.grad is not None and bool((planes.grad[..., : GAME.players] != 0).any())
+
+
+# --- the dense model and the losses ---------------------------------------------------------------------------------
+
+
+def test_channel_weights_never_change_the_scale() -> None:
+    data = as_transitions(GAME, real_rows(GAME)).select(torch.arange(200))
+    noise = torch.randn(data.next_obs.shape, generator=seeded(0))
+    found = Prediction(data.next_obs + 0.1 * noise, data.reward.clone(), None)
+    plain = dense_loss(found, data, channel_factors(GAME, ())).mean()
+    assert plain.item() == pytest.approx(0.01, rel=0.05)
+    note = dense_loss(found, data, channel_factors(GAME, (2, 2, 2, 2, 1, 1, 1))).mean()
+    assert note.item() == pytest.approx(plain.item(), rel=0.05)  # the same error in every channel
+    scaled = dense_loss(found, data, channel_factors(GAME, (20, 20, 20, 20, 10, 10, 10))).mean()
+    torch.testing.assert_close(scaled, note)
+    off = Prediction(data.next_obs.float(), data.reward + 0.5, None)
+    torch.testing.assert_close(dense_loss(off, data, channel_factors(GAME, ())), torch.full((200,), 0.25))
+    for wrong in ((1.0, 2.0), (0.0,) * 7, (-1.0, 1, 1, 1, 1, 1, 1)):
+        with pytest.raises(UserError, match="channel_weights"):
+            channel_factors(GAME, wrong)
+
+
+def test_weighted_and_unweighted_losses_agree_within_two_at_equal_parameters() -> None:
+    data = as_transitions(GAME, real_rows(GAME)).select(torch.arange(500))
+    losses = [
+        DenseModel(GAME, weights, seeded(0)).learn(data.obs, data.joint, data.t, data)[0].mean().item()
+        for weights in ((), (2.0, 2, 2, 2, 1, 1, 1))
+    ]
+    assert 0.5 < losses[0] / losses[1] < 2.0
+
+
+def test_contrast_by_hand() -> None:
+    """3x3, one player in a corner: unreachable are the six cells at distance 2 or more."""
+    game = GameConfig(height=3, width=3, players=1, stags=0, hares=1)
+    before, after = blank(1, game), blank(1, game)
+    before[0, 0, 0, 0] = after[0, 0, 1, 0] = 1
+    row = Transitions(
+        obs=before.to(torch.uint8), joint=torch.tensor([[3]]), t=torch.zeros(1, dtype=torch.int64),
+        reward=torch.zeros(1), next_obs=after.to(torch.uint8), done=torch.zeros(1, 2, dtype=torch.bool),
+        outcome=torch.tensor([[3]]), reward_class=torch.tensor([0]), follow=torch.tensor([-1]),
+    )  # fmt: skip
+    right = contrastive_loss(game, after, row, 0.5)
+    # scores: (2 - 1) / 0.5 for the true cell, -1 / 0.5 for six unreachable ones, 0 for having left
+    true = torch.tensor(2.0).exp()
+    expected = -(true / (true + 6 * torch.tensor(-2.0).exp() + 1)).log()
+    torch.testing.assert_close(right, expected.unsqueeze(0))
+    teleported, vanished, stayed = blank(1, game), blank(1, game), before
+    teleported[0, 2, 2, 0] = 1
+    for wrong in (teleported, vanished):
+        assert contrastive_loss(game, wrong, row, 0.5).item() > right.item() + 1.0
+    blurred = 0.5 * after + 0.5 * stayed  # mass on a reachable cell costs less than mass on an unreachable one
+    torn = 0.5 * after + 0.5 * teleported
+    assert contrastive_loss(game, blurred, row, 0.5).item() < contrastive_loss(game, torn, row, 0.5).item()
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["structured", "dense"])
+def test_save_and_load(kind: str, tmp_path: Path) -> None:
+    model = StructuredModel(GAME, 8, seeded(0)) if kind == "structured" else DenseModel(GAME, (), seeded(0))
+    save_world_model(tmp_path / "world_model.pt", model, width=8, step=3)
+    again = load_world_model(tmp_path, GAME)
+    data = as_transitions(GAME, real_rows(GAME)).select(torch.arange(20))
+    one, two = (m.predict(data.obs, data.joint, data.t) for m in (model, again))
+    assert torch.equal(one.planes, two.planes) and torch.equal(one.reward, two.reward)
+    with pytest.raises(UserError, match=r"4x4 grid .*6x6 grid"):
+        load_world_model(tmp_path, CROWDED)
+    with pytest.raises(UserError, match="does not exist"):
+        load_world_model(tmp_path / "nowhere")
+
+
+def test_structured_refuses_games_it_cannot_describe() -> None:
+    for game in (
+        game_config("msg_4x4"),
+        game_config("msh_4x4", prosocial=True),
+        game_config("msh_4x4", time_reward=-1),
+    ):
+        with pytest.raises(UserError, match="--model dense"):
+            StructuredModel(game)
