@@ -16,6 +16,7 @@ from marlab.lab import engine as engine_module
 from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
 from marlab.lab.engine_local import usable_cores
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
 from tests.lab import engine_tasks
 
 
@@ -220,6 +221,15 @@ def test_no_process_is_left_after_a_batch() -> None:
     assert first.ok
     results.close()  # never started
     assert set(psutil.Process().children(recursive=True)) <= before
+
+
+def test_progress_counts_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = [Task(str(n), ("raise" if n == 2 else "none", n)) for n in range(5)]
+    list(run_tasks(engine_tasks.trouble, tasks, "local", progress="squaring"))
+    assert capsys.readouterr().err.startswith("squaring: 5/5 tasks (100%) in ")
+    with Progress("mine", total=5, quiet=True) as bar:
+        list(run_tasks(engine_tasks.trouble, iter(tasks), "serial", progress=bar))
+    assert (bar.done, bar.counters) == (5, {"failures": 1})
 
 
 def outer() -> Callable[[], int]:

@@ -202,11 +202,14 @@ def reachable(cluster: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Engi
     return config(engine, address)
 
 
-def test_a_killed_cluster_worker_costs_one_attempt(reachable: EngineConfig, tmp_path: Path) -> None:
+def test_a_killed_cluster_worker_costs_one_attempt(
+    reachable: EngineConfig, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     tasks = [Task(str(n), (2, str(tmp_path / "marker"))) for n in range(10)]
     results = list(run_tasks(engine_tasks.kill_ancestor_once, tasks, reachable))
     assert [result.value for result in results] == ["done"] * 10
     assert sorted(result.attempts for result in results) == [1] * 9 + [2]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_cluster_gives_the_same_results(reachable: EngineConfig) -> None:

@@ -75,6 +75,16 @@ def test_the_rate_after_a_resume_counts_only_what_is_new(clock: Clock) -> None:
         assert bar.amount() == "1,100/2,000 steps (55%)"
 
 
+def test_preparation_does_not_count_in_the_rate(clock: Clock) -> None:
+    with Progress("x", total=100, file=io.StringIO()) as bar:
+        clock.now += 50
+        bar.begin()
+        clock.now += 10
+        bar.advance(20)
+        assert bar.rate_text() == bar.rate_text(mean=True) == "2 steps/s"
+        assert bar.summary().startswith("x: 20/100 steps (20%) in 1 min, 2 steps/s")
+
+
 def test_plain_lines_at_most_every_ten_seconds_and_a_last_one(clock: Clock) -> None:
     file = io.StringIO()
     with Progress("collecting", total=100, unit="worlds", file=file) as bar:

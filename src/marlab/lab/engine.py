@@ -212,12 +212,14 @@ def _run(
     spec: FunctionSpec, tasks: Iterable[Task], config: EngineConfig, progress: Progress | str | None
 ) -> Generator[TaskResult, None, None]:
     with ExitStack() as stack:
-        bar = progress if isinstance(progress, Progress) else None
-        if isinstance(progress, str):
+        bar = progress
+        if isinstance(bar, str):
             total = len(tasks) if isinstance(tasks, Collection) else None
-            bar = stack.enter_context(Progress(progress, total, unit="tasks"))
+            bar = stack.enter_context(Progress(bar, total, unit="tasks"))
         backend = _open_backend(config, spec)
         stack.callback(backend.close)
+        if bar is not None and bar is not progress:
+            bar.begin()  # starting a cluster takes seconds that say nothing about the pace
         for result in _results(backend, tasks, config.retries):
             if bar is not None:
                 bar.advance(1, failures=0 if result.ok else 1)

@@ -141,12 +141,15 @@ def _forget_token() -> None:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """No usage reports, no advice about hidden GPUs, and no commentary; what matters reaches us as results."""
-    level = logging.getLogger("ray").level
+    worker: Any = importlib.import_module("ray._private.worker")
+    level, prints = logging.getLogger("ray").level, worker._worker_logs_enabled
+    worker._worker_logs_enabled = False  # the only switch for what it prints when a worker dies
     with _environment(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0"):
         try:
             yield
         finally:
             logging.getLogger("ray").setLevel(level)
+            worker._worker_logs_enabled = prints
 
 
 @contextlib.contextmanager

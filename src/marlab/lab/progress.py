@@ -81,13 +81,13 @@ class Progress:
         self._file = file if file is not None else sys.stderr
         self._quiet = quiet
         self._screen: _Screen | None = None
-        self._started = self._last_line = time.monotonic()
-        self._rate = Rate(self._started, done)
         self._lock = threading.Lock()
+        self._started = self._last_line = time.monotonic()
+        self.begin()
 
     def __enter__(self) -> Progress:
         self._started = self._last_line = time.monotonic()
-        self._rate = Rate(self._started, self.done)
+        self.begin()
         if not self._quiet:
             self._screen = _Screen.join(self, self._file)
         return self
@@ -100,6 +100,12 @@ class Progress:
             self._screen = None
         elif not self._quiet:
             self._print(self.summary(stopped=kind is not None))
+
+    def begin(self) -> None:
+        """Say that the preparation is over (a cluster is up, a model compiled): rates count from now on."""
+        with self._lock:
+            self._rate_from, self._done_before = time.monotonic(), self.done
+            self._rate = Rate(self._rate_from, self.done)
 
     def advance(self, units: float = 1, **counters: float) -> None:
         """Count `units` more as done, and add to counters that are shown when they are not zero."""
@@ -157,7 +163,7 @@ class Progress:
         if rate is None:
             return ""
         if mean:
-            rate = (self.done - self._done_before) / self.elapsed()
+            rate = (self.done - self._done_before) / (time.monotonic() - self._rate_from)
         paces = ((rate, "s"), (rate * 60, "min"), (rate * 3600, "h"))
         amount, unit = next((pace for pace in paces if pace[0] >= 0.1), paces[-1])
         return f"{amount:,.0f} {self.unit}/{unit}" if amount >= 100 else f"{amount:.3g} {self.unit}/{unit}"
@@ -241,7 +247,8 @@ class _Row(ProgressColumn):
         """Lay out the line; Rich calls this for each frame."""
         bar: Progress = task.fields["bar"]
         rate = bar.rate_text(mean=bar.finished()).replace(f" {bar.unit}", "")
-        pace = [rate, bar.remaining_text() or f"in {duration(bar.elapsed())}"]
+        so_far = f"in {duration(bar.elapsed())}" if bar.finished() else f"{duration(bar.elapsed())} so far"
+        pace = [rate, bar.remaining_text() or so_far]
         texts = [(bar.amount(), ""), *((part, "cyan") for part in pace), *((t, "yellow") for t in bar.extras())]
         numbers = Text("  ").join(Text(text, style) for text, style in texts if text)
         label = Text(f"{bar.label}  ", style="bold")
@@ -252,6 +259,6 @@ class _Row(ProgressColumn):
         return line.append_text(label).append_text(numbers)
 
     def _drawn(self, share: float, width: int) -> Text:
-        full, empty = ("━", "━") if self._console.encoding.startswith("utf") else ("#", "-")
+        full, empty = ("━", "─") if self._console.encoding.startswith("utf") else ("#", "-")
         filled = round(min(1.0, max(0.0, share)) * width)
         return Text.assemble((full * filled, "green"), (empty * (width - filled), "bright_black"), "  ")
