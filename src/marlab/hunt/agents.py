@@ -49,6 +49,8 @@ class NetworkConfig:
 class PlayerNet(nn.Module):
     """An actor and a critic on one body, as `marlab.lab.ppo` wants them: flat observations -> logits and values."""
 
+    _numbers: Tensor  # [8] the action numbers
+
     def __init__(self, game: Game, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.heads = (game.actions,)
@@ -63,6 +65,7 @@ class PlayerNet(nn.Module):
             self.body = nn.Sequential(hidden, ACTIVATIONS[config.activation]())
         self.actor = orthogonal_linear(width, game.actions, 0.01, generator)
         self.critic = orthogonal_linear(width, 1, 1.0, generator)
+        self.register_buffer("_numbers", torch.arange(ABSENT + 1.0), persistent=False)
         self._last: tuple[Tensor, Tensor] | None = None
 
     def features(self, obs: Tensor) -> Tensor:
@@ -71,7 +74,8 @@ class PlayerNet(nn.Module):
         if isinstance(self.body, Body):
             planes = obs[..., fields.grid].unflatten(-1, self._shape)
             return self.body(planes, obs[..., fields.time].squeeze(-1))
-        actions = one_hot(obs[..., fields.actions].long(), ABSENT + 1).flatten(-2).to(obs.dtype)
+        # One-hot by comparison: it needs no look at the values, so it can be recorded in a CUDA graph.
+        actions = (obs[..., fields.actions].unsqueeze(-1) == self._numbers).to(obs.dtype).flatten(-2)
         return self.body(torch.cat([obs[..., fields.mask], actions, obs[..., fields.grid.start :]], -1))
 
     def logits(self, obs: Tensor) -> Tensor:

@@ -54,26 +54,27 @@ class Crowd(nn.Module):
     def __init__(self, nets: Sequence[PlayerNet], seeds: int) -> None:
         """`nets` in the order seed by seed, within a seed seat by seat (or one for all seats)."""
         super().__init__()
-        self.nets, self.seeds = nn.ModuleList(nets), seeds
+        self.players, self.seeds = list(nets), seeds
+        self.nets = nn.ModuleList(nets)  # makes their parameters those of the crowd
         self.heads = nets[0].heads
 
     def logits(self, obs: Tensor) -> Tensor:
         """[S * B, L, D] -> [S * B, L, A]"""
-        return self._join([net.logits(rows) for net, rows in zip(self.nets, self._split(obs))], obs)
+        return self._join([net.logits(rows) for net, rows in zip(self.players, self._split(obs))], obs)
 
     def value(self, obs: Tensor) -> Tensor:
         """[S * B, L, D] -> [S * B, L]"""
-        return self._join([net.value(rows) for net, rows in zip(self.nets, self._split(obs))], obs)
+        return self._join([net.value(rows) for net, rows in zip(self.players, self._split(obs))], obs)
 
     def _split(self, obs: Tensor) -> list[Tensor]:
         """The rows of each network: [B, L, D] of a seed, or [B, D] of a seed's seat."""
         by_seed = obs.unflatten(0, (self.seeds, -1))  # [S, B, L, D]
-        if len(self.nets) == self.seeds:
+        if len(self.players) == self.seeds:
             return list(by_seed.unbind(0))
         return [rows for seed in by_seed.unbind(0) for rows in seed.unbind(1)]
 
     def _join(self, parts: list[Tensor], obs: Tensor) -> Tensor:
-        if len(self.nets) == self.seeds:
+        if len(self.players) == self.seeds:
             return torch.cat(parts)
         seats = obs.shape[1]
         return torch.cat([torch.stack(parts[k : k + seats], 1) for k in range(0, len(parts), seats)])

@@ -82,6 +82,7 @@ class StructuredModel(WorldModel):
     """Convolutions over planes and actions at their players' cells; heads that can only say what can happen."""
 
     kind = "structured"
+    values: Tensor  # [2n] what each class of reward pays
 
     def __init__(self, game: GameConfig, width: int = 64, generator: torch.Generator | None = None) -> None:
         super().__init__(game)
@@ -137,7 +138,7 @@ class StructuredModel(WorldModel):
         players = (bodies * chance[:, None, None, :, :-1]).sum(-1)
         survive = heads.survive.sigmoid().unflatten(1, planes.shape[1:3])  # [R, H, W, m]
         drawn = torch.cat([players, planes[..., n : n + 1], planes[..., n + 1 :] * survive], -1)
-        return Prediction(drawn, heads.reward.softmax(-1) @ self._values(), heads.done.sigmoid())
+        return Prediction(drawn, heads.reward.softmax(-1) @ self.values, heads.done.sigmoid())
 
     def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
         heads = self.heads(planes, joint, t)
@@ -160,11 +161,6 @@ class StructuredModel(WorldModel):
         flat = planes[..., :n].flatten(1, 2)  # [R, X, n]
         body = one_hot(flat.argmax(1), flat.shape[1]).transpose(1, 2) * (flat.sum(1, keepdim=True) >= 0.5)
         return torch.cat([body.unflatten(1, planes.shape[1:3]), planes[..., n:] >= 0.5], -1).float()
-
-    def _values(self) -> Tensor:
-        values = self.values
-        assert isinstance(values, Tensor)
-        return values
 
 
 def _shifted(bodies: Tensor, free: Tensor) -> Tensor:
@@ -200,6 +196,7 @@ class DenseModel(WorldModel):
     """A regression of every cell and of the reward, without any notion of bodies: the original's way."""
 
     kind = "dense"
+    weights: Tensor  # [C] channel weights of mean 1
 
     def __init__(
         self,
@@ -225,9 +222,7 @@ class DenseModel(WorldModel):
 
     def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
         found = self.predict(planes, joint, t)
-        weights = self.weights
-        assert isinstance(weights, Tensor)
-        return dense_loss(found, row, weights), found
+        return dense_loss(found, row, self.weights), found
 
     def settle(self, planes: Tensor) -> Tensor:
         """As they are: a regression does not know what its values stand for."""
