@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from marlab.fish.assemble import sea_config
 from marlab.fish.ceiling import ceiling, doomed_mask
 from marlab.fish.dynamics import SeaState
-from marlab.fish.networks import choose_device, load_policy
+from marlab.fish.networks import load_policy
 from marlab.fish.plots import plot_death_histogram
 from marlab.fish.policies import Policy, scripted
 from marlab.fish.probe import draw_seeds, film_episode, greedy, run_probe
@@ -26,6 +26,7 @@ from marlab.fish.probe_stats import death_stats, survival_at, worst_episodes
 from marlab.fish.reset import seeded_reset
 from marlab.fish.sea import SeaConfig
 from marlab.fish.settings import FishTrainConfig
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.lab.film import can_film

@@ -46,18 +46,3 @@ def load_policy(path: Path, device: torch.device) -> tuple[ActorCritic, FishTrai
     net = make_net(config)
     net.load_state_dict(state["ppo"]["net"])
     return net.to(device).eval(), config
-
-
-def choose_device(text: str) -> torch.device:
-    """`auto` takes a GPU where there is one."""
-    if text == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(text)
-    except RuntimeError:
-        raise UserError(f"device is '{text}', expected auto, cpu, cuda or cuda:N.") from None
-    if device.type not in ("cpu", "cuda"):
-        raise UserError(f"device is '{text}', expected auto, cpu, cuda or cuda:N.")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"device is '{text}', but this machine has no usable GPU.")
-    return device

@@ -10,13 +10,14 @@ import numpy as np
 
 from marlab.fish.assemble import sea_config
 from marlab.fish.dynamics import SeaState
-from marlab.fish.networks import choose_device, find_checkpoint, load_policy
+from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.plots import plot_death_histogram, plot_step_one_polar
 from marlab.fish.probe import at_settings, draw_seeds, film_episode, greedy, run_probe
 from marlab.fish.probe_record import probe_record
 from marlab.fish.probe_stats import worst_episodes
 from marlab.fish.starts_make import now
 from marlab.lab.checkpoint import load_checkpoint
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.lab.flags import parse

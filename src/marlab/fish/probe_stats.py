@@ -308,11 +308,12 @@ def best_probe(
     """The best record within the limits, or None.
 
     "step_one" (the original) takes the least (step-one count, early deaths, -average survival). The step-one count
-    is mostly luck, so "survival" compares average survival first.
+    is mostly luck, so "survival" compares survival first: of the fish that can be saved, where that is known.
     """
 
     def key(record: Mapping[str, Any]) -> tuple[float, ...]:
-        survival = -record["summary"]["avg_final_survival_rate"]
+        saved = record.get("saved_share") if rule == "survival" else None
+        survival = -(record["summary"]["avg_final_survival_rate"] if saved is None else saved)
         early = record["death_stats"]["early_death_fraction_100"]
         count = record["step_one_death_count"]
         return (count, early, survival) if rule == "step_one" else (survival, early, count)

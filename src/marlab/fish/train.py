@@ -16,7 +16,7 @@ from marlab.fish import assemble
 from marlab.fish.curriculum import IterationSettings
 from marlab.fish.dynamics import SeaState
 from marlab.fish.gate import check_reachable
-from marlab.fish.networks import KIND, PATTERN, choose_device, make_net
+from marlab.fish.networks import KIND, PATTERN, make_net
 from marlab.fish.outputs import FishOutputs
 from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
 from marlab.fish.probe_record import outcome_of, probe_record
@@ -27,6 +27,7 @@ from marlab.fish.single import SingleFishView
 from marlab.fish.world import FishWorld, Transition
 from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset, to_dict
+from marlab.lab.device import choose_device
 from marlab.lab.ppo import PPO
 from marlab.lab.rng import Rngs
 from marlab.lab.run import Run, RunOptions
@@ -118,7 +119,8 @@ class FishTrainer:
 
     def _is_best(self, probe: Mapping[str, Any]) -> bool:
         """Whether this probe is the best of all so far, by the rule that the final choice uses too."""
-        self.probes.append({k: probe[k] for k in ("iteration", "summary", "death_stats", "step_one_death_count")})
+        needed = ("iteration", "summary", "death_stats", "step_one_death_count", "saved_share")
+        self.probes.append({k: probe[k] for k in needed})
         limits = self.config.best_checkpoint_max_step_one, self.config.best_checkpoint_max_early_death
         best = best_probe(self.probes, *limits, rule=self.switches.best_checkpoint_rule)
         return best is not None and best["iteration"] == probe["iteration"]

@@ -16,12 +16,13 @@ from marlab.fish import sea
 from marlab.fish.assemble import sea_config
 from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
 from marlab.fish.frame import paint
-from marlab.fish.networks import choose_device, find_checkpoint, load_policy
+from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.perception import neighbours, observe
 from marlab.fish.policies import SCRIPTED, Policy, scripted
 from marlab.fish.probe import greedy
 from marlab.fish.reset import seeded_reset
 from marlab.fish.sea import SeaConfig
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.film import write_mp4
 
