@@ -23,7 +23,6 @@ from typing import Any
 import torch
 from machine import commit, describe
 
-from marlab.hunt.agents import NetworkConfig
 from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, parse_seeds
 from marlab.lab.ppo import PPOConfig
 
@@ -33,10 +32,9 @@ LIMIT_S = 1200.0
 CPU = PPOTrainConfig()
 GPU = PPOTrainConfig(
     device="cuda",
-    num_envs=2048,
-    total_steps=6_000_000,
-    network=NetworkConfig(hidden=(256, 256)),
-    ppo=replace(CPU.ppo, n_steps=32, batch_size=16384, cuda_graph=True),
+    num_envs=1024,
+    total_steps=3_000_000,
+    ppo=replace(CPU.ppo, n_steps=32, batch_size=8192, cuda_graph=True),
 )
 """More games and larger minibatches: on a GPU an iteration costs the same for many games as for few."""
 

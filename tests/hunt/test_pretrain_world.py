@@ -93,7 +93,8 @@ def test_learning_rate_is_a_cosine(folder: Path, data: Dataset) -> None:
 
 
 def test_a_run(folder: Path, tmp_path: Path) -> None:
-    path = pretrain_world(small(folder, epochs=10, width=32), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    config = small(folder, epochs=10, width=32, also_test=(folder,))
+    path = pretrain_world(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
     report = json.loads((path / "world_report.json").read_text())
     assert set(report["splits"]) == {"train", "validation", "test"}
     test = report["splits"]["test"]
@@ -101,6 +102,7 @@ def test_a_run(folder: Path, tmp_path: Path) -> None:
     assert test["metrics"]["teleport_rate"] == [0.0, 0.0]
     assert {"1", "2", "3", "5"} <= set(test["drift"])
     assert set(test["calibration"]["channels"]) == {"player 1", "player 2", "obstacles", "stags", "hares"}
+    assert report["also"][folder.as_posix()]["metrics"]["rows"] == load_dataset(folder).rows.size
     lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     losses = [line["wm/validation/loss"] for line in lines]
     assert losses[-1] < losses[0]

@@ -216,6 +216,8 @@ def test_team_optimum_and_report() -> None:
     assert report["seat_spread"] == pytest.approx(4.0, abs=0.1)
     assert report["outcomes"]["stag_2"] == pytest.approx(0.5, abs=0.01)
     assert sum(report["outcomes"].values()) == pytest.approx(1.0)
+    focal = episode_report(game.config, episodes, [0])
+    assert focal["reward_learners"] == focal["reward_player"][0] and focal["seat_spread"] == 0
 
 
 # --- training -------------------------------------------------------------------------------------------------------

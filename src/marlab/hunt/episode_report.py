@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,22 @@ def team_optimum(game: GameConfig) -> float:
     return max(k * game.stag_reward + min(game.hares, n - 2 * k) * game.hare_reward for k in stags) / n
 
 
-def episode_report(game: GameConfig, episodes: Episodes) -> dict[str, Any]:
-    """Plain values: the mean reward of all players and of each, with 95 % intervals over episodes, and the outcomes."""
+def episode_report(game: GameConfig, episodes: Episodes, learners: Sequence[int] | None = None) -> dict[str, Any]:
+    """Plain values: mean rewards of all players, of `learners` (seats) and of each, with 95 % intervals; the outcomes.
+
+    Seats are compared (`seat_spread`, best minus worst) among the learners, who are all players by default.
+    """
     reward = episodes.reward.cpu().double().numpy()  # [B, n]
     outcome, hunters = episodes.outcome.cpu(), episodes.hunters.cpu()
     players = [_interval(reward[:, i]) for i in range(game.players)]
-    means = [p["value"] for p in players]
+    seats = list(range(game.players)) if learners is None else list(learners)
+    means = [players[i]["value"] for i in seats]
     mean = _interval(reward.mean(1))
     stags = {f"stag_{k}": _share((outcome == STAG) & (hunters == k)) for k in range(2, game.players + 1)}
     return {
         "episodes": len(reward),
         "reward": mean,
+        "reward_learners": _interval(reward[:, seats].mean(1)),
         "optimum": team_optimum(game),
         "optimum_share": mean["value"] / team_optimum(game),
         "reward_player": players,
@@ -47,6 +53,7 @@ def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "seeds": len(reports),
         "reward": _interval(np.array([r["reward"]["value"] for r in reports])),
+        "reward_learners": _interval(np.array([r["reward_learners"]["value"] for r in reports])),
         "worst_seed": min(r["reward"]["value"] for r in reports),
         "reward_player": [_interval(seats[:, i]) for i in range(seats.shape[1])],
         "seat_spread": _interval(np.array([r["seat_spread"] for r in reports])),

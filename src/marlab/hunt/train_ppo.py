@@ -245,7 +245,8 @@ class PPOTrainer:
             for seed in self.seeds:
                 generator = Rngs(seed, self.device).torch(f"evaluation {mode}")
                 policy = self.policy(game, seed, greedy=mode == "greedy")
-                reports.append(episode_report(config.game, play(game, policy, config.eval_episodes, generator)))
+                episodes = play(game, policy, config.eval_episodes, generator)
+                reports.append(episode_report(config.game, episodes, self.seats))
             found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
         return found
 
@@ -317,7 +318,8 @@ def train_ppo(
         write_json(run.path / "evaluation.json", evaluation)
         for mode in ("sampled", "greedy"):
             found = evaluation[mode]["over_seeds"]
-            run.add_results({f"reward_{mode}": found["reward"], f"seat_spread_{mode}": found["seat_spread"]})
+            for name in ("reward", "reward_learners", "seat_spread"):
+                run.add_results({f"{name}_{mode}": found[name]})
         draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)
         if not quiet:
             print(describe(evaluation))
@@ -327,13 +329,13 @@ def train_ppo(
 
 def describe(evaluation: Mapping[str, Any]) -> str:
     """The evaluation as a short table."""
-    lines = [f"{'':<10}{'seed':>6}{'reward':>9}  {'per player':<28}{'spread':>7}{'length':>8}  outcomes"]
+    lines = [f"{'':<10}{'seed':>6}{'reward':>9}{'learner':>9}  {'per player':<24}{'spread':>7}{'length':>8}  outcomes"]
     for mode in ("sampled", "greedy"):
         for seed, report in evaluation[mode]["seeds"].items():
             players = " ".join(f"{p['value']:.2f}" for p in report["reward_player"])
             outcomes = " ".join(f"{k} {v:.2f}" for k, v in report["outcomes"].items())
-            reward = report["reward"]["value"]
-            head = f"{mode:<10}{seed:>6}{reward:>9.3f}  {players:<28}"
+            reward, learner = report["reward"]["value"], report["reward_learners"]["value"]
+            head = f"{mode:<10}{seed:>6}{reward:>9.3f}{learner:>9.3f}  {players:<24}"
             lines.append(f"{head}{report['seat_spread']:>7.3f}{report['length']:>8.2f}  {outcomes}")
     return "\n".join(lines)
 
