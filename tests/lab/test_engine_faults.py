@@ -223,6 +223,20 @@ def test_a_cluster_gives_the_same_results(reachable: EngineConfig) -> None:
     assert None not in here.values()
 
 
+def test_a_connection_of_the_caller_is_shared_and_kept(reachable: EngineConfig) -> None:
+    if reachable.engine != "ray":
+        pytest.skip("only Ray ties a process to one cluster")
+    import ray
+
+    ray.init(reachable.address, log_to_driver=False, logging_level="critical")
+    try:
+        (result,) = run_tasks(engine_tasks.square, [Task("a", (3,))], "ray")
+        assert result.value == 9
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+
+
 def test_large_arguments_and_results_cross_a_cluster(reachable: EngineConfig) -> None:
     array = engine_tasks.large(50)
     (result,) = run_tasks(engine_tasks.plus_one, [Task("a", (array,))], reachable)

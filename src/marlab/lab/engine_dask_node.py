@@ -14,7 +14,6 @@ from marlab.lab.engine_cluster import serve_until_abandoned
 
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the engine itself retries what a dead worker leaves
-    "distributed.worker.daemon": False,  # a worker starts children
     # Tasks hold their memory in children, with limits of their own.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
