@@ -57,6 +57,10 @@ def say(text: str) -> None:
     print("and this on stderr", file=sys.stderr)
 
 
+def say_for_ever() -> None:
+    subprocess.run(["yes"], check=True)
+
+
 def say_and_die(text: str) -> None:
     print(text)
     os.kill(os.getpid(), signal.SIGKILL)

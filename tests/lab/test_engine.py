@@ -158,6 +158,13 @@ def test_a_time_limit_tells_where_the_task_was() -> None:
     assert 0.5 <= result.seconds < 60
 
 
+def test_endless_printing_does_not_hide_a_task_from_its_limits() -> None:
+    result = run_one(engine_tasks.say_for_ever, time_limit_s=0.5, memory_limit_mb=1000)
+    assert result.kind == "timeout"
+    assert result.output.endswith("y\ny\n")
+    assert len(result.output) <= 16 * 1024
+
+
 @pytest.mark.parametrize(("function", "args"), [(engine_tasks.trouble, ("eat", 1)), (engine_tasks.eat_elsewhere, ())])
 def test_memory_of_a_task_and_its_children_is_limited(function: Callable[..., Any], args: tuple[Any]) -> None:
     result = run_one(function, *args, memory_limit_mb=250, time_limit_s=60)

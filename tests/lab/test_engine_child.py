@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from marlab.lab import child
 from marlab.lab.child import ChildRunner, close_batch, run_on_worker
 from marlab.lab.engine_processes import descendants, proportional_mb, resident_mb
 from marlab.lab.engine_wire import FunctionSpec, Job, Outcome, anonymous_file, close_files, read_file
@@ -103,6 +104,33 @@ def test_an_unwanted_task_is_ended() -> None:
     assert runner.run(job(3600), cancelled=lambda: True).kind == "cancelled"
     assert runner.run(job(0), cancelled=lambda: False).kind == "ok"
     runner.close()
+
+
+def test_a_worker_without_resources_reports_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ChildRunner(spec("operator", "neg"))
+    with monkeypatch.context() as patch:
+        patch.setattr(child, "anonymous_file", lambda _: (_ for _ in ()).throw(OSError(24, "Too many open files")))
+        outcome = runner.run(job(1))
+    assert outcome.kind == "died"
+    assert "Too many open files" in outcome.error
+    assert runner.run(job(1)).kind == "ok"
+    runner.close()
+
+
+def test_closing_does_not_wait_for_a_long_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_import.py").write_text(
+        f"open({str(tmp_path / 'begun')!r}, 'w')\nimport time\ntime.sleep(3600)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    runner = ChildRunner(spec("slow_to_import", "anything"))
+    thread = threading.Thread(target=runner.run, args=(job(),))
+    thread.start()
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.02)
+    monkeypatch.setattr(child, "_CLOSE_S", 3600)
+    runner.close()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def test_idle_processes_end_themselves_and_come_back() -> None:

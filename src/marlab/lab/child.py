@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from marlab.lab.engine_processes import LINUX, start_program
@@ -61,18 +62,27 @@ class ChildRunner:
 
     def run(self, job: Job, cancelled: Callable[[], bool] | None = None) -> Outcome:
         """Run one job to its end and return what became of it; asks `cancelled()` now and then."""
+        try:
+            return self._run(job, cancelled)
+        except Exception:  # out of descriptors, memory or processes: the task must be reported, not lost
+            return self._died(f"The worker could not run the task:\n\n{traceback.format_exc()}")
+
+    def _run(self, job: Job, cancelled: Callable[[], bool] | None) -> Outcome:
         for already in range(_STARTS):
             time.sleep(0.05 * already)  # a process that is about to vanish needs a moment to be seen gone
             slot = self._take_slot()
             if slot is None:
                 return self._cancelled()
-            outcome = self._talk(slot, job, cancelled)
-            self._put_back(slot, usable=outcome is not None and outcome.kind not in ("died", "cancelled"))
+            outcome = None
+            try:
+                outcome = self._talk(slot, job, cancelled)
+            finally:
+                self._put_back(slot, usable=outcome is not None and outcome.kind not in ("died", "cancelled"))
             if outcome is not None:
                 return outcome
         reason = "The task could not be started: the process that starts children ended at once."
         said = self._nursery.said() if self._nursery is not None else ""
-        return Outcome("died", error=f"{reason}\n\n{said}".strip(), worker=self.name)
+        return self._died(f"{reason}\n\n{said}".strip())
 
     def close(self) -> None:
         """End every running task and every process behind it; returns when they are gone."""
@@ -107,8 +117,7 @@ class ChildRunner:
             if received is None:
                 if self._closed:
                     return self._cancelled()
-                lost = Outcome("died", error="The process that watched over the task died.", worker=self.name)
-                return lost if started else None
+                return self._died("The process that watched over the task died.") if started else None
             message, files = received
             if "started" in message:
                 started = True
@@ -116,6 +125,9 @@ class ChildRunner:
             payload = read_file(files[0]) if files else b""
             close_files(files)
             return Outcome(payload=payload, worker=self.name, **message)
+
+    def _died(self, error: str) -> Outcome:
+        return Outcome("died", error=error, worker=self.name)
 
     def _cancelled(self) -> Outcome:
         return Outcome("cancelled", error="The task was cancelled.", worker=self.name)
@@ -205,6 +217,7 @@ class _Nursery:
     def close(self) -> None:
         """Let go of it and wait until it and its keepers have ended."""
         self._control.close()
+        self._process.terminate()  # heeded only while it imports, which may take long
         try:
             self._process.wait(_CLOSE_S)
         except subprocess.TimeoutExpired:

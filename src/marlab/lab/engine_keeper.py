@@ -30,6 +30,7 @@ VALUE, RAISED = b"v", b"e"
 """The child's last word: the result file holds a pickled value, or the text of a traceback."""
 
 _OUTPUT_BYTES = 16 * 1024
+_PIPE_BYTES = 1024 * 1024
 _LOOK_S = 0.05
 """Seconds between looks at the memory of a child that has a memory limit."""
 _LOOK_SHARE = 20
@@ -38,7 +39,6 @@ processes are slow to look through)."""
 _MAXRSS_PER_MB = 2**20 if sys.platform == "darwin" else 2**10
 _STACK_S = 1.0
 """Time a child gets to write down where it was before it is ended for its time limit."""
-
 _KILL_S = 0.1
 """Time a killed child gets to vanish before we look through all processes of the machine for its kin."""
 
@@ -81,14 +81,16 @@ class _Child:
         return time.monotonic() - self.started
 
     def read_output(self) -> bool:
-        """Take what it has printed, keeping only the end; False when nothing more can come."""
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                chunk = os.read(self.output, 65536)
-                if not chunk:
-                    return False
-                self.tail = (self.tail + chunk)[-_OUTPUT_BYTES:]
-        return True
+        """Take what it has printed, keeping only the end; False when nothing more can come.
+
+        Takes a pipe's worth at most: a task that never stops printing must not keep us from its limits.
+        """
+        try:
+            chunk = os.read(self.output, _PIPE_BYTES)
+        except BlockingIOError:
+            return True
+        self.tail = (self.tail + chunk)[-_OUTPUT_BYTES:]
+        return bool(chunk)
 
     def reap(self) -> bool:
         """Collect whatever has ended, the child or orphans we adopted; True while any process remains."""
@@ -146,18 +148,19 @@ def keep(worker: socket.socket, run_child: RunChild, idle_s: float | None) -> No
         try:
             send_message(worker, {"started": child.pid})
             kind, reason = _watch(child, worker, job["time_limit_s"], job["memory_limit_mb"], result)
+            seconds = child.elapsed()
         finally:
             child.end()
             close_files([child.output, child.verdict])
         if kind == "raised":
             reason = read_file(result).decode(errors="replace")
-        else:
+        elif kind != "ok":
             reason += _where(read_file(stack).decode(errors="replace"))
         report = {
             "kind": kind,
             "error": reason,
             "output": bytes(child.tail).decode(errors="replace"),
-            "seconds": child.elapsed(),
+            "seconds": seconds,
             "peak_mb": child.peak_mb,
         }
         send_message(worker, report, [result] if kind == "ok" else [])
@@ -188,7 +191,7 @@ def _watch(
     result: int,
 ) -> tuple[Kind, str]:
     """Wait until the child is done, dead or over a limit; returns how it went and why."""
-    next_look = time.monotonic()
+    next_look = time.monotonic() + _LOOK_S
     sources: list[Any] = [worker, child.output, child.verdict]
     while True:
         # an exit without a last word is only seen by asking, so ask often once the pipe has closed

@@ -59,6 +59,7 @@ def main() -> None:
         signal.alarm(0)
         gc.collect()
         gc.freeze()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from here on we leave when the worker does, keepers first
     _serve(control, spec)
 
 
@@ -106,6 +107,7 @@ def _keepers_remain() -> bool:
 def _keep_and_exit(slot: socket.socket, spec: FunctionSpec) -> None:
     """Be a keeper, then end without running the exit handlers of imported modules."""
     code = 1
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         keep(slot, functools.partial(run_child, spec), spec.idle_s)
         code = 0
