@@ -63,7 +63,7 @@ def test_probabilities_match_what_is_drawn() -> None:
 
 def test_choose_is_uniform_over_the_marked_and_absent_without_any() -> None:
     options = torch.tensor([[[1, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 0]]]).bool()
-    actions = choose(options.expand(30_000, -1, -1), seeded(0))
+    actions = choose(options.expand(30_000, -1, -1).unbind(2), seeded(0))
     assert (actions[:, 1] == ABSENT).all() and (actions[:, 2] == 5).all()
     counts = torch.bincount(actions[:, 0], minlength=7) / 30_000
     assert counts.tolist() == pytest.approx([1 / 3, 0, 1 / 3, 0, 0, 0, 1 / 3], abs=0.012)

@@ -1,7 +1,8 @@
-"""Reductions over the short axes of batched games (players, prey), written out as one operation per element.
+"""Small operations on batched games, written so that they run over long vectors of games.
 
-Torch reduces along a short axis element by element; adding the slices instead works on long vectors of games. It
-pays when the game index is innermost in memory, which `games_innermost` arranges; the results are the same anyway.
+Torch reduces along a short axis (players, prey) element by element; adding the slices instead works on whole
+batches. It pays when the game index is innermost in memory, which `games_innermost` arranges; the results are the
+same anyway.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from torch import Tensor
 def games_innermost(x: Tensor) -> Tensor:
     """The same [B, k] values with the games next to each other in memory."""
     return x.t().contiguous().t()
+
+
+def blend(mask: Tensor, chosen: Tensor, otherwise: int) -> Tensor:
+    """`torch.where(mask, chosen, otherwise)` for small integers, as arithmetic that a CPU does many at a time."""
+    return (chosen - otherwise) * mask + otherwise
 
 
 def any_of(x: Tensor, dim: int) -> Tensor:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.config import GameConfig
-from marlab.hunt.fold import any_of, count_of, games_innermost, sum_of
+from marlab.hunt.fold import any_of, blend, count_of, games_innermost, sum_of
 from marlab.hunt.layouts import Maps
 
 UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
@@ -85,7 +85,11 @@ class Game(ABC):
         self.ego = (seat[:, None] + seat[None, :]) % self.players  # [n, n]: row i lists the players as i sees them
         kinds = [torch.full((amount,), kind) for kind, amount in enumerate(config.prey_kinds)]
         self.prey_kind = torch.cat(kinds).to(self.device)  # [m]: 0, 1, ...; the action 5 + kind hunts it
+        self._hunted_by = ((self.prey_kind + 5) * self.cells).to(torch.int16)  # [m], see _hunting
         self._move, self._path = self.maps.move.flatten(), self.maps.path.flatten()
+        here = torch.arange(self.cells, device=self.device).view(1, -1, 1)
+        bits = 1 << torch.arange(STAY, device=self.device)
+        self._open = ((self.maps.move[..., :STAY] != here) * bits).sum(2).flatten().to(torch.int16)  # possible moves
         # With room for everybody in every map the draw with replacement can never happen.
         self._roomy = bool((self.maps.free >= self.prey + self.players).all())
 
@@ -129,29 +133,33 @@ class Game(ABC):
     # --- what a state allows ------------------------------------------------------------------------------------
 
     def destination(self, state: State, actions: Tensor) -> Tensor:
-        """[B, n] cells after UP, DOWN, LEFT, RIGHT or STAY; an impossible move leads nowhere."""
-        return _lookup(self._move, (state.map.unsqueeze(1) * self.cells + state.cell) * 5 + actions)
+        """[B, n] int64 cells after UP, DOWN, LEFT, RIGHT or STAY; an impossible move leads nowhere."""
+        return _lookup(self._move, self._here(state) * 5 + actions)
+
+    def _here(self, state: State) -> Tensor:
+        """[B, n] each player's cell as a place in the tables of all maps."""
+        return state.cell if self.maps.count == 1 else state.map.unsqueeze(1) * self.cells + state.cell
 
     def paths(self, state: State) -> Tensor:
         """[B, n, m] int16: the way from each player to each prey, as in `Maps.path`."""
-        here = (state.map.unsqueeze(1) * self.cells + state.cell) * self.cells  # [B, n]
+        here = self._here(state) * self.cells  # [B, n]
         return torch.stack([_lookup(self._path, here + cell.unsqueeze(1)) for cell in state.prey_cell.unbind(1)], 2)
 
     def at_prey(self, state: State) -> Tensor:
         """[B, n, m] bool: the player is alive and stands on this prey, which is still there."""
-        prey = torch.where(state.prey_alive, state.prey_cell, -1).to(torch.int16)
-        return torch.where(state.alive, state.cell, -2).to(torch.int16).unsqueeze(2) == prey.unsqueeze(1)
+        same = state.cell.to(torch.int16).unsqueeze(2) == state.prey_cell.to(torch.int16).unsqueeze(1)
+        return same & state.prey_alive.unsqueeze(1) & state.alive.unsqueeze(2)
 
-    def legal_moves(self, state: State) -> Tensor:
-        """[B, n, 5] bool: which of UP, DOWN, LEFT, RIGHT, STAY are possible; all False for players who left."""
-        first = (state.map.unsqueeze(1) * self.cells + state.cell) * 5
-        moves = [(_lookup(self._move, first + a) != state.cell) & state.alive for a in range(STAY)]
-        return torch.stack([*moves, state.alive], 2)
+    def legal_by_action(self, state: State) -> list[Tensor]:
+        """A masks [B, n] (bool), one per action; all False for players who left."""
+        ways = _lookup(self._open, self._here(state))
+        moves = [((ways & (1 << a)) > 0) & state.alive for a in range(STAY)]
+        at = self.at_prey(state).split(self.config.prey_kinds, 2)
+        return [*moves, state.alive, *(any_of(kind, 2) for kind in at)]
 
     def legal(self, state: State) -> Tensor:
         """[B, n, A] bool: the action mask; all False for players who left."""
-        at = self.at_prey(state).split(self.config.prey_kinds, 2)
-        return torch.cat([self.legal_moves(state), torch.stack([any_of(kind, 2) for kind in at], 2)], 2)
+        return torch.stack(self.legal_by_action(state), 2)
 
     def over(self, state: State) -> Tensor:
         """[B] bool: time is up, or nobody is left, or no prey is left."""
@@ -165,11 +173,12 @@ class Game(ABC):
 
     def step(self, state: State, actions: Tensor) -> tuple[State, Outcome]:
         """One step of every game. `actions` [B, n]; whatever is illegal (or no action at all) is executed as STAY."""
-        actions = games_innermost(actions)
-        tried = torch.where(state.alive & (actions >= 0) & (actions < self.actions), actions, STAY)
+        asked = games_innermost(actions.clamp(-1, ABSENT).to(torch.int16))  # small integers are quick to compare
+        tried = blend(state.alive & (asked >= 0) & (asked < self.actions), asked, STAY)
         cell = self.destination(state, tried.clamp_max(STAY))
         hunting = self._hunting(state, tried)  # [B, n, m]
-        executed = torch.where((cell != state.cell) | any_of(hunting, 2), tried, STAY)
+        executed = blend((cell != state.cell) | any_of(hunting, 2), tried, STAY)
+        executed = blend(state.alive, executed, ABSENT).long()
         reward, hunters, captured = self._resolve(hunting)
         leaves = self._leaves(hunters)
         alive = state.alive & ~leaves
@@ -178,24 +187,22 @@ class Game(ABC):
         if self.config.prosocial:
             reward = reward.mean(1, keepdim=True) * state.alive
         first = torch.where((state.first_hunt < 0) & any_of(captured, 1), state.t, state.first_hunt)
-        executed = torch.where(state.alive, executed, ABSENT)
         left = state.prey_alive & ~captured
         after = State(state.map, cell, alive, state.prey_cell, left, state.t + 1, first, executed)
         over = self.over(after)
         done = state.alive & (leaves | over.unsqueeze(1))
-        return after, Outcome(reward, done, over, executed, hunters, captured)
+        return after, Outcome(reward, done, over, executed, hunters.long(), captured)
 
     def _hunting(self, state: State, tried: Tensor) -> Tensor:
         """[B, n, m] bool: the player stands on this prey, which is still there, and does what hunts it."""
-        # One small integer says where and how, so that one comparison decides; a captured prey matches nobody.
-        does = (tried * self.cells + state.cell).to(torch.int16)  # [B, n]
-        hunted_by = (self.prey_kind + 5) * self.cells + state.prey_cell
-        wants = torch.where(state.prey_alive, hunted_by, -1).to(torch.int16)  # [B, m]
-        return does.unsqueeze(2) == wants.unsqueeze(1)
+        # One number says where and how, so that one comparison decides.
+        does = tried * self.cells + state.cell.to(torch.int16)  # [B, n]
+        wants = state.prey_cell.to(torch.int16) + self._hunted_by  # [B, m]
+        return (does.unsqueeze(2) == wants.unsqueeze(1)) & state.prey_alive.unsqueeze(1)
 
     @abstractmethod
     def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(reward [B, n], hunters [B, n], captured [B, m]) from who hunts what [B, n, m]."""
+        """(reward [B, n], hunters [B, n] uint8, captured [B, m]) from who hunts what [B, n, m]."""
 
     @abstractmethod
     def _leaves(self, hunters: Tensor) -> Tensor:
@@ -207,26 +214,28 @@ class StagHunt(Game):
 
     def __init__(self, config: GameConfig, maps: Maps, device: torch.device | str = "cpu") -> None:
         super().__init__(config, maps, device)
-        is_stag = self.prey_kind == 0
-        self._needed = torch.where(is_stag, 2, 1).to(torch.uint8)  # [m] hunters it takes
-        self._value = torch.where(is_stag, config.stag_reward, config.hare_reward)  # [m] what it pays in all
-        weights = torch.tensor(config.player_strength, device=self.device)
-        # Strengths share a stag; a hare is always shared equally.
-        self._strength = torch.where(is_stag, weights[:, None], 1.0) if config.player_strength else None  # [n, m]
+        self._needed = torch.where(self.prey_kind == 0, 2, 1).to(torch.uint8)  # [m] hunters it takes
+        self._strength = torch.tensor(config.player_strength, device=self.device) if config.player_strength else None
 
     def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        count = count_of(hunting, 1)  # [B, m]
+        count = count_of(hunting, 1)  # [B, m] uint8
         captured = count >= self._needed
-        size = count * captured  # [B, m] uint8: hunters of a captured prey, else 0
-        hunters = sum_of(hunting * size.unsqueeze(1), 2)  # [B, n]: a player hunts at most one prey
+        size = count * captured  # [B, m]: hunters of a captured prey, else 0
+        hunters = sum_of(hunting.view(torch.uint8) * size.unsqueeze(1), 2)  # [B, n]: a player hunts at most one prey
+        stag = any_of(hunting[..., : self.config.stags], 2)  # [B, n]: what it hunts is a stag
+        pays = self.config.hare_reward + (self.config.stag_reward - self.config.hare_reward) * stag
+        catches = hunters > 0
         if self._strength is None:
-            pay = torch.where(captured, self._value / count.clamp_min(1), 0.0)  # [B, m] for each hunter
-            return sum_of(hunting * pay.unsqueeze(1), 2), hunters.long(), captured
-        weight = hunting * self._strength  # [B, n, m]
-        total = sum_of(weight, 1).unsqueeze(1)
-        equal = hunting / count.clamp_min(1).unsqueeze(1)  # players without any strength share equally
-        share = torch.where(total > 0, weight / total.clamp_min(1e-30), equal)
-        return sum_of(share * (captured * self._value).unsqueeze(1), 2), hunters.long(), captured
+            return pays / hunters.clamp_min(1) * catches, hunters, captured
+        return pays * self._shares(hunting, hunters, stag) * catches, hunters, captured
+
+    def _shares(self, hunting: Tensor, hunters: Tensor, stag: Tensor) -> Tensor:
+        """[B, n] what part of its prey each hunter gets: strengths share a stag, a hare is shared equally."""
+        equal = 1.0 / hunters.clamp_min(1)
+        assert self._strength is not None
+        weight = hunting * self._strength.view(1, -1, 1)  # [B, n, m]
+        total = sum_of(hunting * sum_of(weight, 1).unsqueeze(1), 2)  # [B, n]: strength around the same prey
+        return torch.where(stag & (total > 0), self._strength / total.clamp_min(1e-30), equal)
 
     def _leaves(self, hunters: Tensor) -> Tensor:
         return hunters > 0

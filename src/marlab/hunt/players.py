@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.fold import any_of, count_of
-from marlab.hunt.game import STAY, Game
+from marlab.hunt.game import Game
 from marlab.hunt.layouts import UNREACHABLE
 from marlab.hunt.policy import Memory, Policy, choose
 from marlab.hunt.views import View
@@ -85,7 +85,7 @@ class Pursuit(NamedTuple):
 
     found: Tensor  # [B, n] bool: there is such a prey
     arrived: Tensor  # [B, n] bool: the player stands on it
-    moves: Tensor  # [B, n, 4] bool: moves that come nearer to the nearest one
+    moves: list[Tensor]  # four masks [B, n]: this move comes nearer to the nearest one
 
 
 class RulePlayers(Policy):
@@ -137,7 +137,7 @@ class RulePlayers(Policy):
         return {"type": types.clone(), "waited": torch.zeros_like(types)}
 
     def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
-        return choose(self.options(view, memory), generator), self.remember(view, memory)
+        return choose(self._options_by_action(view, memory), generator), self.remember(view, memory)
 
     def probabilities(self, view: View, memory: Memory) -> Tensor:
         options = self.options(view, memory)
@@ -153,24 +153,25 @@ class RulePlayers(Policy):
 
     def options(self, view: View, memory: Memory) -> Tensor:
         """[B, n, A] bool: the actions each player chooses from, equally likely; none for players who left."""
-        game, alive = self.game, view.state.alive
-        types = memory["type"]
+        return torch.stack(self._options_by_action(view, memory), 2)
+
+    def _options_by_action(self, view: View, memory: Memory) -> list[Tensor]:
+        """The same as A masks [B, n]."""
         wanted, stag = self._wanted(view, memory)
         pursuit = self._pursue(view, wanted)
-        on_stag, on_hare = pursuit.arrived & stag, pursuit.arrived & ~stag
-        hunt = torch.ones_like(on_stag) if self.ns_wait == "hunt" else self.company(view)
-        lost = ~pursuit.found
-        legal_moves = game.legal_moves(view.state)  # [B, n, 5]
-        if game.config.rules == "snowdrift":
-            stay, hunts = torch.zeros_like(on_stag), [on_stag]
+        lost, at_goal = ~pursuit.found, pursuit.arrived
+        if self.game.config.rules == "snowdrift":
+            stay, hunts = torch.zeros_like(lost), [at_goal]
         else:
-            stay, hunts = on_stag & ~hunt, [on_stag & hunt, on_hare]
+            on_stag = at_goal & stag
+            hunt = on_stag if self.ns_wait == "hunt" else on_stag & self.company(view)
+            stay, hunts = on_stag & ~hunt, [hunt, at_goal & ~stag]
         if self.fallback == "stay":
             stay, lost = stay | lost, torch.zeros_like(lost)
-        options = torch.cat([pursuit.moves, stay.unsqueeze(2), torch.stack(hunts, 2)], 2)
-        options[..., : STAY + 1] |= lost.unsqueeze(2) & legal_moves
-        options = torch.where((types == Kind.RAND).unsqueeze(2), view.mask, options)
-        return options & alive.unsqueeze(2)
+        legal = self.game.legal_by_action(view.state)
+        chosen = [a | (lost & b) for a, b in zip([*pursuit.moves, stay], legal)]
+        random = memory["type"] == Kind.RAND
+        return [torch.where(random, b, a & view.state.alive) for a, b in zip([*chosen, *hunts], legal)]
 
     def _wanted(self, view: View, memory: Memory) -> tuple[Tensor, Tensor]:
         """(the prey each player is after [B, n, m], whether that is a stag [B, n])."""
@@ -197,7 +198,7 @@ class RulePlayers(Policy):
         nearest = reduce(torch.minimum, distance.unbind(2))  # [B, n]
         aim = wanted & (distance == nearest.unsqueeze(2))
         nearer = reduce(or_, (path * aim).unbind(2))  # [B, n] one bit per move that comes nearer
-        moves = torch.stack([(nearer & (1 << a)) > 0 for a in range(4)], 2)
+        moves = [(nearer & (1 << a)) > 0 for a in range(4)]
         return Pursuit(nearest < UNREACHABLE, nearest == 0, moves)
 
     def company(self, view: View) -> Tensor:

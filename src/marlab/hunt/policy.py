@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 import torch
 from torch import Tensor
 
-from marlab.hunt.fold import count_of
 from marlab.hunt.game import ABSENT, Game, Outcome
 from marlab.hunt.views import View
 
@@ -91,16 +92,17 @@ class Team(Policy):
         return parts
 
 
-def choose(options: Tensor, generator: torch.Generator) -> Tensor:
-    """[B, n] one of the marked `options` [B, n, A] (bool), each equally likely; ABSENT where none is marked.
+def choose(options: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+    """[B, n] one of the actions whose mask in `options` (A masks [B, n]) is set, each equally likely; else ABSENT.
 
-    One uniform number per player, and exact: no rounding can pick an unmarked action.
+    One uniform number per player, and exact: no rounding can pick an action that is not offered.
     """
-    count = count_of(options, 2).to(torch.int16)
-    uniform = torch.rand(count.shape, generator=generator, device=options.device)
-    rank = torch.minimum((uniform * count).to(torch.int16), count - 1)  # -1 where there is no option
+    marks = [option.to(torch.int16) for option in options]
+    count = reduce(add, marks)
+    uniform = torch.rand(count.shape, generator=generator, device=count.device)
+    rank = torch.minimum((uniform * count).to(torch.int16), count - 1)  # -1 where nothing is offered
     action, seen = torch.full_like(count, -1), torch.zeros_like(count)
-    for option in options.unbind(2):  # the action is the number of those at which no more than `rank` were seen
+    for mark in marks:  # the choice is the last action at which no more than `rank` options came before
         action += seen <= rank
-        seen += option
+        seen += mark
     return torch.where(count > 0, action.long(), ABSENT)

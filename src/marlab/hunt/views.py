@@ -35,10 +35,10 @@ class View:
     @cached_property
     def actions(self) -> Tensor:
         """[B, n, n] int64, ego-first: last executed actions, ABSENT for players who are gone."""
-        last, alive = self.state.last_action, self.state.alive
+        seen = last_actions(self.game, self.state)
         if self.game.config.legacy_global_prev_actions:
-            return self._stale_actions().unsqueeze(1).expand(-1, self.game.players, -1)
-        return torch.where(alive, last, ABSENT)[:, self.game.ego]
+            return seen.unsqueeze(1).expand(-1, self.game.players, -1)
+        return seen[:, self.game.ego]
 
     @cached_property
     def time(self) -> Tensor:
@@ -58,46 +58,13 @@ class View:
 
     def grid_of(self, seats: Tensor) -> Tensor:
         """[B, L, H, W, channels] uint8: the planes that `seats` ([L], or [B, L] per game) see."""
-        batch, wide = self.state.batch, seats.shape[-1]
-        size = self.game.cells * self.game.channels
-        planes = torch.empty(batch, wide, size, dtype=torch.uint8, device=self.game.device)
-        self._draw_planes(planes, seats)
-        return planes.view(batch, wide, *self.game.observation_shape)
+        pad, size = self.game.players, self.game.cells * self.game.channels
+        rows = draw_rows(self.game, self.state, seats, pad, pad + size, torch.uint8)
+        return rows[..., pad:].reshape(*rows.shape[:2], *self.game.observation_shape)
 
     def flat(self, seats: Tensor) -> Tensor:
         """[B, L, D] float32: everything `seats` ([L] or [B, L]) see, in the order of `FlatFields`."""
-        fields = flat_fields(self.game)
-        out = torch.empty(self.state.batch, seats.shape[-1], fields.size, device=self.game.device)
-        out[..., fields.mask] = _seats(self.mask, seats)
-        out[..., fields.actions] = _seats(self.actions, seats)
-        out[..., fields.time] = self.time.view(-1, 1, 1)
-        out[..., fields.alive] = _seats(self.alive, seats)
-        self._draw_planes(out[..., fields.grid], seats)
-        return out
-
-    def _draw_planes(self, out: Tensor, seats: Tensor) -> None:
-        """Fill `out` [B, L, C * channels] with planes: obstacles, then one mark per player and prey."""
-        game, state = self.game, self.state
-        base = torch.zeros(game.maps.count, game.cells, game.channels, dtype=out.dtype, device=out.device)
-        base[:, :, game.players] = game.maps.blocks
-        base = base.flatten(1)
-        out.copy_((base if game.maps.count == 1 else base[state.map]).unsqueeze(1))
-        prey = state.prey_cell * game.channels + (game.players + 1 + game.prey_kind)  # [B, m] places of the marks
-        whole = (state.batch, seats.shape[-1], -1)
-        out.scatter_(2, prey.unsqueeze(1).expand(whole), state.prey_alive.to(out.dtype).unsqueeze(1).expand(whole))
-        order = game.ego[seats]  # [(B,) L, n]: whom each seat sees at which place
-        order = order.expand(state.batch, -1, -1).flatten(1)  # [B, L * n]
-        place = torch.arange(game.players, device=out.device)
-        cell = state.cell.gather(1, order).view(*whole[:2], game.players)
-        alive = state.alive.gather(1, order).view_as(cell)
-        out.scatter_(2, cell * game.channels + place, alive.to(out.dtype))
-
-    def _stale_actions(self) -> Tensor:
-        """[B, n] last actions in seat order, where a player who left keeps the hunt that it left with."""
-        state, kind = self.state, self.game.prey_kind
-        taken = (state.cell.unsqueeze(2) == state.prey_cell.unsqueeze(1)) & ~state.prey_alive.unsqueeze(1)
-        hunt = 5 + (taken * kind).sum(2)
-        return torch.where(state.alive, state.last_action, hunt)
+        return flat_observation(self.game, self.state, seats)[0]
 
 
 class FlatFields(NamedTuple):
@@ -115,7 +82,7 @@ class FlatFields(NamedTuple):
 
 
 def flat_fields(game: Game) -> FlatFields:
-    """The layout of `View.flat` in this game."""
+    """The layout of flat observations in this game."""
     height, width, channels = game.observation_shape
     edges = [0]
     for size in (game.actions, game.players, height * width * channels, 1, game.players):
@@ -123,9 +90,67 @@ def flat_fields(game: Game) -> FlatFields:
     return FlatFields(*(slice(a, b) for a, b in pairwise(edges)))
 
 
+def flat_observation(game: Game, state: State, seats: Tensor) -> tuple[Tensor, Tensor]:
+    """Flat observations [B, L, D] float32 and action masks [B, L, A] bool of `seats` ([L], or [B, L] per game)."""
+    fields = flat_fields(game)
+    mask = _seats(game.legal(state), seats)
+    out = draw_rows(game, state, seats, fields.grid.start, fields.size, torch.float32)
+    out[..., fields.mask] = mask.float()
+    last = last_actions(game, state).float()
+    if game.config.legacy_global_prev_actions:
+        out[..., fields.actions] = last.unsqueeze(1)
+    else:
+        out[..., fields.actions] = _around(last, game, seats)
+    out[..., fields.time] = (state.t / game.config.final_time).view(-1, 1, 1)
+    out[..., fields.alive] = _around(state.alive.float(), game, seats)
+    return out, mask
+
+
+def draw_rows(game: Game, state: State, seats: Tensor, first: int, width: int, dtype: torch.dtype) -> Tensor:
+    """[B, L, width] rows of zeros with the planes of obstacles, prey and players from place `first` on.
+
+    Every player and prey is one mark. One that is gone is marked among the first `players` places of the row, so
+    `first` must be at least that, and the caller writes or drops those places.
+    """
+    batch, wide, device, n = state.batch, seats.shape[-1], game.device, game.players
+    if game.config.max_block_comp:
+        template = torch.zeros(game.maps.count, width, dtype=dtype, device=device)
+        template[:, first + n : first + game.cells * game.channels : game.channels] = game.maps.blocks.to(dtype)
+        out = template.index_select(0, state.map).unsqueeze(1).repeat(1, wide, 1)
+    else:
+        out = torch.zeros(batch, wide, width, dtype=dtype, device=device)
+    row = torch.arange(batch * wide, device=device).view(batch, wide).t() * width  # [L, B] where each row begins
+    looking = seats.view(-1, 1, 1) if seats.dim() == 1 else seats.t().unsqueeze(1)  # [L, 1, 1 or B]
+    place = (torch.arange(n, device=device).view(1, -1, 1) - looking) % n  # [L, n, 1 or B] where each player is seen
+    player = (state.cell * game.channels + first) * state.alive  # [B, n]
+    prey = (state.prey_cell * game.channels + (first + n + 1 + game.prey_kind)) * state.prey_alive  # [B, m]
+    # Built as [L, k, B], the order in memory: a long axis innermost is quick to write.
+    memory = out.view(-1)
+    memory.index_fill_(0, (prey.t() + row.unsqueeze(1)).flatten(), 1)
+    memory.index_fill_(0, ((player.t() + place) + row.unsqueeze(1)).flatten(), 1)
+    return out
+
+
+def last_actions(game: Game, state: State) -> Tensor:
+    """[B, n] int64 in seat order: the last executed actions as players see them."""
+    if not game.config.legacy_global_prev_actions:
+        return torch.where(state.alive, state.last_action, ABSENT)
+    # The original kept the hunt that a player left with: the kind of prey that is gone from its last cell.
+    taken = (state.cell.unsqueeze(2) == state.prey_cell.unsqueeze(1)) & ~state.prey_alive.unsqueeze(1)
+    return torch.where(state.alive, state.last_action, 5 + (taken * game.prey_kind).sum(2))
+
+
+def _around(field: Tensor, game: Game, seats: Tensor) -> Tensor:
+    """[B, L, n] a field [B, n] in the order in which each of `seats` sees the players."""
+    order = game.ego[seats]  # [(B,) L, n]
+    if seats.dim() == 1:
+        return field.index_select(1, order.flatten()).view(-1, *order.shape)
+    return field.gather(1, order.flatten(1)).view(order.shape)
+
+
 def _seats(field: Tensor, seats: Tensor) -> Tensor:
     """Rows [B, L, ...] of a field [B, n, ...] for `seats` [L] or [B, L]."""
     if seats.dim() == 1:
-        return field[:, seats]
+        return field.index_select(1, seats)
     index = seats.view(*seats.shape, *[1] * (field.dim() - 2)).expand(-1, -1, *field.shape[2:])
     return field.gather(1, index)

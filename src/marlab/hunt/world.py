@@ -15,8 +15,8 @@ from torch import Tensor
 
 from marlab.hunt.game import Game, Outcome, State
 from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.rollout import HARE, NONE, STAG, captures
-from marlab.hunt.views import FlatFields, View, flat_fields
+from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.hunt.views import FlatFields, View, flat_fields, flat_observation
 from marlab.lab import ppo
 from marlab.lab.errors import UserError
 
@@ -33,8 +33,8 @@ class Tally(NamedTuple):
     """Statistics of the episodes under way and sums over those that ended."""
 
     reward: Tensor  # [B, n] so far in this episode
-    outcome: Tensor  # [B, n] NONE, STAG or HARE so far
-    hunters: Tensor  # [B, n] who shared the capture
+    outcome: Tensor  # [B, n] uint8: NONE, STAG or HARE so far
+    hunters: Tensor  # [B, n] uint8: how many shared the capture
     sums: Tensor  # [K] float64, in the order of `HuntWorld.stat_names`
 
 
@@ -69,13 +69,17 @@ class HuntWorld:
         self.over = torch.zeros(games, dtype=torch.bool, device=game.device)  # [B] waiting for a restart
         self.memory: Memory = {} if others is None else others.begin(games, generator)
         self.stat_names = _stat_names(game.players)
-        zeros = torch.zeros(games, game.players, dtype=torch.int64, device=game.device)
+        zeros = torch.zeros(game.players, games, dtype=torch.uint8, device=game.device).t()
         sums = torch.zeros(len(self.stat_names), dtype=torch.float64, device=game.device)
-        self.tally = Tally(zeros.float(), zeros, zeros, sums)
+        self.tally = Tally(zeros.float(), zeros, zeros.clone(), sums)
         self.view = View(game, self.state)
-        self._fixed_shapes = game.device.type != "cpu" or compile
-        self._advance = torch.compile(self._advance_all, dynamic=False) if compile else self._advance_all
-        self._show = torch.compile(self._show_view, dynamic=False) if compile else self._show_view
+        # On a CPU it is free to ask how many games wait; on an accelerator all are restarted and most are dropped.
+        self._fixed_shapes = game.device.type != "cpu"
+        self._may_ask = not self._fixed_shapes and not compile
+        self._advance = (
+            torch.compile(self._advance_all, dynamic=False, fullgraph=True) if compile else self._advance_all
+        )
+        self._show = torch.compile(self._show_view, dynamic=False, fullgraph=True) if compile else self._show_view
 
     # --- the PPO contract -----------------------------------------------------------------------------------------
 
@@ -139,8 +143,7 @@ class HuntWorld:
         return State(*(field.index_copy(0, index, new) for field, new in zip(state, fresh)))
 
     def _show_view(self, state: State) -> tuple[Tensor, Tensor]:
-        view = View(self.game, state)
-        return view.flat(self._flat_seats), self._mine(view.mask)
+        return flat_observation(self.game, state, self._flat_seats)
 
     def _mine(self, field: Tensor) -> Tensor:
         """Rows [B, L, ...] of the learning seats."""
@@ -155,18 +158,29 @@ class HuntWorld:
     def _count(self, tally: Tally, step: Outcome, over: Tensor, waiting: Tensor, t: Tensor) -> Tally:
         live = ~waiting.unsqueeze(1)  # a game that waited starts anew: its episode so far is empty
         reward = (tally.reward + step.reward) * live
-        outcome = captures(self.game, step, tally.outcome) * live
-        hunters = torch.where(step.hunters > 0, step.hunters, tally.hunters) * live
-        if not self._fixed_shapes and not bool(over.any()):
-            return Tally(reward, outcome, hunters, tally.sums)
-        shared = outcome == STAG
-        kinds = [outcome == NONE, outcome == HARE, *(shared & (hunters == k) for k in range(2, self.game.players + 1))]
-        columns = [
-            torch.ones_like(t).unsqueeze(1), t.unsqueeze(1), reward, self._mine(reward).mean(1, keepdim=True),
-            *(kind.sum(1, keepdim=True) for kind in kinds),
-        ]  # fmt: skip
-        ended = torch.cat([column.double() for column in columns], 1) * over.unsqueeze(1)
-        return Tally(reward, outcome, hunters, tally.sums + ended.sum(0))
+        # A player captures once at most, so adding is the same as replacing a zero.
+        hunters = (tally.hunters + step.hunters.to(torch.uint8)) * live
+        kind = (step.executed.to(torch.uint8) - 4) * (step.hunters > 0)  # HUNT_STAG 5 -> STAG 1, HUNT_HARE 6 -> HARE 2
+        outcome = (tally.outcome + kind) * live if self.game.config.rules == "hunt" else tally.outcome
+        after = Tally(reward, outcome, hunters, tally.sums)
+        if not self._may_ask:
+            return after._replace(sums=tally.sums + (self._columns(after, t) * over.unsqueeze(1)).sum(0))
+        ended = over.nonzero().squeeze(1)
+        if ended.numel() == 0:
+            return after
+        chosen = Tally(reward[ended], outcome[ended], hunters[ended], tally.sums)
+        return after._replace(sums=tally.sums + self._columns(chosen, t[ended], ended).sum(0))
+
+    def _columns(self, tally: Tally, t: Tensor, games: Tensor | None = None) -> Tensor:
+        """[B, K] float64: what each game (of `games`, or of all) adds to `stat_names` when it ends."""
+        shared = tally.outcome == STAG
+        stags = [shared & (tally.hunters == k) for k in range(2, self.game.players + 1)]
+        kinds = [tally.outcome == NONE, tally.outcome == HARE, *stags]
+        seats = self.seats if games is None else self.seats[games]
+        learner = tally.reward.gather(1, seats).mean(1, keepdim=True)
+        ones = torch.ones_like(t).unsqueeze(1)
+        columns = [ones, t.unsqueeze(1), tally.reward, learner, *(kind.sum(1, keepdim=True) for kind in kinds)]
+        return torch.cat([column.double() for column in columns], 1)
 
     def pop_stats(self) -> dict[str, float]:
         """Means over the episodes that ended since the last call, in one transfer; only their number if none did.

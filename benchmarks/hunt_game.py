@@ -1,0 +1,238 @@
+"""Speed of the hunt: the batched game beside the scalar reference on one CPU core, and 65,536 games on a GPU.
+
+    python benchmarks/hunt_game.py                     # about two minutes on one core; then the GPU, if there is one
+    python benchmarks/hunt_game.py --presets msh_4x4   # one game only
+
+An env-step is one step of one game with all its players (four), restarts included; an agent-step would be four times
+as many. "step" is the world's step with its statistics, "step + view" also makes the observations and masks of all
+players, "rules" also lets rule-based players choose. The reference is the plain Python of tests/hunt/reference.py,
+which does the same work one game at a time. CPU rates are per second of CPU time of one thread, the median of
+several rounds taken in turn with the reference. On a GPU the compiled step is compared with the eager one, bit for
+bit over whole episodes, before it is timed; GPU rates are wall time with one synchronisation at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from machine import commit, describe
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.hunt.reference import ReferenceGame
+
+from marlab.hunt.config import game_config
+from marlab.hunt.games import make_game
+from marlab.hunt.players import RulePlayers, parse_roles
+from marlab.hunt.world import HuntWorld
+
+ROUNDS, ROUND_S = 5, 1.0
+GPU_GAMES, GPU_STEPS = 65_536, 300
+RULES = "NS,NH,RAND,NS"
+
+
+# --- one CPU core -------------------------------------------------------------------------------------------------
+
+
+def reference_stepper(name: str, view: bool) -> Callable[[], int]:
+    """A function that plays 35 steps in plain Python, restarts included, and says how many env-steps that was."""
+    config = game_config(name)
+    game, rng = ReferenceGame(config), random.Random(0)
+    starts = [game.reset(rng) for _ in range(20)]  # drawing obstacles is not what is compared: both sides have a pool
+    actions = [[rng.randrange(config.actions) for _ in range(config.players)] for _ in range(1000)]
+    now = [rng.choice(starts).copy()]
+
+    def play() -> int:
+        for _ in range(35):
+            after, _, _, over, _ = game.step(now[0], rng.choice(actions))
+            if view:
+                for i in range(config.players):
+                    game.grid(after, i), game.mask(after, i), game.last_actions(after, i)
+            now[0] = rng.choice(starts).copy() if over else after
+        return 35
+
+    return play
+
+
+def batched_stepper(name: str, games: int, view: bool, rules: bool = False) -> Callable[[], int]:
+    """The same for the batched world."""
+    generator = torch.Generator().manual_seed(0)
+    game = make_game(game_config(name), generator, maps=256)
+    players = RulePlayers(game, parse_roles(RULES)) if rules else None
+    world = HuntWorld(game, games, generator)
+    actions = torch.randint(0, game.actions, (16, games, game.players), generator=generator)
+
+    def play() -> int:
+        for k in range(4):
+            chosen = actions[k]
+            if players is not None:
+                chosen = players.act(world.view, players.begin(games, generator), generator)[0]
+            world.step(chosen)
+            if view:
+                world.observe()
+        return 4 * games
+
+    return play
+
+
+def cpu_rates(steppers: dict[str, Callable[[], int]]) -> dict[str, float]:
+    """Env-steps per CPU second of each, measured in turn so that a busy machine slows all alike."""
+    rates: dict[str, list[float]] = {name: [] for name in steppers}
+    for _ in range(ROUNDS + 1):
+        for name, play in steppers.items():
+            done, start = 0, time.process_time()
+            while time.process_time() - start < ROUND_S:
+                done += play()
+            rates[name].append(done / (time.process_time() - start))
+    return {name: statistics.median(found[1:]) for name, found in rates.items()}  # the first round warms up
+
+
+def cpu_part(name: str) -> None:
+    for view, label in ((False, "step"), (True, "step + view")):
+        steppers = {"reference": reference_stepper(name, view)}
+        for games in (1024, 4096, 16_384):
+            steppers[f"{games} games"] = batched_stepper(name, games, view)
+        rates = cpu_rates(steppers)
+        base = rates.pop("reference")
+        print(f"{name}, {label}: reference {base:,.0f} env-steps/s")
+        for key, rate in rates.items():
+            print(f"  {key:<13} {rate:>12,.0f} env-steps/s   {rate / base:6.0f} x")
+    if game_config(name).rules == "hunt":
+        rate = cpu_rates({"rules": batched_stepper(name, 4096, False, rules=True)})["rules"]
+        print(f"{name}, step with rule-based players, 4096 games: {rate:,.0f} env-steps/s")
+
+
+# --- a GPU --------------------------------------------------------------------------------------------------------
+
+
+def gpu_world(name: str, games: int, compiled: bool) -> HuntWorld:
+    game = make_game(game_config(name), torch.Generator().manual_seed(0), maps=1024, device="cuda")
+    return HuntWorld(game, games, torch.Generator("cuda").manual_seed(1), compile=compiled)
+
+
+def gpu_actions(world: HuntWorld) -> list[torch.Tensor]:
+    generator = torch.Generator("cuda").manual_seed(2)
+    shape = (world.games, world.game.players)
+    return [torch.randint(0, world.game.actions, shape, generator=generator, device="cuda") for _ in range(16)]
+
+
+def check_compiled(name: str) -> None:
+    """The compiled step must give the very same worlds as the eager one over more than two episodes."""
+    eager, fused = gpu_world(name, 4096, False), gpu_world(name, 4096, True)
+    actions = gpu_actions(eager)
+    for k in range(80):
+        a, b = eager.step(actions[k % 16]), fused.step(actions[k % 16])
+        same = [torch.equal(x, y) for x, y in zip((*a, *eager.state, eager.over), (*b, *fused.state, fused.over))]
+        if not all(same) or not torch.equal(eager.observe().obs, fused.observe().obs):
+            raise AssertionError(f"{name}: the compiled world differs from the eager one at step {k}")
+    print(f"{name}: compiled equals eager bit for bit over 80 steps of 4,096 games")
+
+
+def gpu_rate(play: Callable[[int], None]) -> float:
+    """Seconds per step, the median of three rounds."""
+    found = []
+    for round_number in range(4):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for k in range(GPU_STEPS):
+            play(k)
+        torch.cuda.synchronize()
+        if round_number:
+            found.append((time.perf_counter() - start) / GPU_STEPS)
+    return statistics.median(found)
+
+
+def gpu_part(name: str, compiled: bool) -> None:
+    world = gpu_world(name, GPU_GAMES, compiled)
+    actions = gpu_actions(world)
+    how = "compiled" if compiled else "eager"
+
+    def tell(label: str, seconds: float) -> None:
+        steps = GPU_GAMES / seconds
+        length = max(1.0, world.pop_stats().get("length", 35.0))
+        print(
+            f"{name}, {GPU_GAMES} games, {how}, {label}: {steps / 1e6:,.1f} M env-steps/s, "
+            f"{steps / length / 1e6:,.2f} M games/s, {seconds * 1e6:,.0f} us a step"
+        )
+
+    tell("step", gpu_rate(lambda k: _ignore(world.step(actions[k % 16]))))
+
+    def seen(k: int) -> None:
+        world.step(actions[k % 16])
+        world.observe()
+
+    tell("step + view", gpu_rate(seen))
+    if not compiled and world.game.config.rules == "hunt":
+        players = RulePlayers(world.game, parse_roles(RULES))
+        memory = players.begin(GPU_GAMES, world.generator)
+        tell("rules", gpu_rate(lambda k: _ignore(world.step(players.act(world.view, memory, world.generator)[0]))))
+    print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB")
+
+
+def gpu_graph_part(name: str) -> None:
+    """The eager rules step recorded as one CUDA graph: what the device does without the host."""
+    world = gpu_world(name, GPU_GAMES, False)
+    actions = gpu_actions(world)[0]
+    game, state = world.game, world.state.clone()
+    noise = game.draw(GPU_GAMES, world.generator)
+
+    def advance() -> None:
+        after, out = game.step(state, actions)
+        fresh = after.where(out.over, game.start(noise))
+        for old, new in zip(state, fresh):
+            old.copy_(new)
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            advance()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        advance()
+    seconds = gpu_rate(lambda k: graph.replay())
+    print(
+        f"{name}, {GPU_GAMES} games, game step and restart as one graph: {GPU_GAMES / seconds / 1e6:,.1f} M env-steps/s"
+    )
+
+
+def _ignore(value: object) -> None:
+    """A statement in a lambda."""
+
+
+def attempt(part: Callable[..., None], *arguments: object) -> None:
+    """One failing part must not lose the others."""
+    try:
+        part(*arguments)
+    except Exception:
+        print(f"FAILED {part.__name__}{arguments}:\n{traceback.format_exc()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presets", nargs="+", default=["msh_4x4", "msh_8x8_b5"], help="games to measure")
+    parser.add_argument("--skip-cpu", action="store_true", help="only the GPU part")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"{describe()}, commit {commit()}")
+    for name in arguments.presets:
+        if not arguments.skip_cpu:
+            attempt(cpu_part, name)
+        if torch.cuda.is_available():
+            attempt(gpu_part, name, False)
+            attempt(gpu_graph_part, name)
+            attempt(check_compiled, name)
+            attempt(gpu_part, name, True)
+
+
+if __name__ == "__main__":
+    main()
