@@ -95,7 +95,7 @@ class StructuredModel(WorldModel):
         # One row of scale and shift per step of the episode: its end is a sharp edge in t.
         self.film = nn.Embedding(game.final_time + 1, 2 * width)
         nn.init.zeros_(self.film.weight)
-        seen = 2 * width + actions  # features at the own cell, features of the whole grid, own action
+        seen = 2 * width + actions + 1  # features at the own cell, of the whole grid, own action, company in it
         self.body = kaiming_linear(seen, 4 * width, generator)
         self.move = kaiming_linear(4 * width, OUTCOMES, generator, gain=0.1)
         self.ego = kaiming_linear(seen, 4 * width, generator)
@@ -115,9 +115,12 @@ class StructuredModel(WorldModel):
         low = torch.relu(self.first(torch.cat([seen, doing], 1)) * (1 + scale) + shift)
         high = torch.relu(self.third(torch.relu(self.second(low))) + low)  # [R, F, H, W]
         grid = high.flatten(2).transpose(1, 2)  # [R, X, F]
-        own = bodies.flatten(2) @ grid  # [R, n, F] features where each player stands
+        place = bodies.flatten(2)  # [R, n, X]
+        own = place @ grid  # [R, n, F] features where each player stands
         whole = grid.mean(1, keepdim=True).expand(-1, n, -1)
-        known = torch.cat([own, whole, acts], -1)  # [R, n, 2F + A]
+        # How many do the same on the same cell: a share depends on it, and some numbers are too rare to be learned.
+        company = ((place @ place.mT) * (acts @ acts.mT)).sum(2, keepdim=True)
+        known = torch.cat([own, whole, acts, company], -1)  # [R, n, 2F + A + 1]
         ego = torch.relu(self.ego(known[:, 0]))
         return Heads(
             move=self.move(torch.relu(self.body(known))),
