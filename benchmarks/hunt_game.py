@@ -7,8 +7,8 @@ An env-step is one step of one game with all its players (four), restarts includ
 as many. "step" is the world's step with its statistics, "step + view" also makes the observations and masks of all
 players, "rules" also lets rule-based players choose. The reference is the plain Python of tests/hunt/reference.py,
 which does the same work one game at a time. CPU rates are per second of CPU time of one thread, the median of
-several rounds taken in turn with the reference. On a GPU the compiled step is compared with the eager one, bit for
-bit over whole episodes, before it is timed; GPU rates are wall time with one synchronisation at the end.
+several rounds taken in turn with the reference. On a GPU the compiled step is compared with the eager one over whole
+episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
 """
 
 from __future__ import annotations
@@ -125,15 +125,17 @@ def gpu_actions(world: HuntWorld) -> list[torch.Tensor]:
 
 
 def check_compiled(name: str) -> None:
-    """The compiled step must give the very same worlds as the eager one over more than two episodes."""
+    """The compiled step must give the same worlds as the eager one over more than two episodes."""
+    torch.compiler.reset()
     eager, fused = gpu_world(name, 4096, False), gpu_world(name, 4096, True)
     actions = gpu_actions(eager)
     for k in range(80):
         a, b = eager.step(actions[k % 16]), fused.step(actions[k % 16])
-        same = [torch.equal(x, y) for x, y in zip((*a, *eager.state, eager.over), (*b, *fused.state, fused.over))]
-        if not all(same) or not torch.equal(eager.observe().obs, fused.observe().obs):
+        exact = zip((*eager.state, eager.over, a.terminated), (*fused.state, fused.over, b.terminated))
+        close = ((a.reward, b.reward), (eager.observe().obs, fused.observe().obs))  # a fused division may round apart
+        if not all(torch.equal(x, y) for x, y in exact) or any((x - y).abs().max() > 1e-6 for x, y in close):
             raise AssertionError(f"{name}: the compiled world differs from the eager one at step {k}")
-    print(f"{name}: compiled equals eager bit for bit over 80 steps of 4,096 games")
+    print(f"{name}: compiled equals eager over 80 steps of 4,096 games (states to the bit, rewards and views to 1e-6)")
 
 
 def gpu_rate(play: Callable[[int], None]) -> float:
@@ -151,6 +153,7 @@ def gpu_rate(play: Callable[[int], None]) -> float:
 
 
 def gpu_part(name: str, compiled: bool) -> None:
+    torch.compiler.reset()
     world = gpu_world(name, GPU_GAMES, compiled)
     actions = gpu_actions(world)
     how = "compiled" if compiled else "eager"

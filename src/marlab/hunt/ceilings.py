@@ -76,7 +76,7 @@ class _Tally:
 
 
 def ceilings(game: Game, episodes: int, rngs: Rngs) -> Ceilings:
-    """Measure the ceilings of a stag hunt on `episodes` fresh episodes."""
+    """Measure the ceilings of a stag hunt (on the CPU) on `episodes` fresh episodes."""
     known, mixture, bayes, uniform = _Tally(), _Tally(), _Tally(), _Tally()
     belief_sum = torch.zeros(game.config.final_time, 2, dtype=torch.float64)  # sum and rows at each time
     stays = 0
