@@ -92,6 +92,8 @@ def test_every_learner_gets_its_own_rows_only(networks: str) -> None:
         seen += len(ids)
     assert len(trainer.learners) == seeds * (1 if networks == "shared" else len(seats))
     assert seen == int(rollout.acting.sum())  # every acting row taught exactly one learner
+    sizes = {learner.ppo.config.batch_size for learner in trainer.learners}
+    assert sizes == {SMALL.batch_size // 2 if networks == "shared" else SMALL.batch_size // 4}
 
 
 @pytest.mark.parametrize("networks", ["shared", "independent"])

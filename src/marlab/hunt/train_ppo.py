@@ -59,7 +59,8 @@ class PPOTrainConfig:
             entropy_coef=0.02,
         )
     )  # fmt: skip
-    """How PPO learns; entropy_coef is its value at the start."""
+    """How PPO learns. entropy_coef is its value at the start; batch_size is that of a network that learns from all
+    seats: one that learns from fewer takes as much smaller minibatches, so all take as many gradient steps."""
     entropy_end: float = 0.0
     """The entropy bonus falls linearly to this at the end."""
     reward_scale: float = 0.2
@@ -155,7 +156,9 @@ class PPOTrainer:
         seat = None if column is None else self.seats[column]
         purpose = "all seats" if seat is None else f"seat {seat}"
         net = PlayerNet(game, self.config.network, rngs.torch(f"init/{purpose}", "cpu")).to(self.device)
-        policy = PPO(cast(Any, net), self.config.ppo, rngs.torch(f"policy/{purpose}"))
+        seats = len(self.seats) if seat is None else 1
+        batch = max(1, self.config.ppo.batch_size * seats // game.players)
+        policy = PPO(cast(Any, net), replace(self.config.ppo, batch_size=batch), rngs.torch(f"policy/{purpose}"))
         return Learner(seed, place, seat, column, policy)
 
     # --- one iteration ------------------------------------------------------------------------------------------
