@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.agents import choose_device
-from marlab.hunt.dataset import Dataset, SplitName, load_dataset
+from marlab.hunt.dataset import Dataset, load_dataset
 from marlab.hunt.world_data import LEAVE, Transitions, transitions
 from marlab.hunt.world_metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
 from marlab.hunt.world_model import (
@@ -36,7 +36,6 @@ from marlab.lab.trainer import drive
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"
-SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ def pretrain_world(
 ) -> Path:
     """Train (or resume), restore the best epoch, measure it on every split, and return the run directory.
 
-    world_model.pt: the model. world_report.json: metrics and drift per split, for the test split also calibration and
-    baselines. world_samples.pt: some unrounded predictions to look at. metrics.jsonl: every epoch.
+    world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
+    calibration and baselines. world_samples.pt: some unrounded predictions to look at. metrics.jsonl: every epoch.
     """
     data = load_dataset(config.data)
     others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
@@ -278,13 +277,17 @@ def world_report(
         "splits": {},
         "also": {},
     }
-    for split in SPLITS:
-        part = train if split == "train" else transitions(data, split, rows).to(device)
+    seen = evaluate(data.game, predict_all(model, train), train.obs.float(), train)
+    report["splits"]["train"] = {"metrics": seen}
+    for split in ("validation", "test"):
+        part = transitions(data, split, rows).to(device)
         found = evaluate_split(model, part)
-        entry: dict[str, Any] = {"metrics": found.metrics, "drift": found.drift}
+        report["splits"][split] = {"metrics": found.metrics, "drift": found.drift}
         if split == "test":
-            entry |= {"calibration": found.calibration, "baselines": baselines(data.game, train, part)}
-        report["splits"][split] = entry
+            report["splits"][split] |= {
+                "calibration": found.calibration,
+                "baselines": baselines(data.game, train, part),
+            }
     for name, other in (others or {}).items():
         found = evaluate_split(model, transitions(other, "all").to(device))
         report["also"][name] = {"about": other.about, "metrics": found.metrics, "drift": found.drift}
