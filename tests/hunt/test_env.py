@@ -9,7 +9,7 @@ import pytest
 from pettingzoo.test import parallel_api_test
 
 from marlab.hunt.config import game_config
-from marlab.hunt.env import HuntEnv
+from marlab.hunt.env import HuntEnv, parallel_env
 from marlab.lab.errors import UserError
 
 
@@ -40,7 +40,7 @@ def episode(env: HuntEnv, seed: int | None, rng: np.random.Generator, hunting: b
 def test_the_public_suite_passes(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        parallel_api_test(HuntEnv(name), num_cycles=200)
+        parallel_api_test(parallel_env(name), num_cycles=200)
 
 
 @pytest.mark.parametrize("name", ["msh_4x4", "msh_8x8_b5", "msg_6x6"])

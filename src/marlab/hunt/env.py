@@ -164,6 +164,11 @@ class HuntEnv(ParallelEnv):
         """Nothing to release."""
 
 
+def parallel_env(game: GameConfig | str = "msh_4x4", render_mode: str | None = None) -> HuntEnv:
+    """The environment under the name that PettingZoo's users look for."""
+    return HuntEnv(game, render_mode)
+
+
 def _observation_space(config: GameConfig) -> spaces.Dict:
     n = config.players
     return spaces.Dict(

@@ -172,13 +172,13 @@ class Game(ABC):
     # --- the step -----------------------------------------------------------------------------------------------
 
     def step(self, state: State, actions: Tensor) -> tuple[State, Outcome]:
-        """One step of every game. `actions` [B, n]; whatever is illegal (or no action at all) is executed as STAY."""
-        asked = games_innermost(actions.clamp(-1, ABSENT).to(torch.int16))  # small integers are quick to compare
+        """One step of every game. `actions` [B, n] are 16-bit numbers; an illegal one, or none, is executed as STAY."""
+        asked = actions.t().to(torch.int16, memory_format=torch.contiguous_format).t()  # small and games innermost
         tried = blend(state.alive & (asked >= 0) & (asked < self.actions), asked, STAY)
         cell = self.destination(state, tried.clamp_max(STAY))
         hunting = self._hunting(state, tried)  # [B, n, m]
         executed = blend((cell != state.cell) | any_of(hunting, 2), tried, STAY)
-        executed = blend(state.alive, executed, ABSENT).long()
+        executed = (executed + (ABSENT - STAY) * ~state.alive).long()  # who is gone tried nothing but STAY
         reward, hunters, captured = self._resolve(hunting)
         leaves = self._leaves(hunters)
         alive = state.alive & ~leaves

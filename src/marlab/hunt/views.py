@@ -59,7 +59,7 @@ class View:
     def grid_of(self, seats: Tensor) -> Tensor:
         """[B, L, H, W, channels] uint8: the planes that `seats` ([L], or [B, L] per game) see."""
         pad, size = self.game.players, self.game.cells * self.game.channels
-        rows = draw_rows(self.game, self.state, seats, pad, pad + size, torch.uint8)
+        rows = draw_rows(self.game, self.state, seats, pad, pad + size)
         return rows[..., pad:].reshape(*rows.shape[:2], *self.game.observation_shape)
 
     def flat(self, seats: Tensor) -> Tensor:
@@ -90,35 +90,37 @@ def flat_fields(game: Game) -> FlatFields:
     return FlatFields(*(slice(a, b) for a, b in pairwise(edges)))
 
 
-def flat_observation(game: Game, state: State, seats: Tensor) -> tuple[Tensor, Tensor]:
-    """Flat observations [B, L, D] float32 and action masks [B, L, A] bool of `seats` ([L], or [B, L] per game)."""
+def flat_observation(game: Game, state: State, seats: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Flat observations [B, L, D] float32 and action masks [B, L, A] bool of `seats` ([L], or [B, L]; None: all)."""
     fields = flat_fields(game)
+    rows = draw_rows(game, state, seats, fields.grid.start, fields.size)  # bytes: a quarter of the memory to fill
     mask = _seats(game.legal(state), seats)
-    out = draw_rows(game, state, seats, fields.grid.start, fields.size, torch.float32)
-    out[..., fields.mask] = mask.float()
-    last = last_actions(game, state).float()
-    if game.config.legacy_global_prev_actions:
-        out[..., fields.actions] = last.unsqueeze(1)
-    else:
-        out[..., fields.actions] = _around(last, game, seats)
+    rows[..., fields.mask] = mask.view(torch.uint8)
+    last = last_actions(game, state).to(torch.uint8)
+    legacy = game.config.legacy_global_prev_actions
+    rows[..., fields.actions] = last.unsqueeze(1) if legacy else _around(last, game, seats)
+    rows[..., fields.alive] = _around(state.alive.view(torch.uint8), game, seats)
+    out = rows.float()
     out[..., fields.time] = (state.t / game.config.final_time).view(-1, 1, 1)
-    out[..., fields.alive] = _around(state.alive.float(), game, seats)
     return out, mask
 
 
-def draw_rows(game: Game, state: State, seats: Tensor, first: int, width: int, dtype: torch.dtype) -> Tensor:
-    """[B, L, width] rows of zeros with the planes of obstacles, prey and players from place `first` on.
+def draw_rows(game: Game, state: State, seats: Tensor | None, first: int, width: int) -> Tensor:
+    """[B, L, width] uint8: zeros, with the planes of obstacles, prey and players from place `first` on.
 
     Every player and prey is one mark. One that is gone is marked among the first `players` places of the row, so
     `first` must be at least that, and the caller writes or drops those places.
     """
-    batch, wide, device, n = state.batch, seats.shape[-1], game.device, game.players
+    device, n, batch = game.device, game.players, state.batch
+    if seats is None:
+        seats = torch.arange(n, device=device)
+    wide = seats.shape[-1]
     if game.config.max_block_comp:
-        template = torch.zeros(game.maps.count, width, dtype=dtype, device=device)
-        template[:, first + n : first + game.cells * game.channels : game.channels] = game.maps.blocks.to(dtype)
+        template = torch.zeros(game.maps.count, width, dtype=torch.uint8, device=device)
+        template[:, first + n : first + game.cells * game.channels : game.channels] = game.maps.blocks
         out = template.index_select(0, state.map).unsqueeze(1).repeat(1, wide, 1)
     else:
-        out = torch.zeros(batch, wide, width, dtype=dtype, device=device)
+        out = torch.zeros(batch, wide, width, dtype=torch.uint8, device=device)
     row = torch.arange(batch * wide, device=device).view(batch, wide).t() * width  # [L, B] where each row begins
     looking = seats.view(-1, 1, 1) if seats.dim() == 1 else seats.t().unsqueeze(1)  # [L, 1, 1 or B]
     place = (torch.arange(n, device=device).view(1, -1, 1) - looking) % n  # [L, n, 1 or B] where each player is seen
@@ -140,16 +142,22 @@ def last_actions(game: Game, state: State) -> Tensor:
     return torch.where(state.alive, state.last_action, 5 + (taken * game.prey_kind).sum(2))
 
 
-def _around(field: Tensor, game: Game, seats: Tensor) -> Tensor:
+def _around(field: Tensor, game: Game, seats: Tensor | None) -> Tensor:
     """[B, L, n] a field [B, n] in the order in which each of `seats` sees the players."""
+    if seats is None:
+        columns = field.unbind(1)
+        n = game.players
+        return torch.stack([columns[(i + k) % n] for i in range(n) for k in range(n)], 1).view(-1, n, n)
     order = game.ego[seats]  # [(B,) L, n]
     if seats.dim() == 1:
         return field.index_select(1, order.flatten()).view(-1, *order.shape)
     return field.gather(1, order.flatten(1)).view(order.shape)
 
 
-def _seats(field: Tensor, seats: Tensor) -> Tensor:
-    """Rows [B, L, ...] of a field [B, n, ...] for `seats` [L] or [B, L]."""
+def _seats(field: Tensor, seats: Tensor | None) -> Tensor:
+    """Rows [B, L, ...] of a field [B, n, ...] for `seats` [L] or [B, L]; None stands for all."""
+    if seats is None:
+        return field
     if seats.dim() == 1:
         return field.index_select(1, seats)
     index = seats.view(*seats.shape, *[1] * (field.dim() - 2)).expand(-1, -1, *field.shape[2:])

@@ -64,7 +64,7 @@ class HuntWorld:
         self.seats = torch.tensor(chosen, device=game.device).expand(games, -1)  # [B, L]
         if rotate:
             self.seats = (self.seats + torch.arange(games, device=game.device).unsqueeze(1)) % game.players
-        self._flat_seats = self.seats if rotate else self.seats[0]
+        self._flat_seats = None if self._everyone else self.seats if rotate else self.seats[0]
         self.state = game.reset(games, generator)
         self.over = torch.zeros(games, dtype=torch.bool, device=game.device)  # [B] waiting for a restart
         self.memory: Memory = {} if others is None else others.begin(games, generator)
