@@ -1,0 +1,100 @@
+"""Diagnosis of offline data: does it agree with the game, and are its labels what players did?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from marlab.hunt.collect import class_report
+from marlab.hunt.dataset import Dataset, Rows, check_integrity
+from marlab.hunt.diagnose_draw import save_picture
+from marlab.hunt.diagnose_note import CONFUSION
+from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
+from marlab.hunt.exact import rule_rows
+from marlab.hunt.game import ACTION_NAMES
+from marlab.hunt.moa_metrics import class_table
+from marlab.hunt.players import Kind
+from marlab.lab.report.figures import bars
+from marlab.lab.report.style import legend, panels
+
+
+def diagnose_data(dataset: Dataset, learnt_after_exit: float, gates: Gates, out: Path | None, run: str) -> Section:
+    """Judge a data set; pictures go to `out`.
+
+    learnt_after_exit: share of rows of players who had left among those that models learnt from.
+    """
+    section = Section(f"Data {run}")
+    integrity = check_integrity(dataset.game, dataset.rows)
+    shares = {k: getattr(integrity, k) / integrity.rows for k in integrity._fields[1:]}
+    wrong = label_faults(dataset)
+    gone = max(learnt_after_exit, float((~dataset.rows.alive[:, 0]).float().mean()))
+    section.checks = [
+        Check("data", "replay equality", min(shares.values()), gates.replay, "at least", run=run),
+        Check("data", "true labels", 1.0 - wrong["any"], gates.labels, "at least", run=run),
+        Check("data", "rows after exit", gone, gates.rows_after_exit, "at most", run=run),
+    ]
+    classes = class_report(dataset.rows)
+    section.figures = {"replay": shares, "label_faults": wrong, "rows_after_exit": gone, "classes": classes}
+    section.tables = [
+        Table("Rows that a replay reproduces", ("field", "share"), [*shares.items()]),
+        Table("Rows with a wrong label", ("fault", "share"), [*wrong.items()]),
+        _class_distribution(classes),
+        Table(
+            "Why players stayed",
+            ("cause", "rows", "share of all rows"),
+            [(name, v["count"], v["share_of_rows"]) for name, v in classes["stay_causes"].items()],
+        ),
+    ]
+    if out is not None:
+        section.pictures.append(_draw_classes(classes, out, run))
+    return section
+
+
+def label_faults(dataset: Dataset) -> dict[str, float]:
+    """Shares of rows whose action is not in the joint action, is illegal, or is one that the player never takes."""
+    rows = dataset.rows
+    faults = {
+        "not in the joint action": rows.a != rows.joint_a[:, 0],
+        "illegal": ~rows.mask.gather(1, rows.a.unsqueeze(1)).squeeze(1),
+        "never done by such a player": _impossible(dataset, rows),
+    }
+    faults["any"] = torch.stack([*faults.values()]).any(0)
+    return {name: float(which.double().mean()) for name, which in faults.items()}
+
+
+def _impossible(dataset: Dataset, rows: Rows) -> torch.Tensor:
+    """[R] actions that a player of the row's type takes with probability 0."""
+    kinds = (Kind.NS, Kind.NH, Kind.RAND)
+    by_kind = rule_rows(dataset.game, rows, kinds)  # [R, 3, A]
+    chance = by_kind.gather(2, rows.a.view(-1, 1, 1).expand(-1, len(kinds), 1)).squeeze(2)
+    found = torch.zeros(rows.size, dtype=torch.bool)
+    for place, kind in enumerate(kinds):
+        found |= (rows.type == kind) & (chance[:, place] == 0)
+    return found
+
+
+def _note_shares() -> Sequence[float]:
+    return class_table(CONFUSION).ratio.tolist()
+
+
+def _class_distribution(classes: dict[str, Any]) -> Table:
+    note = class_table(CONFUSION)
+    rows: list[tuple[Any, ...]] = [
+        (name, v["count"], v["share"], int(note.count[i]), float(note.ratio[i]))
+        for i, (name, v) in enumerate(classes["actions"].items())
+    ]
+    rows.append(("L1 distance of shares", None, classes["l1_to_note"], None, None))
+    return Table("D4. Class distribution", ("action", "rows", "share", "rows (note)", "share (note)"), rows)
+
+
+def _draw_classes(classes: dict[str, Any], out: Path, run: str) -> Picture:
+    figure, (ax,) = panels(size=(9.6, 4.4), title="Actions in the data")
+    ours = [v["share"] for v in classes["actions"].values()]
+    series = {f"ours, {classes['rows']} rows": ours, "lab note, 107010 rows": list(_note_shares())}
+    bars(ax, [name.replace("_", " ") for name in ACTION_NAMES], series, ylabel="share of rows", digits=3)
+    legend(figure)
+    told = "D4. Class distribution of the data beside the lab note's"
+    return save_picture(figure, out, f"D4-classes-{run}.png", told)

@@ -1,0 +1,181 @@
+"""Diagnosis of the PPO baseline: does it reach what a team can reach, in every seat, and at what cost?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marlab.hunt.agents import Agents, load_agents
+from marlab.hunt.config import GameConfig
+from marlab.hunt.diagnose_note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
+from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
+from marlab.hunt.episode_report import episode_report, team_optimum
+from marlab.hunt.game import Game
+from marlab.hunt.games import make_game
+from marlab.hunt.players import Kind, Role, RulePlayers
+from marlab.hunt.policy import Policy, Team
+from marlab.hunt.rollout import play
+from marlab.hunt.train_ppo import PPOTrainConfig, parse_seats
+from marlab.lab.config import from_dict
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json
+from marlab.lab.metrics import read_metrics
+from marlab.lab.rng import Rngs
+
+REWARD = "charts/episode/avg_reward_per_episode_all_agents"
+NOTE_GAME = GameConfig()
+NOTE_OPTIMUM = 3.0
+LAST_SHARE = 0.1
+"""Part of the training, at its end, over which value errors are taken."""
+WANTED_SEEDS = 5
+
+
+@dataclass(frozen=True)
+class PPORun:
+    """A run of `hunt train --variant ppo`, opened."""
+
+    name: str
+    path: Path
+    config: PPOTrainConfig
+    agents: Agents
+    metrics: list[dict[str, Any]]
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        return self.agents.seats
+
+    @property
+    def alone(self) -> bool:
+        """All seats learned."""
+        return len(self.seats) == self.config.game.players
+
+    def policy(self, game: Game, seed: int) -> Policy:
+        """The learned players in their seats, and the rule-based ones in theirs."""
+        learned = self.agents.policy(game, seed)
+        if self.alone:
+            return learned
+        others = RulePlayers(game, parse_seats(self.config.agent_roles, game.players)[1])
+        return Team(game, [others, learned], [int(s in self.seats) for s in range(game.players)])
+
+    def game(self) -> Game:
+        """The game in its own, selfish rewards, on obstacle maps that training did not see."""
+        return make_game(self.config.game, Rngs(0).torch("evaluation maps"))
+
+
+def open_ppo_run(path: Path, name: str) -> PPORun:
+    """Load everything that a diagnosis needs."""
+    stored = read_json(path / "config.json", UserError)
+    config = from_dict(PPOTrainConfig, stored, f"{path / 'config.json'}")
+    return PPORun(name, path, config, load_agents(path), read_metrics(path / "metrics.jsonl"))
+
+
+def diagnose_ppo(run: PPORun, gates: Gates, episodes: int) -> Section:
+    """Fresh episodes of every seed, judged against the team optimum or the best rule-based reply."""
+    config, game = run.config, run.game()
+    reports = {}
+    for seed in run.agents.seeds:
+        generator = Rngs(seed).torch("diagnosis")
+        reports[seed] = episode_report(config.game, play(game, run.policy(game, seed), episodes, generator))
+    section = Section(f"PPO {run.name} ({config.networks} networks, {len(reports)} seeds)")
+    section.figures = {"seeds": reports}
+    seats = np.array([[p["value"] for p in r["reward_player"]] for r in reports.values()])  # [S, n]
+    section.tables.append(_reports(reports))
+    if run.alone:
+        section.checks = _self_play_checks(run, seats, gates)
+    else:
+        section.checks = [_reply_check(run, game, seats, gates, episodes, section)]
+    ratio = value_ratio(run)
+    if ratio is not None and len(run.seats) > 1:
+        section.checks.append(
+            Check("PPO", "value error, largest over smallest seat", ratio, gates.value_ratio, "at most", run=run.name)
+        )
+    if len(reports) < WANTED_SEEDS:
+        section.remarks.append(f"{len(reports)} of {WANTED_SEEDS} seeds: what one training gives may be luck.")
+    section.tables += [_progress(run), _timing(run)]
+    return section
+
+
+def _self_play_checks(run: PPORun, seats: np.ndarray, gates: Gates) -> list[Check]:
+    best = team_optimum(run.config.game)
+    spread = float((seats.max(1) - seats.min(1)).mean())
+    note = PPO_END if run.config.game == NOTE_GAME else None
+    wide = gates.seat_spread * best / NOTE_OPTIMUM
+    return [
+        Check("PPO", "mean reward", float(seats.mean()), gates.reward_share * best, "at least", note, run=run.name),
+        Check("PPO", "best minus worst seat, mean over seeds", spread, wide, "at most", run=run.name),
+    ]
+
+
+def _reply_check(run: PPORun, game: Game, seats: np.ndarray, gates: Gates, episodes: int, section: Section) -> Check:
+    """The learners' reward beside what rule-based players earn in the same seats among the same others."""
+    replies = rule_replies(run, game, episodes)
+    own = float(seats[:, list(run.seats)].mean())
+    rows: list[tuple[Any, ...]] = [("PPO", own), *replies.items()]
+    section.tables.append(Table(f"D20. Reward of the learning seats among {run.config.agent_roles}", ("who", "reward"),
+                                rows))  # fmt: skip
+    section.figures["replies"] = {"PPO": own, **replies}
+    gate = gates.reply_share * max(replies.values())
+    return Check("PPO", "reward beside the best rule-based reply", own, gate, "at least", run=run.name)
+
+
+def rule_replies(run: PPORun, game: Game, episodes: int) -> dict[str, float]:
+    """Mean reward in the learning seats if simple rules sat there."""
+    roles = list(parse_seats(run.config.agent_roles, game.players)[1])
+    found = {}
+    for kind in (Kind.NS, Kind.NH, Kind.RAND):
+        seated = [Role(kind) if s in run.seats else role for s, role in enumerate(roles)]
+        played = play(game, RulePlayers(game, seated), episodes, Rngs(0).torch(f"reply {kind.name}"))
+        found[kind.name] = float(played.reward[:, list(run.seats)].mean())
+    return found
+
+
+def value_ratio(run: PPORun) -> float | None:
+    """Largest over smallest value error of the learning seats at the end of training."""
+    last = run.metrics[-max(1, round(LAST_SHARE * len(run.metrics))) :]
+    means = []
+    for seat in run.seats:
+        values = [row[k] for row in last if isinstance(row.get(k := f"losses_player_{seat + 1}/value_error"), float)]
+        if not values:
+            return None
+        means.append(float(np.mean(values)))
+    return max(means) / max(min(means), 1e-12)
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _reports(reports: dict[int, dict[str, Any]]) -> Table:
+    rows: list[tuple[Any, ...]] = []
+    for seed, r in reports.items():
+        seats = " ".join(f"{p['value']:.2f}" for p in r["reward_player"])
+        outcomes = ", ".join(f"{k.replace('_', ' by ')} {v:.2f}" for k, v in r["outcomes"].items())
+        rows.append((seed, r["reward"]["value"], r["optimum_share"], seats, r["seat_spread"], r["length"], outcomes))
+    header = ("seed", "mean reward", "of the optimum", "seats", "best - worst", "length", "left with")
+    return Table("D19. Fresh episodes", header, rows)
+
+
+def _progress(run: PPORun) -> Table:
+    found = [(r["step"], float(r[REWARD])) for r in run.metrics if isinstance(r.get(REWARD), float)]
+    enough = next((step for step, value in found if value >= 2.5), None)
+    hours = (run.metrics[-1]["time"] - run.metrics[0]["time"]) / 3600 if run.metrics else None
+    rows: list[tuple[Any, ...]] = [
+        ("mean reward at the start", found[0][1] if found else None, PPO_START),
+        ("iteration of a mean reward of 2.5", enough, 1500),
+        ("mean reward at the end", found[-1][1] if found else None, PPO_END),
+        ("iterations", found[-1][0] if found else 0, PPO_ITERATIONS),
+        ("hours", hours, PPO_HOURS),
+    ]
+    return Table("D16. Training", ("", "ours", "note"), rows)
+
+
+def _timing(run: PPORun) -> Table:
+    names = ("time/rollout", "time/train", "time/world", "time/policy", "charts/SPS")
+    rows: list[tuple[Any, ...]] = []
+    for name in names:
+        values = [float(r[name]) for r in run.metrics if isinstance(r.get(name), int | float)]
+        if values:
+            rows.append((name, float(np.median(values)), max(values)))
+    return Table("D21. Seconds per iteration (and game steps per second)", ("part", "median", "most"), rows)

@@ -1,0 +1,79 @@
+"""Verdicts: who is blamed for a missed gate."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from marlab.hunt.diagnose_note import CONFUSION, TOP1, WORLD_CHANNELS, WORLD_OBS_MSE
+from marlab.hunt.diagnose_parts import Check, Verdict, number, verdicts
+from marlab.hunt.diagnose_world import _mismatches, channel_errors
+from marlab.hunt.moa_metrics import class_table
+
+
+def told(found: list[Verdict]) -> dict[str, str]:
+    return {verdict.module: verdict.status for verdict in found}
+
+
+def test_a_gate_is_met_at_its_edge_and_never_without_a_number() -> None:
+    assert Check("MOA", "top-1", 0.62, 0.62, "at least").met
+    assert Check("data", "rows after exit", 0.0, 0.0, "at most").met
+    assert not Check("data", "rows after exit", 1e-9, 0.0, "at most").met
+    assert not Check("MOA", "top-1", None, 0.62, "at least").met
+    assert not Check("MOA", "top-1", math.nan, 0.62, "at most").met
+
+
+def test_who_builds_on_a_fault_is_blocked_not_blamed() -> None:
+    data = Check("data", "replay", 0.9, 1.0, "at least", run="d")
+    moa = Check("MOA", "top-1", 0.3, 0.62, "at least", needs=("data",), run="a")
+    belief = Check("belief", "learned", 0.5, 0.9, "at least", needs=("MOA",), run="a")
+    sound = Check("data", "replay", 1.0, 1.0, "at least", run="d")
+    assert told(verdicts([data, moa, belief])) == {"data": "fail", "MOA": "blocked", "belief": "blocked"}
+    assert told(verdicts([sound, moa, belief])) == {"data": "pass", "MOA": "fail", "belief": "blocked"}
+    assert verdicts([data, moa])[1].because == ("data/replay",)
+
+
+def test_a_missed_check_of_another_run_excuses_nobody() -> None:
+    other = Check("MOA", "top-1", 0.3, 0.62, "at least", run="other")
+    belief = Check("belief", "learned", 0.5, 0.9, "at least", needs=("MOA",), run="mine")
+    assert told(verdicts([other, belief])) == {"MOA": "fail", "belief": "fail"}
+
+
+def test_one_blamed_check_is_enough_and_decides() -> None:
+    first = Check("MOA", "top-1", 0.3, 0.62, "at least", needs=("goal VAE",), run="a")
+    second = Check("MOA", "by heart", 1.2, 0.01, "at most", run="a")
+    code = Check("goal VAE", "probe", 0.0, 0.1, "at least", needs=("MOA/by heart",), run="a")
+    vae, moa = verdicts([first, second, code])
+    assert (vae.status, moa.status) == ("blocked", "fail")
+    assert moa.decided_by is second
+
+
+def test_swapped_channels_show_off_the_diagonal() -> None:
+    generator = torch.Generator().manual_seed(0)
+    true = (torch.rand(50, 4, 4, 7, generator=generator) < 0.2).to(torch.uint8)
+    straight, crossed = true.float() * 0.9, true[..., [0, 2, 1, 3, 4, 5, 6]].float()
+    assert _mismatches(channel_errors(straight, true)) == []
+    assert _mismatches(channel_errors(crossed, true)) == [(1, 2), (2, 1)]
+    direct = (straight - true.float()).square().mean((0, 1, 2))
+    torch.testing.assert_close(channel_errors(straight, true).diagonal().float(), direct)
+
+
+def test_an_empty_plane_that_is_predicted_empty_is_no_mismatch() -> None:
+    true = torch.zeros(3, 4, 4, 2, dtype=torch.uint8)
+    assert _mismatches(channel_errors(true.float(), true)) == []
+
+
+def test_the_notes_figures_agree_with_each_other() -> None:
+    table = class_table(CONFUSION)
+    assert table.rows == 107_010
+    assert table.accuracy == pytest.approx(TOP1[-1], abs=5e-5)
+    assert sum(WORLD_CHANNELS) / 7 == pytest.approx(WORLD_OBS_MSE, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (math.nan, "-"), (0.0, "0"), (4.7e-8, "4.70e-08"), (3, "3"), ("a", "a")]
+)
+def test_numbers_in_tables(value: object, text: str) -> None:
+    assert number(value) == text
