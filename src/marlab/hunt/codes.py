@@ -1,0 +1,111 @@
+"""What is in a code: linear probes, a codebook of prototypes, and a picture in two dimensions.
+
+Letters: R rows, D code width, K prototypes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from marlab.hunt.rollout import OUTCOMES
+
+PROTOTYPES = 8
+
+
+class Probe(NamedTuple):
+    """How well a linear classifier reads a label from features, on rows it was not trained on."""
+
+    accuracy: float
+    balanced: float  # mean of the classes' recalls: chance is one over the number of classes
+    majority: float  # accuracy of always naming the most frequent class
+    rows: int
+
+
+def linear_probe(
+    train_x: Tensor, train_y: Tensor, test_x: Tensor, test_y: Tensor, penalty: float = 1e-3, iterations: int = 100
+) -> Probe:
+    """Logistic regression from features [R, F] to labels [R] (0, 1, ...), fitted to its optimum with L2 `penalty`."""
+    classes = int(train_y.max()) + 1
+    centre, scale = train_x.mean(0), train_x.std(0).clamp_min(1e-3)  # a constant feature stays silent
+    train, test = ((x - centre) / scale for x in (train_x.float(), test_x.float()))
+    weight = torch.zeros(train.shape[1], classes, device=train.device, requires_grad=True)
+    bias = torch.zeros(classes, device=train.device, requires_grad=True)
+    solver = torch.optim.LBFGS([weight, bias], max_iter=iterations, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        solver.zero_grad()
+        value = cross_entropy(train @ weight + bias, train_y) + penalty * (weight**2).sum()
+        value.backward()
+        return value
+
+    solver.step(loss)
+    with torch.no_grad():
+        right = (test @ weight + bias).argmax(1) == test_y
+    recalls = [right[test_y == c].float().mean().item() for c in range(classes) if bool((test_y == c).any())]
+    majority = (test_y == train_y.mode().values).float().mean().item()
+    return Probe(right.float().mean().item(), sum(recalls) / len(recalls), majority, len(test_y))
+
+
+class Codebook(NamedTuple):
+    """Prototypes of codes, so that beliefs over codes are distributions over K goals."""
+
+    prototypes: Tensor  # [K, D]
+    outcome: Tensor  # [3, K] probability of each outcome (none, stag, hare) under a prototype
+    usage: Tensor  # [K] share of the trajectories
+    goal: Tensor  # [2, K] probability of each type (NS, NH) under a prototype, as far as types were known
+
+    def nearest(self, codes: Tensor) -> Tensor:
+        """[*S] index of the prototype nearest to codes [*S, D]."""
+        return (codes.unsqueeze(-2) - self.prototypes).square().sum(-1).argmin(-1)
+
+
+def make_codebook(codes: Tensor, outcomes: Tensor, goals: Tensor, count: int, generator: torch.Generator) -> Codebook:
+    """k-means on one code per trajectory [R, D], with what became of the trajectories: `outcomes` and `goals` [R].
+
+    goals: 0 (stag), 1 (hare), or -1 where the player has no known goal.
+    """
+    prototypes = k_means(codes, min(count, codes.shape[0]), generator)
+    place = torch.cdist(codes, prototypes).argmin(1)
+    size = len(prototypes)
+    usage = torch.bincount(place, minlength=size) / len(place)
+    outcome = _shares(outcomes, place, len(OUTCOMES), size)
+    known = goals >= 0
+    return Codebook(prototypes, outcome, usage, _shares(goals[known], place[known], 2, size))
+
+
+def _shares(labels: Tensor, place: Tensor, classes: int, size: int) -> Tensor:
+    """[classes, size] share of each label among the members of a cluster; one even pseudo-count avoids certainty."""
+    counts = torch.bincount(labels * size + place, minlength=classes * size).view(classes, size) + 1.0 / classes
+    return counts / counts.sum(0)
+
+
+def k_means(points: Tensor, count: int, generator: torch.Generator, iterations: int = 50) -> Tensor:
+    """[count, D] centres of points [R, D], from starts that are spread out (k-means++)."""
+    centres = points[torch.randint(len(points), (1,), generator=generator, device=points.device)]
+    for _ in range(count - 1):
+        far = torch.cdist(points, centres).amin(1) ** 2
+        if not bool(far.sum() > 0):  # fewer different points than centres
+            far = torch.ones_like(far)
+        centres = torch.cat([centres, points[torch.multinomial(far, 1, generator=generator)]])
+    for _ in range(iterations):
+        distance, place = torch.cdist(points, centres).min(1)
+        total = torch.zeros_like(centres).index_add_(0, place, points)
+        size = torch.bincount(place, minlength=count)
+        moved = torch.where((size > 0).unsqueeze(1), total / size.clamp_min(1).unsqueeze(1), centres)
+        if bool((size == 0).any()):  # a centre without members starts again at the worst-served point
+            moved[int((size == 0).int().argmax())] = points[distance.argmax()]
+        if torch.allclose(moved, centres, atol=1e-6):
+            return moved
+        centres = moved
+    return centres
+
+
+def two_dimensions(codes: Tensor) -> Tensor:
+    """[R, 2] codes [R, D] along the two directions in which they vary most."""
+    centred = codes - codes.mean(0)
+    _, _, axes = torch.linalg.svd(centred, full_matrices=False)
+    return centred @ axes[:2].T

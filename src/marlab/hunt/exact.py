@@ -1,0 +1,72 @@
+"""What rule-based players really do at stored rows: the floor, and the best predictions anybody could make.
+
+Letters: R rows, K kinds of players, A actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, observed
+from marlab.hunt.config import GameConfig
+from marlab.hunt.dataset import Part, Rows
+from marlab.hunt.games import restore
+from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.views import View
+from marlab.lab.errors import UserError
+
+NO_FORGETTING = BeliefConfig(floor=0.0, mixing=0.0)
+
+
+def rule_rows(config: GameConfig, rows: Rows, kinds: Sequence[Kind], chunk: int = 16384) -> Tensor:
+    """[R, K, A] what each row's player would do there if it were of each of the memoryless `kinds`."""
+    found = []
+    for start in range(0, rows.size, chunk):
+        part = slice(start, start + chunk)
+        # A player's own view is a game in which it has the first seat, and the rules know no seats.
+        game, state = restore(config, rows.obs[part], rows.t[part], rows.first_hunt[part])
+        players = RulePlayers(game, [Kind.RAND] * config.players)
+        found.append(rule_probabilities(players, View(game, state), kinds)[:, 0])
+    return torch.cat(found)
+
+
+class Truth(NamedTuple):
+    """Exact predictions for rows of NS, NH and RAND players."""
+
+    known: Tensor  # [R, A] the player's own distribution
+    bayes: Tensor  # [R, A] predicted with exact beliefs from the actions of the episode so far
+    mixture: Tensor  # [R, A] half NS, half NH
+    belief: Tensor  # [R, 2] exact belief in (stag, hare) before the row's action
+
+
+def truth_of(config: GameConfig, part: Part) -> Truth:
+    """Exact predictions for whole sequences, from their observations and executed actions."""
+    rows = part.rows
+    kinds = (*GOAL_KINDS, Kind.RAND)
+    strange = set(rows.type.unique().tolist()) - {int(kind) for kind in kinds}
+    if strange:
+        names = ", ".join(Kind(number).name for number in sorted(strange))
+        raise UserError(f"The data holds {names} players; exact predictions are known for NS, NH and RAND only.")
+    by_kind = rule_rows(config, rows, kinds)  # [R, 3, A]
+    index = torch.full((max(kinds) + 1,), -1)
+    index[list(kinds)] = torch.arange(len(kinds))
+    known = by_kind[torch.arange(rows.size), index[rows.type]]
+    by_goal = by_kind[:, : len(GOAL_KINDS)]
+    belief = bayes_beliefs(by_goal, part)
+    return Truth(known, (by_goal * belief.unsqueeze(2)).sum(1), by_goal.mean(1), belief)
+
+
+def bayes_beliefs(by_goal: Tensor, part: Part, config: BeliefConfig = NO_FORGETTING) -> Tensor:
+    """[R, G] belief before each row's action, from the likelihoods [R, G, A] of the rows before it."""
+    likelihood = by_goal.gather(2, part.rows.a.view(-1, 1, 1).expand(-1, by_goal.shape[1], 1)).squeeze(2)
+    steps, real = part.padded(likelihood)  # [S, T, G], [S, T]
+    prior = torch.full_like(steps[:, 0], 1.0 / steps.shape[2])
+    belief, found = prior, []
+    for t in range(steps.shape[1]):
+        found.append(belief)
+        belief = observed(belief, steps[:, t], prior, real[:, t], config)
+    return torch.stack(found, 1)[real]

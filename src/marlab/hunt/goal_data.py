@@ -1,0 +1,155 @@
+"""Offline rows as tensors on the device, ready for training models of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.dataset import Part
+from marlab.hunt.exact import truth_of
+from marlab.hunt.goal_models import GoalSource
+from marlab.hunt.goals import PackedOrder, packed_order, subgoal_rows
+from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
+from marlab.hunt.players import Kind
+from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.hunt.symmetry import Symmetry
+
+
+class GoalData(NamedTuple):
+    """Rows [R] of whole sequences; everything but the offsets lies on the device."""
+
+    planes: Tensor  # [R, H, W, C] uint8
+    mask: Tensor  # [R, A] bool
+    time: Tensor  # [R] float32, t / T_max
+    action: Tensor  # [R] int64
+    joint: Tensor  # [R, n] int64
+    goal: Tensor  # [R, 2] float32, how probable stag and hare are as the row's goal
+    outcome: Tensor  # [R] int64, how the episode ends for the player: none, stag or hare
+    slot: Tensor  # [R] int64, a fixed assignment to the n - 1 slots, for evaluation
+    subgoal: Tensor  # [R] int64, row of the hindsight subgoal
+    offsets: Tensor  # [S + 1] int64, on the CPU
+
+    @property
+    def rows(self) -> int:
+        return self.action.shape[0]
+
+    @property
+    def sequences(self) -> int:
+        return self.offsets.shape[0] - 1
+
+
+class Batch(NamedTuple):
+    """Some rows of the data, perhaps turned or mirrored."""
+
+    planes: Tensor  # [R, H, W, C] uint8
+    mask: Tensor  # [R, A] bool
+    time: Tensor  # [R] float32
+    action: Tensor  # [R] int64
+    joint: Tensor  # [R, n] int64
+
+
+def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> Batch:
+    """The rows [R] of a data set, seen through a symmetry of the grid."""
+    found = Batch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
+    if symmetry is None:
+        return found
+    return Batch(
+        symmetry.planes(found.planes), symmetry.mask(found.mask), found.time,
+        symmetry.actions(found.action), symmetry.actions(found.joint),
+    )  # fmt: skip
+
+
+class Faults(NamedTuple):
+    """Faults of the original that can be put into the data on purpose."""
+
+    global_prev_actions: bool = False
+    rows_after_exit: bool = False
+
+
+NO_FAULTS = Faults()
+
+
+def goal_data(
+    game: GameConfig,
+    part: Part,
+    source: GoalSource,
+    horizon: int,
+    device: torch.device | str,
+    faults: Faults = NO_FAULTS,
+) -> GoalData:
+    """Tensors of a part of a data set. Rows of players who left are a fault: without it they must not occur."""
+    if faults.rows_after_exit:
+        part = with_rows_after_exit(part, game.players)
+    rows = part.rows
+    if not faults.rows_after_exit and not bool(rows.alive[:, 0].all()):
+        raise ValueError("the data holds rows of players who had left")
+    joint = global_actions(part, game.players) if faults.global_prev_actions else rows.joint_a
+    goal = _outcome_goals(game, part) if source == "outcome" else _type_goals(part)
+    return GoalData(
+        planes=rows.obs.to(device),
+        mask=rows.mask.to(device),
+        time=(rows.t / game.final_time).to(device),
+        action=rows.a.to(device),
+        joint=joint.to(device),
+        goal=goal.to(device),
+        outcome=rows.outcome.to(device),
+        slot=((rows.episode + rows.player) % (game.players - 1)).to(device),
+        subgoal=subgoal_rows(part.offsets, horizon).to(device),
+        offsets=part.offsets,
+    )
+
+
+def _type_goals(part: Part) -> Tensor:
+    """[R, 2] NS wants the stag, NH the hare; of any other player nothing is known."""
+    kind = part.rows.type
+    return _certain(kind == Kind.NS, kind == Kind.NH)
+
+
+def _outcome_goals(game: GameConfig, part: Part) -> Tensor:
+    """[R, 2] what the player captured in the end; without a capture the exact posterior at the end of its steps."""
+    outcome = part.rows.outcome
+    last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())
+    posterior = truth_of(game, part).belief[last]
+    return torch.where((outcome == NONE).unsqueeze(1), posterior, _certain(outcome == STAG, outcome == HARE))
+
+
+def _certain(stag: Tensor, hare: Tensor) -> Tensor:
+    known = torch.stack([stag, hare], 1)
+    return torch.where(known.any(1, keepdim=True), known.float(), 0.5)
+
+
+def row_batches(data: GoalData, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """All rows once, in random order, in batches [size] (a last smaller one is left out if there are others)."""
+    order = torch.randperm(data.rows, generator=generator)
+    whole = max(1, data.rows // size)
+    for batch in order[: whole * size].split(size):
+        yield batch.to(data.planes.device)
+
+
+def sequence_batches(data: GoalData, size: int, generator: torch.Generator) -> Iterator[PackedOrder]:
+    """All sequences once, in random order, in batches of about `size` rows."""
+    each = max(1, round(size * data.sequences / data.rows))
+    for batch in torch.randperm(data.sequences, generator=generator).split(each):
+        yield packed_order(data.offsets, batch).to(data.planes.device)
+
+
+def all_sequences(data: GoalData, size: int) -> Iterator[PackedOrder]:
+    """All sequences once, in order, in batches of about `size` rows."""
+    each = max(1, round(size * data.sequences / data.rows))
+    for batch in torch.arange(data.sequences).split(each):
+        yield packed_order(data.offsets, batch).to(data.planes.device)
+
+
+def some_sequences(part: Part, rows: int, generator: torch.Generator) -> Part:
+    """Randomly chosen whole sequences with about `rows` rows in all (everything if there are not more)."""
+    lengths = part.offsets.diff()
+    order = torch.randperm(len(lengths), generator=generator)
+    enough = int((lengths[order].cumsum(0) < rows).sum()) + 1
+    chosen = torch.zeros(len(lengths), dtype=torch.bool)
+    chosen[order[:enough]] = True
+    kept = part.rows.select(chosen.repeat_interleave(lengths).nonzero().squeeze(1))
+    return Part(kept, torch.cat([torch.zeros(1, dtype=torch.int64), lengths[chosen].cumsum(0)]))

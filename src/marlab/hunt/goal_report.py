@@ -1,0 +1,248 @@
+"""What a finished pretraining leaves behind: models, final figures on held-out episodes, probes, codes, pictures.
+
+models.pt            averaged weights of the best epoch and the codebook (`goal_models.load_goal_models`)
+eval/moa_eval_epoch{k}.csv/.json/.npz   validation scores of every epoch
+eval/final.json      everything below in one file
+eval/codes.parquet   codes of the validation rows with type, outcome, prototype and a place in two dimensions
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
+from marlab.hunt.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.dataset import SPLITS, Dataset, Part, SplitName
+from marlab.hunt.exact import Truth, truth_of
+from marlab.hunt.games import game_with_blocks, make_game
+from marlab.hunt.goal_data import Faults, GoalData, goal_data
+from marlab.hunt.goal_figures import draw_figures
+from marlab.hunt.goal_models import FILE, GoalModels, LoadedModels, save_goal_models
+from marlab.hunt.goal_trainer import GoalTrainer, Prediction, predict, vae_scores
+from marlab.hunt.moa_metrics import ActionScores, score_actions
+from marlab.hunt.others import MoaLikelihoods
+from marlab.hunt.players import Kind
+from marlab.lab.checkpoint import CheckpointStore
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json, replacing, write_json
+from marlab.lab.rng import Rngs
+from marlab.lab.run import Run
+
+PROBE_TIMES = (0, 1, 2, 4, 8)
+
+
+def finish(run: Run, store: CheckpointStore, trainer: GoalTrainer, dataset: Dataset, *, quiet: bool = False) -> None:
+    """Take the best epoch's models, judge them on all splits, and write everything down."""
+    best = store.load_best(trainer.device)
+    trainer.load_state_dict(best.state)
+    found, codebook = evaluate_all(trainer, dataset, run.path / "eval")
+    found["epoch"] = best.step - 1
+    save_goal_models(run.path / FILE, trainer.averaged, codebook, best.step - 1)
+    if trainer.config.belief_games and codebook_or_labels(trainer.averaged, codebook):
+        loaded = LoadedModels(trainer.averaged.eval(), codebook, best.step - 1)
+        found["belief"] = belief_figures(loaded, dataset, trainer.config.belief_games, trainer.config.seed)
+    overfit = run.path / "eval" / "overfit.json"
+    if overfit.exists():
+        found["overfit"] = read_json(overfit, UserError)
+    write_json(run.path / "eval" / "final.json", found)
+    run.add_results(results_of(found))
+    draw_figures(run, found)
+    if not quiet:
+        print(describe(found))
+
+
+def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:
+    """Whether there are goals that beliefs can be about."""
+    return codebook is not None or models.spec.goal_source in ("type", "outcome")
+
+
+def evaluate_all(trainer: GoalTrainer, dataset: Dataset, folder: Path) -> tuple[dict[str, Any], Codebook | None]:
+    """Scores on every split beside the best possible ones, and what the codes hold."""
+    config, models = trainer.config, trainer.averaged
+    source = trainer.spec.goal_source
+    stage = trainer.final_stage
+    judged = Faults(global_prev_actions=config.legacy_global_prev_actions)
+    found: dict[str, Any] = {"goal_source": source, "spec": trainer.spec.to_dict(), "splits": {}}
+    clean_rows = int((dataset.split_of == 0).repeat_interleave(dataset.offsets.diff()).sum())
+    found["data"] = {
+        "rows": dataset.rows.size,
+        "training_rows": trainer.data.train.rows,
+        "post_exit_share": 1.0 - clean_rows / trainer.data.train.rows,
+    }
+    parts: dict[str, tuple[Part, GoalData, Prediction]] = {}
+    for name in present_splits(dataset):
+        part = dataset.part(name)
+        data = goal_data(dataset.game, part, "type", config.horizon, config.device, judged)
+        predicted = predict(models, data, stage)
+        parts[name] = (part, data, predicted)
+        found["splits"][name] = split_scores(dataset, part, data, predicted)
+    if models.vae is None:
+        return found, None
+    found["vae"] = vae_scores(models, parts["validation"][1])
+    found["probes"] = probe_table(models, parts)
+    codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), config.device)
+    found["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
+    write_codes(folder / "codes.parquet", *parts["validation"], codebook)
+    return found, codebook
+
+
+def present_splits(dataset: Dataset) -> list[SplitName]:
+    """The splits that have rows."""
+    names: tuple[SplitName, ...] = ("train", "validation", "test")
+    return [name for name in names if bool((dataset.split_of == SPLITS.index(name)).any())]
+
+
+def split_scores(dataset: Dataset, part: Part, data: GoalData, predicted: Prediction) -> dict[str, Any]:
+    """Scores of the models on a split, with and without the goal, and of the exact predictors on the same rows."""
+    truth = truth_of(dataset.game, part)
+    return {
+        "moa": score_actions(predicted.logits, data.action, truth.known).to_dict(),
+        "free": score_actions(predicted.free, data.action, truth.known).to_dict(),
+        "ceilings": {k: _brief(_exact(getattr(truth, k), part, truth)) for k in ("known", "bayes", "mixture")},
+    }
+
+
+def _exact(p: Tensor, part: Part, truth: Truth) -> ActionScores:
+    """Scores of an exact predictor; what it excludes never happens."""
+    return score_actions(p.clamp_min(1e-30).log(), part.rows.a, truth.known)
+
+
+def _brief(scores: ActionScores) -> dict[str, float]:
+    return {"top1": scores.top1, "top3": scores.top3, "cross_entropy": scores.cross_entropy, "ece": scores.ece}
+
+
+# --- what is in the codes -----------------------------------------------------------------------------------------
+
+
+def probe_table(models: GoalModels, parts: dict[str, tuple[Part, GoalData, Prediction]]) -> list[dict[str, Any]]:
+    """At some times of an episode: how well type can be read off the code, the situation's code, and its planes."""
+    found = []
+    for t in PROBE_TIMES:
+        table = [_probe_rows(models, *parts[name], t) for name in ("train", "validation")]
+        if any(len(labels) < 20 or labels.float().std() == 0 for labels, _ in table):
+            continue  # hardly anybody is left at that time
+        (train_y, train_x), (test_y, test_x) = table
+        probes = {k: linear_probe(train_x[k], train_y, test_x[k], test_y)._asdict() for k in train_x}
+        found.append({"t": t, **probes})
+    return found
+
+
+def _probe_rows(
+    models: GoalModels, part: Part, data: GoalData, predicted: Prediction, t: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Types (0 NS, 1 NH) and features of the rows at time t."""
+    kinds = part.rows.type
+    rows = ((part.rows.t == t) & ((kinds == Kind.NS) | (kinds == Kind.NH))).nonzero().squeeze(1)
+    here = rows.to(data.planes.device)
+    assert predicted.code is not None and models.vae is not None
+    with torch.no_grad():
+        state_code = models.vae.encode(data.planes[here]).mean
+    features = {
+        "code": predicted.code[here],
+        "state_code": state_code,
+        "state": data.planes[here].flatten(1).float(),
+    }
+    return (kinds[rows] == Kind.NH).long(), {k: v.cpu() for k, v in features.items()}
+
+
+def codebook_of(
+    split: tuple[Part, GoalData, Prediction], generator: torch.Generator, device: torch.device | str
+) -> Codebook:
+    """Prototypes of the codes at the end of every trajectory."""
+    part, _, predicted = split
+    assert predicted.code is not None
+    last = part.offsets[1:] - 1
+    kind, outcome = part.rows.type[last], part.rows.outcome[last]
+    goal = torch.where(kind == Kind.NS, 0, torch.where(kind == Kind.NH, 1, -1))
+    made = make_codebook(predicted.code.cpu()[last], outcome, goal, PROTOTYPES, generator)
+    return Codebook(*(field.to(device) for field in made))
+
+
+def write_codes(path: Path, part: Part, data: GoalData, predicted: Prediction, codebook: Codebook) -> None:
+    """Codes of all rows of a split, with what is known about the rows."""
+    assert predicted.code is not None
+    code = predicted.code
+    flat = two_dimensions(code).cpu()
+    rows = part.rows
+    named = {name: getattr(rows, name).numpy() for name in ("episode", "player", "t", "type", "outcome")}
+    named |= {"prototype": codebook.nearest(code).cpu().numpy(), "x": flat[:, 0].numpy(), "y": flat[:, 1].numpy()}
+    columns = {name: pa.array(values) for name, values in named.items()}
+    numbers = pa.array(code.float().cpu().numpy().reshape(-1))
+    columns["code"] = pa.FixedSizeListArray.from_arrays(numbers, code.shape[1])
+    with replacing(path) as temporary:
+        pq.write_table(pa.table(columns), temporary, compression="zstd")
+
+
+# --- beliefs with the learned models ------------------------------------------------------------------------------
+
+
+def learned_source(loaded: LoadedModels, game: Any) -> BeliefSource:
+    """The models as the source of beliefs: over stag and hare, or over the codebook's prototypes."""
+    goals = loaded.goals()
+    likelihoods = MoaLikelihoods(game, loaded.models.moa, goals)
+    if loaded.codebook is None:
+        return BeliefSource(likelihoods, torch.eye(2, device=goals.device))
+    return BeliefSource(likelihoods, loaded.codebook.goal, loaded.codebook.outcome)
+
+
+def belief_figures(loaded: LoadedModels, dataset: Dataset, games: int, seed: int) -> dict[str, Any]:
+    """Beliefs with exact and with learned likelihoods on the same games, on the data's own obstacle maps."""
+    device = next(loaded.models.parameters()).device
+    if dataset.game.max_block_comp:
+        blocks = torch.unique(dataset.rows.obs[..., dataset.game.players].flatten(1).bool(), dim=0)
+        game = game_with_blocks(dataset.game, blocks, device)
+    else:
+        game = make_game(dataset.game, device=device)
+    return {
+        "exact": measure_beliefs(game, exact_source(game), games, Rngs(seed, device)),
+        "learned": measure_beliefs(game, learned_source(loaded, game), games, Rngs(seed, device)),
+    }
+
+
+# --- in a few words -----------------------------------------------------------------------------------------------
+
+
+def results_of(found: dict[str, Any]) -> dict[str, Any]:
+    """The figures that a lab note shows."""
+    results: dict[str, Any] = {"best_epoch": found["epoch"]}
+    for split in ("validation", "test"):
+        if split in found["splits"]:
+            moa = found["splits"][split]["moa"]
+            results |= {f"{split}_{k}": moa[k] for k in ("top1", "top3", "cross_entropy", "excess", "ece")}
+            recall = moa["per_class"]["recall"]
+            results |= {f"{split}_recall_stag": recall[5], f"{split}_recall_hare": recall[-1]}
+    for probe in found.get("probes", []):
+        if probe["t"] == 4:
+            results["probe_t4"] = probe["code"]["accuracy"]
+            results["probe_t4_state"] = probe["state"]["accuracy"]
+    if "belief" in found:
+        results["belief_t4"] = found["belief"]["learned"]["true_type_by_step"][4]
+    return results
+
+
+def describe(found: dict[str, Any]) -> str:
+    """A table of the final scores beside the best possible ones."""
+    lines = [f"{'split':<12}{'predictor':<22}{'top-1':>8}{'top-3':>8}{'CE':>8}{'ECE':>8}"]
+    for split, scores in found["splits"].items():
+        shown = {"model": scores["moa"], "model without goal": scores["free"]}
+        shown |= {f"exact, {name}": value for name, value in scores["ceilings"].items()}
+        for name, s in shown.items():
+            lines.append(
+                f"{split:<12}{name:<22}{s['top1']:>8.4f}{s['top3']:>8.4f}{s['cross_entropy']:>8.4f}{s['ece']:>8.4f}"
+            )
+    for probe in found.get("probes", []):
+        told = ", ".join(f"{k} {probe[k]['accuracy']:.3f}" for k in ("code", "state_code", "state"))
+        lines.append(f"type read at t = {probe['t']}: {told} ({probe['code']['rows']} rows)")
+    for name, belief in found.get("belief", {}).items():
+        steps = " ".join(f"{value:.3f}" for value in belief["true_type_by_step"][:6])
+        after = belief["prior_by_episode"][-1]
+        turned = belief["switch"]["share"]
+        lines.append(f"belief, {name}: true type by step {steps}; prior after 10 episodes {after:.3f}; "
+                     f"turned after a switch {turned:.1%}")  # fmt: skip
+    return "\n".join(lines)

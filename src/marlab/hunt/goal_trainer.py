@@ -1,0 +1,393 @@
+"""Training of the models of others: one epoch at a time, resumable to the bit.
+
+Stages: "labels" trains the action predictor with known goals (or none); "vae" the autoencoder with its objective;
+"history" the encoder of what happened so far, while the autoencoder is frozen and shows where players were heading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from marlab.hunt.exact import Truth
+from marlab.hunt.goal_data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
+from marlab.hunt.goal_models import GoalModels, ModelSpec
+from marlab.hunt.goals import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
+from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluation
+from marlab.hunt.others import TARGET_DECAY, MoaLoss, action_loss
+from marlab.hunt.symmetry import Symmetry, symmetries
+from marlab.lab.choices import apply_mask
+from marlab.lab.rng import Rngs
+from marlab.lab.timing import Stopwatch
+
+if TYPE_CHECKING:
+    from marlab.hunt.pretrain_goals import PretrainGoalsConfig
+
+Stage = Literal["labels", "vae", "history"]
+CURVE_POINTS = 32
+"""Points of the loss curves that an epoch records."""
+CHUNK = 4096
+"""Rows evaluated at once."""
+
+
+class Losses(NamedTuple):
+    """One training step: what is minimised, and what the note's curves show."""
+
+    total: Tensor
+    policy: Tensor  # cross-entropy given the goal, nats
+    free: Tensor  # cross-entropy without a goal
+    recon: Tensor
+    kl: Tensor  # nats, batch mean of the sum over dimensions
+    entropy: Tensor  # nats, of the predictions
+    active_units: Tensor
+    grad_norm: Tensor
+
+
+class Prediction(NamedTuple):
+    """The models' answers for all rows of a part."""
+
+    logits: Tensor  # [R, A] given the goal, masked
+    free: Tensor  # [R, A] without a goal, masked
+    code: Tensor | None  # [R, D] code means
+
+
+class Splits(NamedTuple):
+    """What a training sees: the rows it learns from, and the rows it is judged by, with the exact truth about them."""
+
+    train: GoalData
+    shown: GoalData  # part of the training rows
+    shown_truth: Truth
+    validation: GoalData
+    validation_truth: Truth
+
+
+class GoalTrainer:
+    """`marlab.lab.trainer.Trainer`: a unit is an epoch."""
+
+    def __init__(
+        self,
+        config: PretrainGoalsConfig,
+        spec: ModelSpec,
+        splits: Splits,
+        folder: Path | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """folder: where the evaluation files of every epoch go; say: called with a line about every epoch."""
+        self.config, self.spec, self.data = config, spec, splits
+        self.folder, self.say = folder, say
+        self.step, self.total = 0, config.epochs
+        self.updates, self.stage_updates = 0, 0
+        self.device = torch.device(config.device)
+        self.rngs = Rngs(config.seed, self.device)
+        self.models = GoalModels(spec, self.rngs.torch("init", "cpu")).to(self.device)
+        self.target = AveragedModel(self.models, multi_avg_fn=get_ema_multi_avg_fn(TARGET_DECAY))
+        moa = list(self.models.moa.parameters())
+        codes = [p for net in (self.models.vae, self.models.history) if net is not None for p in net.parameters()]
+        groups = [{"params": moa, "weight_decay": config.weight_decay}, {"params": codes, "weight_decay": 0.0}]
+        self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], config.lr, fused=True)
+        self.watch = Stopwatch(self.device)
+        self._symmetries = symmetries(spec.game.height, spec.game.width)
+
+    # --- the trainer's contract -----------------------------------------------------------------------------------
+
+    @property
+    def stage(self) -> Stage:
+        """What the next epoch trains."""
+        source = self.spec.goal_source
+        if source == "history":
+            return "vae" if self.step < self.config.vae_epochs else "history"
+        return "vae" if source == "state" else "labels"
+
+    @property
+    def final_stage(self) -> Stage:
+        """What the last epoch trains: the stage whose models count."""
+        return {"history": "history", "state": "vae"}.get(self.spec.goal_source, "labels")  # type: ignore[return-value]
+
+    def iterate(self) -> Mapping[str, Any]:
+        stage = self.stage
+        if stage == "history" and self.step == self.config.vae_epochs:
+            self._begin_history()
+        with self.watch("train"):
+            values = self._train_epoch(stage)
+        with self.watch("evaluate"):
+            values |= self._evaluate_epoch(stage)
+        seconds = self.watch.pop()
+        values |= {f"time/{name}": value for name, value in seconds.items()}
+        values["time/rows_per_s"] = self.data.train.rows / seconds["train"]
+        values["stage"] = stage
+        self.step += 1
+        return values
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step, "updates": self.updates, "stage_updates": self.stage_updates,
+            "spec": self.spec.to_dict(), "models": self.models.state_dict(), "target": self.target.state_dict(),
+            "optimiser": self.optimiser.state_dict(), "rngs": self.rngs.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step, self.updates, self.stage_updates = state["step"], state["updates"], state["stage_updates"]
+        self.models.load_state_dict(state["models"])
+        self.target.load_state_dict(state["target"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.rngs.load_state_dict(state["rngs"])
+
+    def _begin_history(self) -> None:
+        """The history encoder starts with the predictor's eyes, which know by now what lies in which direction."""
+        assert self.models.history is not None
+        self.stage_updates = 0
+        learnt = self.models.moa.trunk_weights()
+        for models in (self.models, self.averaged):
+            assert models.history is not None
+            models.history.trunk.load_state_dict(learnt)
+
+    # --- training ---------------------------------------------------------------------------------------------------
+
+    def _train_epoch(self, stage: Stage) -> dict[str, Any]:
+        self.models.train()
+        batches = self._batches(stage)
+        curve: list[Tensor] = []
+        steps: list[int] = []
+        factors: list[float] = []
+        sums, count = torch.zeros(len(Losses._fields), device=self.device), 0
+        every = max(1, self.data.train.rows // self.config.batch // CURVE_POINTS)
+        for batch in batches:
+            factor = self._kl_factor(stage)
+            values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
+            sums, count = sums + values, count + 1
+            if count % every == 1 or every == 1:
+                curve.append(values)
+                steps.append(self.updates)
+                factors.append(factor)
+        means = dict(zip(Losses._fields, (sums / count).tolist()))
+        lines = torch.stack(curve).T.tolist()
+        found: dict[str, Any] = {f"loss/{name}": means[name] for name in ("policy", "free", "recon", "kl", "total")}
+        found |= {name: means[name] for name in ("entropy", "active_units", "grad_norm")}
+        found |= {"kl_factor": factors[-1], "updates": self.updates}
+        found["curve"] = {"step": steps, "kl_factor": factors, **dict(zip(Losses._fields, lines))}
+        return found
+
+    def _batches(self, stage: Stage) -> Any:
+        shuffle = self.rngs.torch("shuffle", "cpu")
+        if stage == "history":
+            return sequence_batches(self.data.train, self.config.batch, shuffle)
+        return row_batches(self.data.train, self.config.batch, shuffle)
+
+    def train_step(self, stage: Stage, batch: Tensor | PackedOrder) -> Losses:
+        """One optimiser step on rows [R] or on whole sequences."""
+        turn = self._symmetry()
+        if isinstance(batch, PackedOrder):
+            losses = self._history_losses(batch, turn)
+        else:
+            losses = self._row_losses(stage, batch, turn)
+        self.optimiser.zero_grad(set_to_none=True)
+        losses.total.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.models.parameters(), self.config.grad_clip)
+        self.optimiser.step()
+        self.target.update_parameters(self.models)
+        self.updates += 1
+        self.stage_updates += 1
+        return losses._replace(grad_norm=norm)
+
+    def _symmetry(self) -> Symmetry:
+        """How this step sees the grid: as it is, or turned and mirrored at random."""
+        if not self.config.augment:
+            return self._symmetries[0]
+        pick = torch.randint(len(self._symmetries), (1,), generator=self.rngs.torch("symmetry", "cpu"))
+        return self._symmetries[int(pick)]
+
+    def _row_losses(self, stage: Stage, rows: Tensor, turn: Symmetry) -> Losses:
+        batch = batch_of(self.data.train, rows, turn)
+        if stage == "labels":
+            goals, weight = self._label_goals(self.data.train, rows)
+            moa = self._moa_loss(batch, goals, weight)
+            zero = moa.total.new_zeros(())
+            return Losses(moa.total, moa.given, moa.free, zero, zero, moa.entropy, zero, zero)
+        vae, c = self.models.vae, self.config
+        assert vae is not None
+        planes = batch.planes
+        code = vae.encode(planes)
+        z = code.sample(self.rngs.torch("noise"))
+        kl = code.kl_to_standard().sum(1).mean()
+        total = self._kl_factor(stage) * kl
+        # What an objective leaves out is still measured, but sends no gradient.
+        with torch.set_grad_enabled(c.vae_loss != "moa"):
+            recon = recon_error(vae.decode(z), planes, c.recon_loss)
+        with torch.set_grad_enabled(c.vae_loss != "recon"):
+            moa = self._moa_loss(batch, z.unsqueeze(1), None)
+        if c.vae_loss != "moa":
+            total = total + (c.recon_weight if c.vae_loss == "joint" else 1.0) * recon
+        if c.vae_loss != "recon":
+            total = total + moa.total
+        return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
+
+    def _history_losses(self, order: PackedOrder, turn: Symmetry) -> Losses:
+        vae, history, data, noise = self.models.vae, self.models.history, self.data.train, self.rngs.torch("noise")
+        assert vae is not None and history is not None
+        rows = order.rows
+        batch = batch_of(data, rows, turn)
+        planes = batch.planes
+        code, memory = history.read(planes, batch.joint, order)
+        with torch.no_grad():  # the autoencoder is frozen by now
+            heading = vae.encode(turn.planes(data.planes[data.subgoal[rows]]))
+        guess = code.sample(noise)
+        # Early on the true heading often stands in for the guess, so that the predictor learns what a code means.
+        told = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._hint_share()
+        goal = torch.where(told, heading.sample(noise), guess)
+        kl = code.kl_to(heading).sum(1).mean()
+        recon = recon_error(history.decode(guess, memory), planes, self.config.recon_loss)
+        moa = self._moa_loss(batch_of(data, self._later(rows), turn), goal.unsqueeze(1), None)
+        outcome = cross_entropy(history.outcome(guess), data.outcome[rows])
+        total = moa.total + self.config.recon_weight * recon + self._kl_factor("history") * kl
+        total = total + self.config.outcome_weight * outcome
+        return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
+
+    def _later(self, rows: Tensor) -> Tensor:
+        """For each row itself or, as often, a row of the same player up to `horizon` steps later.
+
+        A goal is what explains also the actions to come; the next one alone hardly depends on it.
+        """
+        noise = self.rngs.torch("noise")
+        ahead = (self.data.train.subgoal[rows] - rows + 1) * torch.rand(len(rows), generator=noise, device=rows.device)
+        stay = torch.rand(len(rows), generator=noise, device=rows.device) < 0.5
+        return torch.where(stay, rows, rows + ahead.long())
+
+    def _moa_loss(self, batch: Batch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
+        c, slots = self.config, self.spec.game.players - 1
+        slot = torch.randint(slots, batch.action.shape, generator=self.rngs.torch("slots"), device=self.device)
+        given, free = self.models.moa.rows(batch.planes, batch.time, goals, slot)
+        return action_loss(
+            given, free if self.spec.goal_width else None, batch.action, batch.mask, weight,
+            balance=c.class_balance, entropy_bonus=c.entropy_bonus, legacy_double_softmax=c.legacy_double_softmax,
+        )  # fmt: skip
+
+    def _label_goals(self, data: GoalData, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Goals [R, G, W] to try and how probable each is [R, G]."""
+        if self.spec.goal_width == 0:
+            return torch.zeros(len(rows), 1, 0, device=self.device), None
+        return torch.eye(2, device=self.device).expand(len(rows), 2, 2), data.goal[rows]
+
+    def _kl_factor(self, stage: Stage) -> float:
+        largest, tau = self.config.kl_schedule
+        return kl_factor(self.stage_updates, self.config.heading_kl_max if stage == "history" else largest, tau)
+
+    def _hint_share(self) -> float:
+        """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
+        data = self.data.train
+        each = max(1, round(self.config.batch * data.sequences / data.rows))
+        stage_length = (self.config.epochs - self.config.vae_epochs) * -(-data.sequences // each)
+        return max(0.0, 1.0 - 2.0 * self.stage_updates / stage_length)
+
+    # --- evaluation -------------------------------------------------------------------------------------------------
+
+    @property
+    def averaged(self) -> GoalModels:
+        """The averaged models: what is evaluated, saved and used by others."""
+        return cast(GoalModels, self.target.module)
+
+    def _evaluate_epoch(self, stage: Stage) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        splits = self.data
+        for name, data, truth in (
+            ("train", splits.shown, splits.shown_truth),
+            ("validation", splits.validation, splits.validation_truth),
+        ):
+            predicted = predict(self.averaged, data, stage)
+            scores = score_actions(predicted.logits, data.action, truth.known)
+            found |= scores.flat(f"moa/{name}")
+            if name == "validation":
+                free = score_actions(predicted.free, data.action, truth.known)
+                found |= {f"moa/validation/free_{k}": v for k, v in _main(free).items()}
+                if stage == self.final_stage:
+                    found["score"] = -scores.cross_entropy
+                self._tell(scores, predicted, data)
+        if self.averaged.vae is not None:
+            found |= {f"vae/validation/{k}": v for k, v in vae_scores(self.averaged, splits.validation).items()}
+        return found
+
+    def _tell(self, scores: ActionScores, predicted: Prediction, data: GoalData) -> None:
+        if self.folder is not None:
+            write_evaluation(self.folder, self.step, scores, predicted.logits, data.action, "validation")
+        if self.say is not None:
+            self.say(f"[MOA] epoch {self.step}: top1={scores.top1:.4f}, top3={scores.top3:.4f}")
+            if scores.alarm:
+                self.say(f"[MOA] alarm: cross-entropy {scores.cross_entropy:.3f} is above ln 7, worse than no model")
+
+
+@torch.no_grad()
+def predict(models: GoalModels, data: GoalData, stage: Stage) -> Prediction:
+    """Masked logits for every row, with the goal that the stage's models use (codes: their means)."""
+    models.eval()
+    device = data.planes.device
+    if stage == "history":
+        order = list(all_sequences(data, CHUNK))
+        parts = [_predict_history(models, data, o) for o in order]
+        rows = torch.cat([o.rows for o in order])
+        back = torch.empty_like(rows)
+        back[rows] = torch.arange(len(rows), device=device)
+        return Prediction(*(torch.cat(field)[back] for field in zip(*parts)))
+    chunks = [_predict_rows(models, data, rows, stage) for rows in torch.arange(data.rows, device=device).split(CHUNK)]
+    logits, free, code = zip(*chunks)
+    return Prediction(torch.cat(logits), torch.cat(free), None if code[0] is None else torch.cat(code))
+
+
+def _predict_history(models: GoalModels, data: GoalData, order: PackedOrder) -> tuple[Tensor, Tensor, Tensor]:
+    assert models.history is not None
+    rows = order.rows
+    code, _ = models.history.read(data.planes[rows], data.joint[rows], order)
+    given, free = _ask(models, data, rows, code.mean.unsqueeze(1))
+    return given.squeeze(1), free, code.mean
+
+
+def _predict_rows(models: GoalModels, data: GoalData, rows: Tensor, stage: Stage) -> tuple[Tensor, Tensor, Any]:
+    if stage == "vae":
+        assert models.vae is not None
+        code = models.vae.encode(data.planes[rows]).mean
+        given, free = _ask(models, data, rows, code.unsqueeze(1))
+        return given.squeeze(1), free, code
+    if models.spec.goal_width == 0:
+        given, free = _ask(models, data, rows, torch.zeros(len(rows), 1, 0, device=rows.device))
+        return given.squeeze(1), free, None
+    given, free = _ask(models, data, rows, torch.eye(2, device=rows.device).expand(len(rows), 2, 2))
+    # A goal that is not certain makes a mixture of the predictions under each.
+    mixed = (given.log_softmax(-1) + data.goal[rows].log().unsqueeze(2)).logsumexp(1)
+    return apply_mask(mixed, data.mask[rows]), free, None
+
+
+def _ask(models: GoalModels, data: GoalData, rows: Tensor, goals: Tensor) -> tuple[Tensor, Tensor]:
+    given, free = models.moa.rows(data.planes[rows], data.time[rows], goals, data.slot[rows])
+    mask = data.mask[rows]
+    return apply_mask(given, mask.unsqueeze(1)), apply_mask(free, mask)
+
+
+@torch.no_grad()
+def vae_scores(models: GoalModels, data: GoalData) -> dict[str, Any]:
+    """How the autoencoder does on a part: error, KL in all and per dimension, active units, recall of each plane."""
+    vae = models.vae
+    assert vae is not None
+    code = Code(*(torch.cat(x) for x in zip(*(vae.encode(p) for p in data.planes.split(CHUNK)))))
+    logits = torch.cat([vae.decode(z) for z in code.mean.split(CHUNK)])
+    kl = code.kl_to_standard().mean(0)
+    recall = occupied_recall(logits, data.planes).tolist()
+    return {
+        "recon": recon_error(logits, data.planes, "bce").item(),
+        "recon_mse": recon_error(logits, data.planes, "mse").item(),
+        "kl": kl.sum().item(),
+        "kl_per_dimension": kl.tolist(),
+        "active_units": active_units(code.mean),
+        **{f"recall/{c}": value for c, value in enumerate(recall) if value == value},  # planes that are never empty
+    }
+
+
+def _active(code: Code) -> Tensor:
+    return code.mean.new_tensor(float(active_units(code.mean.detach())))
+
+
+def _main(scores: ActionScores) -> dict[str, float]:
+    return {"top1": scores.top1, "top3": scores.top3, "ce": scores.cross_entropy, "ece": scores.ece}
