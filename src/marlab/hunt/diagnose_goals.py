@@ -15,7 +15,7 @@ from torch import Tensor
 
 from marlab.hunt.dataset import Dataset, Part, load_dataset
 from marlab.hunt.diagnose_note import CONFUSION, TOP1, TOP3, VAE_LOSSES
-from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
+from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.exact import Truth, truth_of
 from marlab.hunt.game import ACTION_NAMES
 from marlab.hunt.goal_data import GoalData, goal_data
@@ -91,7 +91,8 @@ def open_goal_run(path: Path, name: str, data: Path | None) -> GoalRun:
     stored = read_json(path / "config.json", UserError)
     config = from_dict(PretrainGoalsConfig, stored, f"{path / 'config.json'}")
     dataset = load_dataset(data or config.data)
-    loaded = load_goal_models(path, dataset.game)
+    with fitting_weights(path):
+        loaded = load_goal_models(path, dataset.game)
     record = read_json(path / "eval" / "final.json", UserError)
     return GoalRun(name, path, config, loaded, dataset, record, read_metrics(path / "metrics.jsonl"))
 

@@ -8,10 +8,13 @@ Otherwise the module is *blocked*: look at the fault before it first.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from marlab.lab.errors import UserError
 from marlab.lab.report.intervals import show
 
 Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO"]
@@ -150,6 +153,17 @@ def _causes(check: Check, missed: Sequence[Check]) -> list[str]:
         if (other.module in check.needs or other.key in check.needs)
         and (other.run == check.run or other.module == "data")
     ]
+
+
+@contextmanager
+def fitting_weights(path: Path) -> Iterator[None]:
+    """Weights of networks that look different today are bad input, not a bug."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "state_dict" not in str(error):
+            raise
+        raise UserError(f"The models in {path} were made by another version of marlab; pretrain them again.") from None
 
 
 # --- what is shown ------------------------------------------------------------------------------------------------

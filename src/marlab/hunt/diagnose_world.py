@@ -12,7 +12,7 @@ from torch import Tensor
 from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import Dataset, SplitName, load_dataset
 from marlab.hunt.diagnose_note import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
-from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
+from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.pretrain_world import PretrainWorldConfig
 from marlab.hunt.world_data import Transitions, transitions
 from marlab.hunt.world_metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all
@@ -57,7 +57,8 @@ def open_world_run(path: Path, name: str, data: Path | None) -> WorldRun:
     stored = read_json(path / "config.json", UserError)
     config = from_dict(PretrainWorldConfig, stored, f"{path / 'config.json'}")
     dataset = load_dataset(data or config.data)
-    model = load_world_model(path, dataset.game)
+    with fitting_weights(path):
+        model = load_world_model(path, dataset.game)
     return WorldRun(name, path, config, model, dataset, read_metrics(path / "metrics.jsonl"))
 
 
