@@ -149,7 +149,7 @@ def test_loss_is_low_exactly_when_the_step_was_foreseen() -> None:
     data = data.select((data.outcome[:, 0] == LEAVE).nonzero().squeeze(1)[:64])
     model = StructuredModel(GAME, 16, seeded(0))
     optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    for _ in range(60):
+    for _ in range(100):
         loss = model.learn(data.obs, data.joint, data.t, data)[0].mean()
         optimizer.zero_grad()
         loss.backward()

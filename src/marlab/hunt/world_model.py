@@ -95,12 +95,12 @@ class StructuredModel(WorldModel):
         # One row of scale and shift per step of the episode: its end is a sharp edge in t.
         self.film = nn.Embedding(game.final_time + 1, 2 * width)
         nn.init.zeros_(self.film.weight)
-        seen = 2 * width + actions + 1  # features at the own cell, of the whole grid, own action, company in it
-        self.body = kaiming_linear(seen, 4 * width, generator)
-        self.move = kaiming_linear(4 * width, OUTCOMES, generator, gain=0.1)
-        self.ego = kaiming_linear(seen, 4 * width, generator)
-        self.reward = kaiming_linear(4 * width, 2 * n, generator, gain=0.1)
-        self.done = kaiming_linear(4 * width, 2, generator, gain=0.1)
+        seen = actions * (width + 2) + width  # see `_facts`
+        self.body = kaiming_linear(seen, 2 * width, generator)
+        self.move = kaiming_linear(2 * width, OUTCOMES, generator, gain=0.1)
+        self.ego = kaiming_linear(seen, 2 * width, generator)
+        self.reward = kaiming_linear(2 * width, 2 * n, generator, gain=0.1)
+        self.done = kaiming_linear(2 * width, 2, generator, gain=0.1)
         self.prey = kaiming_linear(width, width, generator)
         self.survive = kaiming_linear(width, len(game.prey_kinds), generator, gain=0.1)
         self.register_buffer("values", reward_values(game), persistent=False)
@@ -115,12 +115,7 @@ class StructuredModel(WorldModel):
         low = torch.relu(self.first(torch.cat([seen, doing], 1)) * (1 + scale) + shift)
         high = torch.relu(self.third(torch.relu(self.second(low))) + low)  # [R, F, H, W]
         grid = high.flatten(2).transpose(1, 2)  # [R, X, F]
-        place = bodies.flatten(2)  # [R, n, X]
-        own = place @ grid  # [R, n, F] features where each player stands
-        whole = grid.mean(1, keepdim=True).expand(-1, n, -1)
-        # How many do the same on the same cell: a share depends on it, and some numbers are too rare to be learned.
-        company = ((place @ place.mT) * (acts @ acts.mT)).sum(2, keepdim=True)
-        known = torch.cat([own, whole, acts, company], -1)  # [R, n, 2F + A + 1]
+        known = self._facts(bodies.flatten(2), acts, grid)
         ego = torch.relu(self.ego(known[:, 0]))
         return Heads(
             move=self.move(torch.relu(self.body(known))),
@@ -128,6 +123,19 @@ class StructuredModel(WorldModel):
             reward=self.reward(ego),
             done=self.done(ego),
         )
+
+    def _facts(self, place: Tensor, acts: Tensor, grid: Tensor) -> Tensor:
+        """[R, n, A (F + 2) + F] what decides each player's step, from where all stand [R, n, X] and act [R, n, A].
+
+        Every action reads the player's cell with weights of its own: what a hunt comes to says nothing about a move.
+        Beside the features of the cell it sees how many do the same there, because some numbers are too rare to be
+        learned from pictures.
+        """
+        company = ((place @ place.mT) * (acts @ acts.mT)).sum(2, keepdim=True)  # [R, n, 1]
+        here = torch.cat([place @ grid, company, torch.ones_like(company)], -1)  # [R, n, F + 2]
+        by_action = (acts.unsqueeze(-1) * here.unsqueeze(-2)).flatten(2)
+        whole = grid.mean(1, keepdim=True).expand(-1, place.shape[1], -1)
+        return torch.cat([by_action, whole], -1)
 
     def predict(self, planes: Tensor, joint: Tensor, t: Tensor) -> Prediction:
         return self._draw(planes.float(), self.heads(planes, joint, t))
