@@ -38,7 +38,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.files import replacing, write_json
 from marlab.lab.progress import Progress
 from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.run import Run, RunOptions, detach, run_path
 
 EPISODES_AT_ONCE = 512
 NOTE_CLASSES = (0.1294, 0.1300, 0.1280, 0.1294, 0.3457, 0.0516, 0.0859)
@@ -277,5 +277,10 @@ def main(argv: Sequence[str]) -> int:
     from marlab.lab.flags import parse_run
 
     parsed = parse_run(CollectConfig, argv, prog="marlab hunt collect", presets=PRESETS)
-    collect(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", "hunt", "collect", *argv])
+    words = ["hunt", "collect", *argv]
+    if parsed.options.background:
+        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
+        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    collect(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words])
     return 0
