@@ -121,7 +121,7 @@ def _steps(ax: Axes, rows: Rows, name: str, index: int) -> None:
 
 
 @styled
-def _explain(ax: Axes, place: Literal["best", "lower right", "upper right"]) -> None:
+def _explain(ax: Axes, place: Literal["best", "lower right"]) -> None:
     """Name the lines inside their own panel: panels of one figure repeat the colours."""
     if ax.get_legend_handles_labels()[0]:
         ax.legend(loc=place, frameon=True, facecolor="white", edgecolor="none", framealpha=0.8, fontsize=11)
@@ -226,7 +226,7 @@ def plot_probe_timeline(probes: Sequence[Mapping[str, Any]], path: Path, referen
     lost = {name: curve for name, curve in lost.items() if np.isfinite(np.asarray(curve.y)).any()}
     curves(deaths, lost, xlabel=ITERATION, ylabel="deaths [share of fish]", title="Probes: early deaths")
     deaths.set_ylim(bottom=0)
-    _explain(deaths, "upper right")
+    _explain(deaths, "best")  # late probes may be unlucky, so no corner is always free
     return save(figure, path)
 
 
