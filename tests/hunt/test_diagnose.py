@@ -51,7 +51,7 @@ def test_all_modules_together(runs: dict[str, Path], capsys: pytest.CaptureFixtu
     assert main([*words, "--episodes", "8"]) == 0
     said = capsys.readouterr().out
     out = runs["goals"] / "diagnose"
-    told = json.loads((out / "report.json").read_text())
+    told = json.loads((out / "report.json").read_text(), parse_constant=pytest.fail)  # strict: no NaN
     modules = [v["module"] for v in told["verdicts"]]
     assert modules == ["data", "goal VAE", "MOA", "belief", "world model", "PPO", "PPO"]
     for verdict in told["verdicts"]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from marlab.hunt.diagnose_note import CONFUSION, TOP1, WORLD_CHANNELS, WORLD_OBS_MSE
 from marlab.hunt.diagnose_parts import Check, Verdict, number, verdicts
-from marlab.hunt.diagnose_world import _mismatches, channel_errors
+from marlab.hunt.diagnose_world import channel_match, mismatches
 from marlab.hunt.moa_metrics import class_table
 
 
@@ -54,15 +55,17 @@ def test_swapped_channels_show_off_the_diagonal() -> None:
     generator = torch.Generator().manual_seed(0)
     true = (torch.rand(50, 4, 4, 7, generator=generator) < 0.2).to(torch.uint8)
     straight, crossed = true.float() * 0.9, true[..., [0, 2, 1, 3, 4, 5, 6]].float()
-    assert _mismatches(channel_errors(straight, true)) == []
-    assert _mismatches(channel_errors(crossed, true)) == [(1, 2), (2, 1)]
-    direct = (straight - true.float()).square().mean((0, 1, 2))
-    torch.testing.assert_close(channel_errors(straight, true).diagonal().float(), direct)
+    assert mismatches(channel_match(straight, true)) == []
+    assert mismatches(channel_match(crossed, true)) == [(1, 2), (2, 1)]
+    direct = np.corrcoef(crossed.flatten(0, 2).T.numpy(), true.flatten(0, 2).T.numpy())[:7, 7:]
+    np.testing.assert_allclose(channel_match(crossed, true).numpy(), direct, atol=1e-6)
 
 
-def test_an_empty_plane_that_is_predicted_empty_is_no_mismatch() -> None:
+def test_an_empty_plane_or_a_pale_prediction_is_no_mismatch() -> None:
     true = torch.zeros(3, 4, 4, 2, dtype=torch.uint8)
-    assert _mismatches(channel_errors(true.float(), true)) == []
+    assert mismatches(channel_match(true.float(), true)) == []
+    true[:, 1, 2, 0] = 1
+    assert mismatches(channel_match(0.05 * true.float(), true)) == []
 
 
 def test_the_notes_figures_agree_with_each_other() -> None:

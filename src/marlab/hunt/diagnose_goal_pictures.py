@@ -53,7 +53,7 @@ def _losses(run: GoalRun, out: Path) -> Picture | None:
     if not joined.get("step"):
         return None
     latent = run.loaded.models.vae is not None
-    figure, axes = panels(1, 3 if latent else 1, size=(6.0, 4.8), title="D1-D3. Training of the models of others")
+    figure, axes = panels(1, 3 if latent else 1, size=(6.0, 5.4), title="D1-D3. Training of the models of others")
     steps, x = joined["step"], "optimiser step"
     shown = {"prediction of actions": "policy", "reconstruction": "recon", "total": "total"}
     lines = {name: Curve(steps, joined[key]) for name, key in shown.items() if any(joined[key])}
@@ -67,11 +67,10 @@ def _losses(run: GoalRun, out: Path) -> Picture | None:
         axes[1].set_yscale("symlog", linthresh=1.0)
         axes[1].set_ylim(0, 3.0 * max(note.kl or 1.0, *joined["kl"]))
         reference_lines(axes[1], {} if note.kl is None else {"note": note.kl})
-        factor = {"KL factor": Curve(steps, joined["kl_factor"])}
-        curves(axes[2], factor, xlabel=x, ylabel="weight [thousandths]", title="KL factor")
-        axes[2].set_ylim(0, 1.1 * max(note.factor, *joined["kl_factor"]))
-        axes[2].yaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
-        reference_lines(axes[2], {"note": note.factor})
+        weight = [1e3 * value for value in joined["kl_factor"]]
+        curves(axes[2], {"KL factor": Curve(steps, weight)}, xlabel=x, ylabel="weight [thousandths]", title="KL factor")
+        axes[2].set_ylim(0, 1.1 * max(1e3 * note.factor, *weight))
+        reference_lines(axes[2], {"note": 1e3 * note.factor})
     explain(axes[0])
     return save_picture(figure, out, f"D1-losses-{run.name}.png", "D1-D3. Losses, KL divergence and its weight")
 

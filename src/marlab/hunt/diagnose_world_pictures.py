@@ -34,7 +34,7 @@ def draw_world(run: WorldRun, seen: Seen, section: Section, out: Path) -> None:
         _channels(run, seen, out),
         _triplets(run, seen, chosen, out),
         _unrounded(run, seen, chosen[0], out),
-        _mixed(run, section, out),
+        _match(run, section, out),
         _calibration(run, seen, out),
         _drift(run, seen, out),
     ]
@@ -125,13 +125,13 @@ def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
     return save_picture(figure, out, f"D10-unrounded-{run.name}.png", "D10. Unrounded channels with the error")
 
 
-def _mixed(run: WorldRun, section: Section, out: Path) -> Picture:
+def _match(run: WorldRun, section: Section, out: Path) -> Picture:
     names = channel_names(run.game)
     figure, (ax,) = panels(size=(9.0, 6.2), title="Do channels stand where they should?")
-    errors = 1e3 * np.asarray(section.figures["channel_errors"])
-    heat_map(ax, errors, xlabel="true channel", ylabel="predicted channel", rows=names, columns=names, digits=2,
-             bar="MSE [thousandths]")  # fmt: skip
-    told = "Error of every predicted channel against every true one: the smallest belong on the diagonal"
+    match = np.asarray(section.figures["channel_match"])
+    heat_map(ax, match, xlabel="true channel", ylabel="predicted channel", rows=names, columns=names, digits=2,
+             centre=0.0, limits=(-1.0, 1.0), bar="correlation")  # fmt: skip
+    told = "Correlation of every predicted channel with every true one: the largest belong on the diagonal"
     return save_picture(figure, out, f"channel-match-{run.name}.png", told)
 
 
