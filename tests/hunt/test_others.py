@@ -14,6 +14,7 @@ from marlab.hunt.others import (
     Moa,
     MoaLikelihoods,
     action_loss,
+    averaged_copy,
     balance_weights,
     one_hot_goals,
     others_of,
@@ -116,6 +117,21 @@ def test_learned_likelihoods_feed_a_belief():
     assert torch.allclose(memory["belief"].sum(-1), torch.ones(6, 4, 3))
     with pytest.raises(ValueError, match="width 16"):
         MoaLikelihoods(game, moa, torch.zeros(8, 16))
+
+
+def test_averaged_weights_follow_fast_at_first_and_slowly_later():
+    model = torch.nn.Linear(1, 1, bias=False)
+    average = averaged_copy(model)
+    with torch.no_grad():
+        model.weight.fill_(0.0)
+        average.update_parameters(model)  # the first step copies
+        model.weight.fill_(1.0)
+        average.update_parameters(model)
+        assert average.module.weight.item() == pytest.approx(1 - 2 / 11)
+        average.n_averaged.fill_(100_000)
+        average.module.weight.fill_(0.0)
+        average.update_parameters(model)
+    assert average.module.weight.item() == pytest.approx(0.005, rel=1e-3)
 
 
 # --- the loss -----------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def _losses(run: Run, rows: list[dict[str, Any]]) -> None:
     curves(left, lines, xlabel="optimiser step", ylabel="loss [nats]", title="losses")
     curves(middle, {"KL": Curve(steps, joined["kl"])}, xlabel="optimiser step", ylabel="KL [nats]", title="KL")
     middle.set_yscale("symlog", linthresh=1.0)
+    middle.set_ylim(bottom=0.0)
     factor = {"KL factor": Curve(steps, joined["kl_factor"])}
     curves(right, factor, xlabel="optimiser step", ylabel="weight", title="KL factor")
     legend(figure)
@@ -68,12 +69,12 @@ def _epochs(run: Run, rows: list[dict[str, Any]], found: dict[str, Any]) -> None
 
 def _predictions(run: Run, found: dict[str, Any]) -> None:
     moa = found["splits"]["validation"]["moa"]
-    names = ACTION_NAMES[: len(moa["confusion"])]
-    figure, (left, right) = panels(1, 2, size=(7.2, 6.0), title="Validation rows")
+    names = [name.removeprefix("hunt ") for name in ACTION_NAMES[: len(moa["confusion"])]]
+    figure, (left, right) = panels(1, 2, size=(7.6, 6.0), title="Validation rows")
     confusion(left, moa["confusion"], names, title="true (rows) and predicted (columns)")
     bins = {k: np.array([np.nan if v is None else v for v in values]) for k, values in moa["reliability"].items()}
     reliability(right, Reliability(**bins, error=moa["ece"]), title="calibration of the best guess")
-    legend(right)
+    legend(figure)
     save(figure, run.figure("predictions.png"))
 
 

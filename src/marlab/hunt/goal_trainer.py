@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from marlab.hunt.exact import Truth
 from marlab.hunt.goal_data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
 from marlab.hunt.goal_models import GoalModels, ModelSpec
 from marlab.hunt.goals import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
 from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluation
-from marlab.hunt.others import TARGET_DECAY, MoaLoss, action_loss
+from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.symmetry import Symmetry, symmetries
 from marlab.lab.choices import apply_mask
 from marlab.lab.rng import Rngs
@@ -86,7 +85,7 @@ class GoalTrainer:
         self.device = torch.device(config.device)
         self.rngs = Rngs(config.seed, self.device)
         self.models = GoalModels(spec, self.rngs.torch("init", "cpu")).to(self.device)
-        self.target = AveragedModel(self.models, multi_avg_fn=get_ema_multi_avg_fn(TARGET_DECAY))
+        self.target = averaged_copy(self.models)
         moa = list(self.models.moa.parameters())
         codes = [p for net in (self.models.vae, self.models.history) if net is not None for p in net.parameters()]
         groups = [{"params": moa, "weight_decay": config.weight_decay}, {"params": codes, "weight_decay": 0.0}]
@@ -242,21 +241,25 @@ class GoalTrainer:
         goal = torch.where(told, heading.sample(noise), guess)
         kl = code.kl_to(heading).sum(1).mean()
         recon = recon_error(history.decode(guess, memory), planes, self.config.recon_loss)
-        moa = self._moa_loss(batch_of(data, self._later(rows), turn), goal.unsqueeze(1), None)
+        explained = self._explained(rows)
+        # A code knows the actions before it and must not be made to store them: looking back moves the predictor only.
+        goal = torch.where((explained < rows).unsqueeze(1), goal.detach(), goal)
+        moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
         outcome = cross_entropy(history.outcome(guess), data.outcome[rows])
         total = moa.total + self.config.recon_weight * recon + self._kl_factor("history") * kl
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
-    def _later(self, rows: Tensor) -> Tensor:
-        """For each row itself or, as often, a row of the same player up to `horizon` steps later.
+    def _explained(self, rows: Tensor) -> Tensor:
+        """Rows whose actions the goals of `rows` must explain: the row itself, or one of the same player near it.
 
-        A goal is what explains also the actions to come; the next one alone hardly depends on it.
+        The next action alone hardly depends on a goal, so half of the rows look up to `horizon` steps ahead or back.
         """
-        noise = self.rngs.torch("noise")
-        ahead = (self.data.train.subgoal[rows] - rows + 1) * torch.rand(len(rows), generator=noise, device=rows.device)
-        stay = torch.rand(len(rows), generator=noise, device=rows.device) < 0.5
-        return torch.where(stay, rows, rows + ahead.long())
+        coin, place = torch.rand(2, len(rows), generator=self.rngs.torch("noise"), device=self.device)
+        data = self.data.train
+        ahead = rows + (place * (data.subgoal[rows] - rows + 1)).long()
+        back = rows - (place * (rows - data.first[rows] + 1)).long()
+        return torch.where(coin < 0.5, rows, torch.where(coin < 0.75, ahead, back))
 
     def _moa_loss(self, batch: Batch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
         c, slots = self.config, self.spec.game.players - 1

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import Part
 from marlab.hunt.moa_metrics import score_actions
-from marlab.hunt.others import TARGET_DECAY, Balance, Moa, action_loss
+from marlab.hunt.others import Balance, Moa, action_loss, averaged_copy
 from marlab.lab.choices import apply_mask
 from marlab.lab.errors import UserError
 
@@ -152,7 +151,7 @@ class MoaLearner:
         if moa.observers < 2:
             raise ValueError("give every observer its own models first: `moa.spread(players)`")
         self.moa, self.config, self.updates = moa, config, 0
-        self.target = AveragedModel(moa, multi_avg_fn=get_ema_multi_avg_fn(TARGET_DECAY))
+        self.target = averaged_copy(moa)
         self.optimiser = torch.optim.Adam(moa.parameters(), config.lr, weight_decay=config.weight_decay)
 
     def learn(

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.optim.swa_utils import AveragedModel
 
 from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
 from marlab.hunt.config import GameConfig
@@ -24,6 +25,7 @@ from marlab.hunt.views import View
 from marlab.lab.choices import apply_mask
 
 Balance = Literal["none", "sqrt", "full"]
+Tensors = tuple[Tensor, ...] | list[Tensor]
 TARGET_DECAY = 0.995
 """Decay of the averaged weights that planners and beliefs use."""
 
@@ -181,6 +183,24 @@ class MoaLikelihoods:
         by_goal = self.moa.of_view(view, self.candidates).softmax(-1)  # [B, n, S, G, A]
         taken = actions[:, self.players].clamp_max(by_goal.shape[-1] - 1)[..., None, None]
         return by_goal.gather(-1, taken.expand(*by_goal.shape[:-1], 1)).squeeze(-1)
+
+
+# --- averaged weights -----------------------------------------------------------------------------------------------
+
+
+def averaged_copy(model: nn.Module) -> AveragedModel:
+    """A copy of a model that follows its weights slowly; call `update_parameters(model)` after every step.
+
+    It follows fast in the first steps, when old weights are worth little: decay (1 + k) / (10 + k) after k steps, at
+    most TARGET_DECAY.
+    """
+
+    @torch.no_grad()
+    def follow(slow: Tensors, fast: Tensors, steps: Tensor | int) -> None:
+        k = float(steps)
+        torch._foreach_lerp_(slow, fast, 1.0 - min(TARGET_DECAY, (1.0 + k) / (10.0 + k)))
+
+    return AveragedModel(model, multi_avg_fn=follow)
 
 
 # --- the loss -----------------------------------------------------------------------------------------------------
