@@ -203,16 +203,3 @@ def _size(game: GameConfig) -> tuple[int, ...]:
 
 def _describe(game: GameConfig) -> str:
     return f"a {game.height}x{game.width} grid, {game.players} players and {game.actions} actions"
-
-
-def choose_device(text: str) -> torch.device:
-    """`auto` takes a GPU where there is one."""
-    if text == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(text)
-    except RuntimeError:
-        raise UserError(f"device is '{text}', expected auto, cpu, cuda or cuda:N.") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"device is '{text}', but this machine has no usable GPU.")
-    return device

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.agents import choose_device
 from marlab.hunt.dataset import Dataset, load_dataset
 from marlab.hunt.world_data import LEAVE, Transitions, transitions
 from marlab.hunt.world_metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
@@ -27,10 +26,11 @@ from marlab.hunt.world_model import (
     save_world_model,
 )
 from marlab.lab.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.run import Run, RunOptions, detach, run_path
 from marlab.lab.timing import Stopwatch
 from marlab.lab.trainer import drive
 
@@ -216,18 +216,22 @@ class WorldTrainer:
         self.rngs.load_state_dict(state["rngs"])
 
 
-def pretrain_world(
-    config: PretrainWorldConfig,
-    options: RunOptions | None = None,
-    *,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Path:
+def pretrain_world(config: PretrainWorldConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
     """Train (or resume), restore the best epoch, measure it on every split, and return the run directory.
 
     world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
     calibration and baselines. world_samples.pt: some unrounded predictions to look at. metrics.jsonl: every epoch.
     """
+    return _pretrain(config, options, quiet=quiet).path
+
+
+def _pretrain(
+    config: PretrainWorldConfig,
+    options: RunOptions | None,
+    *,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     data = load_dataset(config.data)
     others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
     trainer = WorldTrainer(config, data)
@@ -250,7 +254,7 @@ def pretrain_world(
         if not quiet:
             print(describe(data.game, "test split", test))
             print(f"run directory: {run.path}")
-    return run.path
+    return run
 
 
 def _results(test: Mapping[str, Any]) -> dict[str, float]:
@@ -322,5 +326,9 @@ def main(argv: Sequence[str]) -> int:
     from marlab.lab.flags import parse_run
 
     parsed = parse_run(PretrainWorldConfig, argv, prog="marlab hunt pretrain world")
-    pretrain_world(parsed.config, parsed.options, command=["marlab", "hunt", "pretrain", "world", *argv])
-    return 0
+    words = ["hunt", "pretrain", "world", *argv]
+    if parsed.options.background:
+        path = run_path("hunt", parsed.config, parsed.options, None)
+        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    return _pretrain(parsed.config, parsed.options, command=["marlab", *words]).exit_code

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from marlab.hunt.agents import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet, choose_device
+from marlab.hunt.agents import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet
 from marlab.hunt.config import PRESETS, GameConfig
 from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.game import Game
@@ -21,11 +21,12 @@ from marlab.hunt.rollout import play
 from marlab.hunt.world import HuntWorld
 from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset, to_dict
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.lab.ppo import PPO, PPOConfig, Rollout, scheduled_lr
 from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.run import Run, RunOptions, detach, run_path
 from marlab.lab.trainer import drive
 
 LEARNER = "PPO"
@@ -300,18 +301,22 @@ def _means(rows: list[dict[str, float]]) -> dict[str, float]:
     return {name: sum(row[name] for row in rows) / len(rows) for name in shared}
 
 
-def train_ppo(
-    config: PPOTrainConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Path:
+def train_ppo(config: PPOTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
     """Train (or resume), evaluate every seed on fresh episodes, and return the run directory.
 
     It holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.
     """
+    return _train(config, options, quiet=quiet).path
+
+
+def _train(
+    config: PPOTrainConfig,
+    options: RunOptions | None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     trainer = PPOTrainer(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
@@ -327,7 +332,7 @@ def train_ppo(
         if not quiet:
             print(describe(evaluation))
             print(f"run directory: {run.path}")
-    return run.path
+    return run
 
 
 def describe(evaluation: Mapping[str, Any]) -> str:
@@ -348,5 +353,9 @@ def main(argv: Sequence[str]) -> int:
     from marlab.lab.flags import parse_run
 
     parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=PRESETS)
-    train_ppo(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", "hunt", "train", *argv])
-    return 0
+    words = ["hunt", "train", *argv]
+    if parsed.options.background:
+        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
+        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    return _train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words]).exit_code
