@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from marlab.lab.errors import UserError
@@ -19,7 +19,9 @@ class Command:
     help: str
 
 
-COMMANDS: dict[str, Command | dict[str, Command]] = {
+Table = Mapping[str, "Command | Table"]
+
+COMMANDS: Table = {
     "quickstart": Command("marlab.quickstart:main", "a whole experiment in minutes, ending with a report"),
     "fish": {
         "train": Command("marlab.fish.train:main", "train a shoal with one shared policy"),
@@ -27,6 +29,16 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "probe": Command("marlab.fish.probe_command:main", "one probe with its full record and films of the worst"),
         "watch": Command("marlab.fish.watch:main", "one episode in a window or as a film"),
         "starts": Command("marlab.fish.starts_make:starts_command", "make or check files of hard starts"),
+    },
+    "hunt": {
+        "check": Command("marlab.hunt.check:main", "does the game behave as calibrated; exact best responses"),
+        "collect": Command("marlab.hunt.collect:main", "offline data of rule-based players"),
+        "pretrain": {
+            "vae": Command("marlab.hunt.pretrain_goals:main", "goal codes and the model of other agents"),
+            "world": Command("marlab.hunt.pretrain_world:main", "the world model"),
+        },
+        "train": Command("marlab.hunt.train_ppo:main", "PPO in self-play or among rule-based players"),
+        "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
@@ -50,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    table: dict[str, Command | dict[str, Command]] = COMMANDS
+    table: Table = COMMANDS
     said = "marlab"
     while True:
         if not words or words[0] in ("-h", "--help"):
@@ -69,7 +81,7 @@ def _dispatch(words: list[str]) -> int:
         entry = table[word]
         if isinstance(entry, Command):
             return _call(entry, words)
-        table = dict(entry)
+        table = entry
 
 
 def _call(command: Command, words: list[str]) -> int:
@@ -78,7 +90,7 @@ def _call(command: Command, words: list[str]) -> int:
     return 0 if code is None else int(code)
 
 
-def _usage(said: str, table: dict[str, Command | dict[str, Command]]) -> str:
+def _usage(said: str, table: Table) -> str:
     lines = [f"usage: {said} COMMAND ...", ""]
     for name, entry in table.items():
         if isinstance(entry, Command):

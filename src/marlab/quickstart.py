@@ -19,6 +19,9 @@ RUN = Path("runs/fish/quickstart")
 
 def main(argv: list[str]) -> int:
     """Train a shoal, evaluate it beside scripted policies, and report; a second call continues or shows the result."""
+    if argv and argv[0] in ("-h", "--help"):
+        print("usage: marlab quickstart\n\nTrain a shoal, evaluate it on held-out arenas, write a note and a report.")
+        return 0
     if argv:
         raise UserError("marlab quickstart takes no words; see `marlab fish train --help` for a training of your own.")
     preset = load_preset("quickstart", Path(__file__).parent / "fish" / "presets")

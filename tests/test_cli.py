@@ -1,0 +1,79 @@
+"""The entry point: every command can be imported and explains itself; wrong words are one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from marlab.cli import COMMANDS, Command, Table, main
+
+
+def commands(table: Table, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    for word, entry in table.items():
+        if isinstance(entry, Command):
+            yield (*words, word), entry
+        else:
+            yield from commands(entry, (*words, word))
+
+
+ALL = list(commands(COMMANDS))
+
+
+@pytest.mark.parametrize(("words", "command"), ALL, ids=[" ".join(w) for w, _ in ALL])
+def test_every_command_explains_itself(
+    words: tuple[str, ...], command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, _, function = command.target.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    try:
+        code: int | str | None = main([*words, "--help"])
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code in (0, None)
+    assert f"marlab {' '.join(words)}" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("words", [["fly"], ["fish", "fry"], ["hunt", "pretrain", "x"]])
+def test_unknown_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "is not a command, expected one of" in said and said.count("\n") == 1
+
+
+def test_usage_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2 and main(["--help"]) == 0 and main(["fish", "--help"]) == 0
+    assert "quickstart" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("marlab 0.")
+
+
+def test_importing_the_entry_point_is_light() -> None:
+    """No world, no torch, no tyro before a command is chosen: `marlab --help` answers at once."""
+    heavy = "torch", "tyro", "matplotlib", "marlab.fish", "marlab.hunt"
+    code = f"import sys, marlab.cli; raise SystemExit(any(m in sys.modules for m in {heavy!r}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+CORE = (
+    "marlab.fish.train",
+    "marlab.fish.evaluate",
+    "marlab.hunt.train_ppo",
+    "marlab.hunt.pretrain_world",
+    "marlab.lab.ppo",
+)
+
+
+@pytest.mark.parametrize("module", CORE)
+def test_trainers_import_where_little_is_installed(module: str) -> None:
+    """A GPU machine has torch, numpy, pyarrow, matplotlib, tensorboard and rich, and nothing else of ours."""
+    code = (
+        "import sys\n"
+        "for name in ('tyro', 'gymnasium', 'pettingzoo', 'psutil', 'imageio_ffmpeg', 'jinja2', 'ray', 'distributed'):\n"
+        "    sys.modules[name] = None\n"
+        f"import {module}"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
