@@ -106,7 +106,7 @@ class Check:
         return self.value >= self.gate if self.sense == "at least" else self.value <= self.gate
 
     def __str__(self) -> str:
-        return f"{self.name} {number(self.value)}, gate {self.sense} {number(self.gate)}"
+        return f"{self.name}: {number(self.value)} ({self.sense} {number(self.gate)})"
 
 
 @dataclass(frozen=True)
