@@ -78,7 +78,7 @@ def evaluate_all(trainer: GoalTrainer, dataset: Dataset, folder: Path) -> tuple[
     parts: dict[str, tuple[Part, GoalData, Prediction]] = {}
     for name in present_splits(dataset):
         part = dataset.part(name)
-        data = goal_data(dataset.game, part, "type", config.horizon, config.device, judged)
+        data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, judged)
         predicted = predict(models, data, stage)
         parts[name] = (part, data, predicted)
         found["splits"][name] = split_scores(dataset, part, data, predicted)
@@ -86,7 +86,7 @@ def evaluate_all(trainer: GoalTrainer, dataset: Dataset, folder: Path) -> tuple[
         return found, None
     found["vae"] = vae_scores(models, parts["validation"][1])
     found["probes"] = probe_table(models, parts)
-    codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), config.device)
+    codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
     found["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
     return found, codebook

@@ -22,6 +22,7 @@ from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluatio
 from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.symmetry import Symmetry, symmetries
 from marlab.lab.choices import apply_mask
+from marlab.lab.device import choose_device
 from marlab.lab.rng import Rngs
 from marlab.lab.timing import Stopwatch
 
@@ -82,7 +83,7 @@ class GoalTrainer:
         self.folder, self.say = folder, say
         self.step, self.total = 0, config.epochs
         self.updates, self.stage_updates = 0, 0
-        self.device = torch.device(config.device)
+        self.device = choose_device(config.device)
         self.rngs = Rngs(config.seed, self.device)
         self.models = GoalModels(spec, self.rngs.torch("init", "cpu")).to(self.device)
         self.target = averaged_copy(self.models)

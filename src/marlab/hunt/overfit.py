@@ -46,10 +46,11 @@ def overfit_one_batch(
 
     Codes are left out (all zero): what is tested is the predictor, its inputs and its loss.
     """
-    rngs = Rngs(config.seed, config.device)
+    device = data.planes.device
+    rngs = Rngs(config.seed, device)
     moa = Moa(spec.game, spec.goal_width, shared=spec.share_moa, generator=rngs.torch("overfit init", "cpu"))
-    moa.to(config.device)
-    picked = torch.randperm(data.rows, generator=rngs.torch("overfit", "cpu"))[:rows].to(config.device)
+    moa.to(device)
+    picked = torch.randperm(data.rows, generator=rngs.torch("overfit", "cpu"))[:rows].to(device)
     planes, mask, time, action = (x[picked] for x in (data.planes, data.mask, data.time, data.action))
     goals, weight = _goals(spec, data, picked)
     floor = label_noise(planes, data.goal[picked] if weight is not None else None, action)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from marlab.hunt.dataset import Dataset, load_dataset
 from marlab.hunt.exact import truth_of
 from marlab.hunt.goal_data import Faults, goal_data, some_sequences
@@ -19,10 +17,11 @@ from marlab.hunt.others import Balance
 from marlab.hunt.overfit import overfit_one_batch
 from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset
+from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.run import Run, RunOptions, detach, run_path
 from marlab.lab.trainer import drive
 
 
@@ -84,7 +83,7 @@ class PretrainGoalsConfig:
     legacy_post_exit_rows: bool = False
     """Train also on rows of players who left, as if they stayed."""
     device: str = "cpu"
-    """Where to compute: cpu, cuda, cuda:1 ..."""
+    """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
     seed: int = 0
     """Seed of everything random."""
 
@@ -117,10 +116,20 @@ def pretrain(
     options: RunOptions | None = None,
     *,
     preset: Preset | None = None,
-    command: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Train, evaluate and save the models; returns the run directory."""
+    """Train (or resume), evaluate and save the models; returns the run directory."""
+    return _pretrain(config, options, preset=preset, quiet=quiet).path
+
+
+def _pretrain(
+    config: PretrainGoalsConfig,
+    options: RunOptions | None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     dataset = load_goal_dataset(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         trainer = make_trainer(config, dataset, run.path / "eval", run.log)
@@ -132,7 +141,9 @@ def pretrain(
             _check_overfit(trainer, run)
         drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet)
         finish(run, store, trainer, dataset, quiet=quiet)
-    return run.path
+        if not quiet:
+            print(f"run directory: {run.path}")
+    return run
 
 
 def _check_overfit(trainer: GoalTrainer, run: Run) -> None:
@@ -151,8 +162,7 @@ def load_goal_dataset(config: PretrainGoalsConfig) -> Dataset:
     dataset = load_dataset(config.data)
     if dataset.game.players < 2:
         raise UserError(f"The data set {config.data} has one player; a model of others needs at least two.")
-    if config.device.startswith("cuda") and not torch.cuda.is_available():
-        raise UserError(f"device is '{config.device}', but this machine has no CUDA device; use cpu.")
+    choose_device(config.device)
     return dataset
 
 
@@ -162,15 +172,15 @@ def model_spec(config: PretrainGoalsConfig, dataset: Dataset) -> ModelSpec:
 
 def make_splits(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
     """The training rows with the faults that were asked for, and rows to judge by, where goals are true types."""
-    game, faults = dataset.game, config.faults
+    game, faults, device = dataset.game, config.faults, choose_device(config.device)
     train, validation = dataset.part("train"), dataset.part("validation")
     shown = some_sequences(train, validation.rows.size, Rngs(config.seed).torch("shown"))
     judged = Faults(global_prev_actions=faults.global_prev_actions)
     return Splits(
-        train=goal_data(game, train, config.goal_source, config.horizon, config.device, faults),
-        shown=goal_data(game, shown, "type", config.horizon, config.device, judged),
+        train=goal_data(game, train, config.goal_source, config.horizon, device, faults),
+        shown=goal_data(game, shown, "type", config.horizon, device, judged),
         shown_truth=truth_of(game, shown),
-        validation=goal_data(game, validation, "type", config.horizon, config.device, judged),
+        validation=goal_data(game, validation, "type", config.horizon, device, judged),
         validation_truth=truth_of(game, validation),
     )
 
@@ -190,6 +200,9 @@ def main(argv: Sequence[str]) -> int:
     from marlab.lab.flags import parse_run
 
     parsed = parse_run(PretrainGoalsConfig, argv, prog="marlab hunt pretrain vae", positional=("data",))
-    command = ["marlab", "hunt", "pretrain", "vae", *argv]
-    pretrain(parsed.config, parsed.options, preset=parsed.preset, command=command)
-    return 0
+    words = ["hunt", "pretrain", "vae", *argv]
+    if parsed.options.background:
+        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
+        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    return _pretrain(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words]).exit_code
