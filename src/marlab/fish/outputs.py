@@ -148,6 +148,8 @@ class FishOutputs:
         results: dict[str, Any] = {}
         if ten:
             note = "with exploration, iterations of the last ten in which an episode ended"
+            if self.config.tail_force_reset_steps > 0:
+                note += f", episodes cut at {self.config.tail_force_reset_steps} steps"
             results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
         if probes:
             last = probes[-1]
