@@ -1,7 +1,7 @@
 """Pretraining the models of others on 107,010 rows of msh_4x4: how long it takes, and how good it gets.
 
     python benchmarks/hunt_pretrain.py                      # time of 10 epochs, autoencoder and predictor together
-    python benchmarks/hunt_pretrain.py --quality            # three seeds of every kind, and the original's faults
+    python benchmarks/hunt_pretrain.py --quality            # three seeds where a gate asks, and the original's faults
     python benchmarks/hunt_pretrain.py --quality --folder F # keeps data and runs in F; finished runs are not repeated
 
 Time is that of the training epochs and of their evaluations on held-out rows; CPU seconds are those of all threads.
@@ -30,12 +30,11 @@ SPEED: dict[str, dict[str, Any]] = {
     "state (the note's: autoencoder and predictor in one)": {"goal_source": "state"},
     "history (2 epochs autoencoder, 8 epochs history encoder and predictor)": {"goal_source": "history"},
 }
-SOUND: dict[str, dict[str, Any]] = {
-    "type": {"goal_source": "type"},
-    "type-pairs": {"goal_source": "type", "share_moa": False},
-    "history": {"goal_source": "history"},
+GATED: dict[str, dict[str, Any]] = {"type": {"goal_source": "type"}, "history": {"goal_source": "history"}}
+ONCE: dict[str, dict[str, Any]] = {
     "state": {"goal_source": "state"},
     "none": {"goal_source": "none"},
+    "type, a network per pair": {"goal_source": "type", "share_moa": False},
 }
 FAULTS: dict[str, dict[str, Any]] = {
     "type, double softmax": {"goal_source": "type", "legacy_double_softmax": True},
@@ -77,13 +76,15 @@ def final_of(folder: Path, data: Path, name: str, seed: int, changes: dict[str, 
     """The final figures of a run, which is trained if it is not there yet."""
     path = folder / f"{name.replace(', ', '-').replace(' ', '_')}-{seed}"
     if not (path / "eval" / "final.json").exists():
-        pretrain(PretrainGoalsConfig(data=data, seed=seed, **changes), RunOptions(output_dir=path), quiet=True)
+        options = RunOptions(output_dir=path, resume=(path / "run.json").exists())
+        pretrain(PretrainGoalsConfig(data=data, seed=seed, **changes), options, quiet=True)
     return json.loads((path / "eval" / "final.json").read_text())
 
 
 def quality(folder: Path, data: Path, seeds: int) -> None:
-    """Tables over seeds, then the faults once each."""
-    runs = {name: [final_of(folder, data, name, s, changes) for s in range(seeds)] for name, changes in SOUND.items()}
+    """Tables over seeds (of the kinds with a gate; the others once), then the faults once each."""
+    runs = {name: [final_of(folder, data, name, s, changes) for s in range(seeds)] for name, changes in GATED.items()}
+    runs |= {name: [final_of(folder, data, name, 0, changes)] for name, changes in ONCE.items()}
     print("\npredictions of held-out actions (mean, 95 % interval over seeds)")
     any_run = next(iter(runs.values()))[0]
     for split in ("validation", "test"):

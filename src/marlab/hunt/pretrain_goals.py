@@ -66,7 +66,7 @@ class PretrainGoalsConfig:
     """History: how many of them train the autoencoder first."""
     batch: int = 256
     """Rows of an optimiser step (whole sequences with about as many rows in the history stage)."""
-    lr: float = 1e-3
+    lr: float = 2e-3
     """Adam step size."""
     grad_clip: float = 10.0
     """Largest norm of the gradient."""
