@@ -6,8 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from marlab.hunt.belief import BeliefConfig
+from marlab.hunt.belief_report import within_episode
 from marlab.hunt.config import game_config
-from marlab.hunt.goal_models import load_goal_models
+from marlab.hunt.games import make_game
+from marlab.hunt.goal_models import LoadedModels, load_goal_models
+from marlab.hunt.goal_report import learned_source
 from marlab.hunt.overfit import label_noise, overfit_one_batch
 from marlab.hunt.pretrain_goals import (
     PretrainGoalsConfig,
@@ -21,6 +25,7 @@ from marlab.hunt.pretrain_goals import (
 from marlab.lab.checkpoint import CheckpointError
 from marlab.lab.errors import UserError
 from marlab.lab.metrics import read_metrics
+from marlab.lab.rng import Rngs
 from marlab.lab.run import RunOptions
 from marlab.lab.testing import assert_resume_equal
 
@@ -46,7 +51,9 @@ def history_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def type_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "type"
-    return pretrain(tiny(goal_source="type", share_moa=False), RunOptions(output_dir=folder), quiet=True)
+    return pretrain(
+        tiny(goal_source="type", share_moa=False, belief_games=0), RunOptions(output_dir=folder), quiet=True
+    )
 
 
 # --- training -------------------------------------------------------------------------------------------------------
@@ -91,6 +98,23 @@ def test_kl_schedule_defaults_follow_the_objective():
     assert PretrainGoalsConfig(vae_loss="moa").kl_schedule == (5e-5, 2e4)
     assert PretrainGoalsConfig(vae_loss="recon").kl_schedule == (1e-3, 1e4)
     assert PretrainGoalsConfig(kl_max=0.1, kl_tau=5.0).kl_schedule == (0.1, 5.0)
+
+
+def test_with_the_type_given_a_small_training_already_predicts_well():
+    """5 % of the data and 8 epochs; benchmarks/hunt_pretrain.py measures the full size, where the gates are higher."""
+    data = offline_data()
+    config = PretrainGoalsConfig(data=data.path, goal_source="type", epochs=8, batch=128)
+    trainer = make_trainer(config, data)
+    for _ in range(config.epochs):
+        values = trainer.iterate()
+    found = {k: values[f"moa/validation/{k}"] for k in ("top1", "top3", "ce", "free_ce", "recall/5", "recall/6")}
+    assert found["top1"] >= 0.66 and found["top3"] >= 0.90
+    assert found["recall/5"] >= 0.95 and found["recall/6"] >= 0.95
+    assert found["ce"] < found["free_ce"] - 0.05, "knowing the goal must help"
+    game = make_game(data.game)
+    source = learned_source(LoadedModels(trainer.averaged.eval(), None, 0), game)
+    belief = within_episode(game, source, BeliefConfig(), 60, Rngs(0), steps=4)
+    assert belief[0] == 0.5 and belief[4] >= 0.75
 
 
 # --- one batch by heart ---------------------------------------------------------------------------------------------
