@@ -87,7 +87,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"{describe()}, commit {commit()}")
     if args.device == "cpu":
-        loop(best(device="cpu"), args.iterations, "best, 128 x 25, 11 inputs, 64-64, CPU")
+        loop(best(device="cpu"), args.iterations, "best (192 x 25, 11 inputs, 64-64), CPU")
         loop(best(device="cpu", include_neighbor_features=True), args.iterations, "the same with 18 inputs")
         time_to(best(device="cpu"), 0.95, 600.0)
         return
