@@ -142,7 +142,9 @@ def test_label_noise_is_the_entropy_among_equal_rows():
 
 
 def test_history_run_is_complete(history_run: Path):
-    final = json.loads((history_run / "eval" / "final.json").read_text())
+    text = (history_run / "eval" / "final.json").read_text()
+    final = json.loads(text)
+    assert "NaN" not in text and "Infinity" not in text
     assert set(final["splits"]) == {"train", "validation", "test"}
     validation = final["splits"]["validation"]
     assert set(validation["ceilings"]) == {"known", "bayes", "mixture"}

@@ -8,6 +8,7 @@ eval/codes.parquet   codes of the validation rows with type, outcome, prototype 
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,20 @@ def finish(run: Run, store: CheckpointStore, trainer: GoalTrainer, dataset: Data
     overfit = run.path / "eval" / "overfit.json"
     if overfit.exists():
         found["overfit"] = read_json(overfit, UserError)
-    write_json(run.path / "eval" / "final.json", found)
+    write_json(run.path / "eval" / "final.json", _plain(found))
     run.add_results(results_of(found))
     draw_figures(run, found)
     if not quiet:
         print(describe(found))
+
+
+def _plain(value: Any) -> Any:
+    """The same nested values with None where a number is not finite: JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:
