@@ -6,6 +6,7 @@ Rule-based players know no compass, so every symmetry of a row is as true a row 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ class Symmetry:
         turned = torch.rot90(planes, self.quarter_turns, (-3, -2))
         return turned.flip(-2) if self.mirrored else turned
 
+    @lru_cache(maxsize=16)  # noqa: B019 (eight small tables, asked for at every step)
     def action_table(self) -> Tensor:
         """[8] the new number of every action (ABSENT included)."""
         table = torch.arange(ABSENT + 1)
