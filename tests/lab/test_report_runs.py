@@ -38,7 +38,11 @@ def root(tmp_path: Path) -> Path:
     make_run(root, "hunt/failed", status="failed", reason="ValueError: nan", results={})
     make_run(root, "hunt/later", status="planned", reason="needs the cluster", **NOT_STARTED)
     make_run(root, "hunt/old", status="abandoned", reason="starts | were exhausted", **NOT_STARTED)
-    for name, text in (("torn", '{"schema": 1'), ("foreign", "[]"), ("odd", '{"schema": 1, "stages": {}}')):
+    for name, text in (
+        ("torn", '{"schema": 1'),
+        ("foreign", "[]"),
+        ("odd", '{"schema": 1, "created": "x", "stages": {}}'),
+    ):
         (root / "fish" / name).mkdir()
         (root / "fish" / name / "run.json").write_text(text)
     (root / "fish" / "headless").mkdir()
