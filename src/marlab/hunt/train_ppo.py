@@ -46,7 +46,7 @@ class PPOTrainConfig:
     """One network for all learning seats (it sees itself first), or one for each."""
     seeds: str = "0"
     """Seeds to train side by side, such as 0..4 or 1,5,7; their games run in one batch."""
-    total_steps: int = 1_500_000
+    total_steps: int = 1_000_000
     """Game steps per seed."""
     num_envs: int = 256
     """Games per seed."""
@@ -56,8 +56,8 @@ class PPOTrainConfig:
     """What a player's network looks like."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
-            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.95, gae_lambda=0.9,
-            entropy_coef=0.02,
+            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.99, gae_lambda=0.95,
+            entropy_coef=0.05,
         )
     )  # fmt: skip
     """How PPO learns. entropy_coef is its value at the start; batch_size is that of a network that learns from all
