@@ -1,0 +1,1 @@
+"""The market: agents of the SCML Standard league, from recorded expert games to tournaments."""
