@@ -8,6 +8,7 @@ sit among rule-based players in any seat. Nothing is read back to the host befor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -76,9 +77,8 @@ class HuntWorld:
         # On a CPU it is free to ask how many games wait; on an accelerator all are restarted and most are dropped.
         self._fixed_shapes = game.device.type != "cpu"
         self._may_ask = not self._fixed_shapes and not compile
-        self._advance = (
-            torch.compile(self._advance_all, dynamic=False, fullgraph=True) if compile else self._advance_all
-        )
+        self._advance = self._advance_fused if compile else self._advance_all
+        self._advance_flat = torch.compile(self._advance_tensors, dynamic=False, fullgraph=True)
         self._show = torch.compile(self._show_view, dynamic=False, fullgraph=True) if compile else self._show_view
 
     # --- the PPO contract -----------------------------------------------------------------------------------------
@@ -133,6 +133,23 @@ class HuntWorld:
         if noise is not None:
             after = after.where(waiting, self.game.start(noise))
         return after, outcome, over, tally
+
+    def _advance_tensors(self, *flat: Tensor | None) -> tuple[Tensor, ...]:
+        """`_advance_all` from tensors to tensors: not every compiler can build named tuples in a fused function."""
+        fields = iter(flat)
+        state = State(*islice(fields, len(State._fields)))  # type: ignore[arg-type]
+        waiting = next(fields)
+        tally = Tally(*islice(fields, len(Tally._fields)))  # type: ignore[arg-type]
+        assert waiting is not None
+        after, outcome, over, tally = self._advance_all(state, waiting, tally, *fields)  # type: ignore[arg-type]
+        return *after, *outcome, over, *tally
+
+    def _advance_fused(
+        self, state: State, waiting: Tensor, tally: Tally, joint: Tensor, noise: Tensor | None
+    ) -> tuple[State, Outcome, Tensor, Tally]:
+        fields = iter(self._advance_flat(*state, waiting, *tally, joint, noise))
+        after, outcome = State(*islice(fields, len(State._fields))), Outcome(*islice(fields, len(Outcome._fields)))
+        return after, outcome, next(fields), Tally(*fields)
 
     def _restart_some(self, state: State, waiting: Tensor) -> State:
         """Fresh starts where they are needed only: on a CPU counting them costs nothing."""
