@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,7 @@ class AgentLog:
     prices: Table
     reports: Table
     final_balance: float  # after the last day's settlement; nan if the log does not tell
+    missing: dict[str, int] = field(default_factory=dict)  # what the file lacked, and how often; ours lack nothing
 
 
 def _where(table: Table, column: str, value: int) -> Table:
