@@ -1,0 +1,95 @@
+"""Players by name, as every command that lets agents meet takes them.
+
+A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), or a run directory of trained agents; RUN:3 picks
+one training seed, and NAME=RUN calls the agent NAME.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from marlab.hunt.agents import load_agents
+from marlab.hunt.config import GameConfig
+from marlab.hunt.evaluate_reciprocators import Reciprocators, parse_reciprocity
+from marlab.hunt.game import Game
+from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.policy import Policy
+from marlab.lab.errors import UserError
+from marlab.lab.runs import find_run
+
+_NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
+_SEEDED = re.compile(r"(.+):(\d+)")
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Something that can be seated: which policy plays it, for each of its training seeds."""
+
+    name: str
+    kind: str  # rule, ppo, or the variant of a planner
+    make: Callable[[Game, int], Policy]  # (game, one of `seeds`) -> who plays it in any seat
+    seeds: tuple[int, ...] = (0,)
+    uses: str = ""  # what it knows beyond learned models; such rows are no headline scores
+    game: GameConfig | None = None  # the game it was trained in
+    path: Path | None = None
+
+    @property
+    def trained(self) -> bool:
+        return self.path is not None
+
+
+def find_agent(text: str) -> Agent:
+    """An agent by its name on the command line."""
+    named = _NAMED.fullmatch(text.strip())
+    name, what = (named.group(1), named.group(2)) if named else (None, text.strip())
+    if not what:
+        raise UserError("An agent has an empty name, expected a rule such as NS or a run directory.")
+    if re.match(r"[A-Z]+(\(|$)", what) and not Path(what).exists():
+        return scripted(what, name)
+    return _trained(what, name)
+
+
+def find_agents(texts: Sequence[str]) -> list[Agent]:
+    """Several agents with different names."""
+    found = [find_agent(text) for text in texts]
+    names = [agent.name for agent in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"Two agents are called '{name}'; give one another name, such as other={name}.")
+    return found
+
+
+def scripted(text: str, name: str | None = None) -> Agent:
+    """A rule or a reciprocator."""
+    how = parse_reciprocity(text)
+    if how is not None:
+        return Agent(name or str(how), "rule", lambda game, seed: Reciprocators(game, how))
+    role: Role = parse_role(text)
+    if role.kind == Kind.ND:
+        raise UserError("ND plays the snowdrift game, which has no teams of stag and hare hunters.")
+    return Agent(name or str(role), "rule", lambda game, seed: RulePlayers(game, [role] * game.players))
+
+
+def _trained(what: str, name: str | None) -> Agent:
+    seeded = _SEEDED.fullmatch(what)
+    path, seed = (seeded.group(1), int(seeded.group(2))) if seeded else (what, None)
+    info = find_run(path)
+    kind = (info.config_type or "").rpartition(":")[2]
+    if kind == "PPOTrainConfig":
+        return _ppo(info.path, name or _label(info.name, seed), seed)
+    raise UserError(f"{info.path} holds no agents that play ({kind or 'unknown'}), expected a run of `hunt train`.")
+
+
+def _ppo(path: Path, name: str, seed: int | None) -> Agent:
+    agents = load_agents(path)
+    if seed is not None and seed not in agents.seeds:
+        raise UserError(f"There is no seed {seed} in {path}, only {', '.join(map(str, agents.seeds))}.")
+    seeds = agents.seeds if seed is None else (seed,)
+    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), seeds, "", agents.game, path)
+
+
+def _label(name: str, seed: int | None) -> str:
+    return name if seed is None else f"{name}:{seed}"

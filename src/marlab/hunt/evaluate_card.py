@@ -1,0 +1,234 @@
+"""The score card: everything an evaluation found, as a table for terminals, a page and plain data.
+
+A reference is the best that is known in a scenario: a PPO player trained for it, the best scripted player, or the
+exact best response. Scores are told raw and as a share of the way from a random player to that reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from marlab.hunt.evaluate_stats import Score, difference, normalised
+from marlab.hunt.scenarios import SUITE_VERSION, Scenario
+from marlab.lab.report.intervals import Measured
+from marlab.lab.report.markdown import image, plain, table
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What the exact best response would earn in the runs, and how uncertain its lead over NS is."""
+
+    score: Score
+    half: float  # half width of the 95 % interval of the lead, from the starts that were solved
+
+    @property
+    def measured(self) -> Measured:
+        return _wider(self.score.measured(), self.half)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One scenario: the two ends of its scale, and every agent's score."""
+
+    scenario: Scenario
+    random: Score
+    reference: Score  # the best known focal player
+    exact: Exact | None
+    scores: dict[str, Score]  # by agent, the first is the one that others are compared with
+
+    def share(self, agent: str) -> Measured | None:
+        """Where the agent stands between random (0) and reference (1)."""
+        return normalised(self.scores[agent], self.random, self.reference)
+
+    def regret(self, agent: str) -> Measured | None:
+        """What the best response earns more in the same runs."""
+        if self.exact is None:
+            return None
+        return _wider(difference(self.exact.score, self.scores[agent]), self.exact.half)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A group of scenarios with a title."""
+
+    title: str
+    lines: list[Line]
+
+    def mean_share(self, agent: str) -> float | None:
+        found = [share.value for line in self.lines if (share := line.share(agent)) is not None]
+        return sum(found) / len(found) if found else None
+
+
+@dataclass
+class ScoreCard:
+    """The whole result of `marlab hunt eval`."""
+
+    game: str
+    agents: list[str]
+    uses: dict[str, str]  # agent -> what it knows beyond learned models; empty for honest rows
+    settings: dict[str, Any]
+    blocks: list[Block] = field(default_factory=list)
+    cross: dict[str, dict[str, Score]] = field(default_factory=dict)  # focal agent -> the other three -> score
+    self_play: dict[str, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)  # caption -> file
+
+    @property
+    def headline(self) -> dict[str, float]:
+        """Mean share over the scenario suite (or the first block) of agents that use learned models only."""
+        if not self.blocks:
+            return {}
+        found = {a: self.blocks[0].mean_share(a) for a in self.agents if not self.uses.get(a)}
+        return {a: v for a, v in found.items() if v is not None}
+
+    def label(self, agent: str) -> str:
+        return f"{agent} [{self.uses[agent]}]" if self.uses.get(agent) else agent
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "suite_version": SUITE_VERSION, "game": self.game, "settings": self.settings,
+            "agents": [{"name": a, "uses": self.uses.get(a, "")} for a in self.agents],
+            "headline": self.headline,
+            "blocks": [{"title": b.title, "scenarios": [_line_dict(line) for line in b.lines],
+                        "mean_share": {a: b.mean_share(a) for a in self.agents}} for b in self.blocks],
+            "cross_play": {a: {b: s.to_dict() for b, s in row.items()} for a, row in self.cross.items()},
+            "self_play": self.self_play,
+        }  # fmt: skip
+
+    # --- for people -----------------------------------------------------------------------------------------------
+
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """(title, header, rows) of every table."""
+        found = []
+        if self.self_play:
+            found.append(self._self_play_table())
+        for block in self.blocks:
+            found.append((block.title, ["scenario", "random", "reference", *map(self.label, self.agents)],
+                          [self._row(line) for line in block.lines] + [self._mean_row(block)]))  # fmt: skip
+            if len(self.agents) > 1:
+                found.append(self._difference_table(block))
+            if any(line.exact for line in block.lines):
+                found.append(self._regret_table(block))
+        if self.cross:
+            header = ["focal", *(f"3 {name}" for name in self.agents)]
+            rows = [[a, *(_number(self.cross[a][b].measured()) for b in self.agents)] for a in self.agents]
+            found.append(("Cross-play: focal reward among three copies of another agent", header, rows))
+        return found
+
+    def _row(self, line: Line) -> list[str]:
+        ends = [f"{line.random.mean:.2f}", f"{line.reference.mean:.2f} {line.reference.agent}"]
+        return [line.scenario.name, *ends, *(self._cell(line, agent) for agent in self.agents)]
+
+    def _cell(self, line: Line, agent: str) -> str:
+        share = line.share(agent)
+        told = "" if share is None else f" = {share.value:.2f}"
+        quick = line.scores[agent].episodes_to_adapt
+        return f"{_number(line.scores[agent].measured())}{told}" + ("" if quick is None else f" @{quick}")
+
+    def _mean_row(self, block: Block) -> list[str]:
+        means = [block.mean_share(agent) for agent in self.agents]
+        return ["mean share", "0", "1", *("" if mean is None else f"{mean:.3f}" for mean in means)]
+
+    def _difference_table(self, block: Block) -> tuple[str, list[str], list[list[str]]]:
+        first, rest = self.agents[0], self.agents[1:]
+        rows = []
+        for line in block.lines:
+            gaps = [difference(line.scores[agent], line.scores[first]) for agent in rest]
+            rows.append([line.scenario.name, *(_signed(gap) for gap in gaps)])
+        title = f"{block.title}: difference to {first}, paired; * where the interval excludes 0"
+        return title, ["scenario", *map(self.label, rest)], rows
+
+    def _regret_table(self, block: Block) -> tuple[str, list[str], list[list[str]]]:
+        rows = []
+        for line in block.lines:
+            if line.exact is not None:
+                gaps = [line.regret(agent) for agent in self.agents]
+                told = ["" if gap is None else _number(gap) for gap in gaps]
+                rows.append([line.scenario.name, _number(line.exact.measured), *told])
+        header = ["scenario", "best response", *map(self.label, self.agents)]
+        return f"{block.title}: regret against the exact best response", header, rows
+
+    def _self_play_table(self) -> tuple[str, list[str], list[list[str]]]:
+        rows = []
+        for agent, found in self.self_play.items():
+            mean = found["over_seeds"]["reward"]
+            low_high = "" if mean["low"] is None else f" [{mean['low']:.3f}, {mean['high']:.3f}]"
+            seats = " ".join(f"{seat['value']:.2f}" for seat in found["over_seeds"]["reward_player"])
+            shares = found["over_seeds"]["outcomes"]
+            stag = sum(v for k, v in shares.items() if k.startswith("stag"))
+            rows.append([self.label(agent), str(found["over_seeds"]["seeds"]), f"{mean['value']:.3f}{low_high}", seats,
+                         f"{stag:.2f}", f"{shares['hare']:.2f}", f"{shares['none']:.2f}",
+                         f"{found['over_seeds']['length']:.1f}"])  # fmt: skip
+        header = ["agent", "seeds", "mean reward", "by seat", "left with stag", "hare", "nothing", "length"]
+        return "Self-play: four copies, single episodes", header, rows
+
+    def text(self) -> str:
+        """The card for a terminal."""
+        parts = [f"{self.game}, scenario suite {SUITE_VERSION}; a cell: score ± half its interval = share of the way "
+                 "from random to the reference @ episodes to 90 %"]  # fmt: skip
+        for title, header, rows in self.tables():
+            wide = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+            lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide)).rstrip() for row in [header, *rows]]
+            parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
+        told = [f"headline, {a}: {share:.3f} of the way from random to the reference" for a, share in
+                self.headline.items()]  # fmt: skip
+        return "\n\n".join([*parts, "\n".join(told)] if told else parts)
+
+    def markdown(self) -> str:
+        """The card as a page."""
+        settings = ", ".join(f"{key} {value}" for key, value in self.settings.items())
+        parts = [f"# Score card: {plain(self.game)}", f"Scenario suite version {SUITE_VERSION}; {plain(settings)}.",
+                 "A cell is the mean focal reward per episode ± half its 95 % interval = the share of the way from a "
+                 "random player (0) to the reference (1), @ the episodes until 90 % of the score. Agents in brackets "
+                 "use more than learned models and do not count as headline scores."]  # fmt: skip
+        if self.headline:
+            told = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
+            parts.append(f"Headline (mean share): {told}")
+        parts += [f"{image(caption, file)}\n\n*{plain(caption)}*" for caption, file in self.figures.items()]
+        for title, header, rows in self.tables():
+            parts += [f"## {plain(title)}", table([plain(h) for h in header], [[plain(c) for c in r] for r in rows])]
+        return "\n\n".join(parts) + "\n"
+
+
+def best_reference(scores: Sequence[Score], exact: Exact | None) -> Score:
+    """The highest of the given players and the exact best response, which wins where they are equal."""
+    candidates = [*([exact.score] if exact else []), *scores]
+    return max(candidates, key=lambda score: score.mean)
+
+
+def _wider(value: Measured, half: float) -> Measured:
+    """The same value when another, independent uncertainty is added."""
+    assert value.low is not None and value.high is not None
+    low, high = (((value.value - value.low) ** 2 + half**2) ** 0.5, ((value.high - value.value) ** 2 + half**2) ** 0.5)
+    return Measured(value.value, value.value - low, value.value + high)
+
+
+def _line_dict(line: Line) -> dict[str, Any]:
+    agents = {}
+    for name, score in line.scores.items():
+        share, regret = line.share(name), line.regret(name)
+        agents[name] = {**score.to_dict(), "share": _plain(share), "regret": _plain(regret)}
+    s = line.scenario
+    return {
+        "name": s.name, "focal": s.focal, "background": list(s.background), "tags": list(s.tags),
+        "description": s.description, "random": line.random.mean,
+        "exact": None if line.exact is None else _plain(line.exact.measured),
+        "reference": {"name": line.reference.agent, **(_plain(line.reference.measured()) or {})}, "agents": agents,
+    }  # fmt: skip
+
+
+def _plain(value: Measured | None) -> dict[str, Any] | None:
+    return None if value is None else {"value": value.value, "low": value.low, "high": value.high}
+
+
+def _number(value: Measured) -> str:
+    if value.low is None or value.high is None:
+        return f"{value.value:.2f}"
+    return f"{value.value:.2f} ± {(value.high - value.low) / 2:.2f}"
+
+
+def _signed(value: Measured) -> str:
+    sure = value.low is not None and value.high is not None and not value.low <= 0 <= value.high
+    half = 0.0 if value.low is None or value.high is None else (value.high - value.low) / 2
+    return f"{value.value:+.2f} ± {half:.2f}{' *' if sure else ''}"

@@ -1,0 +1,174 @@
+"""Streams of episodes: many agents, scenarios, seats and repetitions side by side, each going on for a number of steps.
+
+A run is one focal agent among one background for `steps` game steps, episode after episode with the same players, so
+that whoever keeps beliefs from one episode to the next can adapt. The k-th episode of the r-th run begins in the same
+situation for every agent and scenario, so that differences can be paired.
+
+Letters: B games (cells x R runs), n players, E episodes that ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.evaluate_agents import Agent, scripted
+from marlab.hunt.game import STAY, Game, Outcome, State
+from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.rollout import captures
+from marlab.hunt.scenarios import Scenario
+from marlab.hunt.views import View
+from marlab.lab.rng import stream_seed
+
+
+class Starts:
+    """The situations in which episodes begin: number k of run r is the same whoever plays."""
+
+    def __init__(self, game: Game, runs: int, seed: int) -> None:
+        self.game, self.runs, self.seed = game, runs, seed
+        self._width = game.cells + game.players + 1
+        self._noise = torch.empty(0, runs, self._width, device=game.device)  # [episodes drawn so far, R, width]
+
+    def at(self, run: Tensor, episode: Tensor) -> State:
+        """Fresh games for runs [E] at episode numbers [E]."""
+        known, needed = len(self._noise), int(episode.max()) + 1
+        if needed > known:  # draw some in advance: every number has a stream of its own
+            more = [self._draw(k) for k in range(known, max(needed, 2 * known, 32))]
+            self._noise = torch.cat([self._noise, torch.stack(more).to(self.game.device)])
+        return self.game.start(self._noise[episode, run])
+
+    def _draw(self, episode: int) -> Tensor:
+        generator = torch.Generator().manual_seed(stream_seed(self.seed, f"start {episode}"))
+        return torch.rand(self.runs, self._width, generator=generator)
+
+
+class Seat(NamedTuple):
+    """A policy with the games that it plays in."""
+
+    policy: Policy
+    games: Tensor  # [K] which games
+    seats: Tensor  # [K, n] bool: its seats there
+
+
+class Cell(NamedTuple):
+    """An agent in a scenario."""
+
+    agent: Agent
+    scenario: Scenario
+
+
+class Plan(NamedTuple):
+    """Who sits where in B games: R runs of every cell, one cell after the other."""
+
+    cells: tuple[Cell, ...]
+    runs: int
+    seats: list[Seat]
+    focal: Tensor  # [B, n] bool
+    run: Tensor  # [B] number of the run within its cell
+    seed: Tensor  # [B] training seed of the focal agent
+
+
+class Stream(NamedTuple):
+    """All episodes that ended, in the order of time."""
+
+    game: Tensor  # [E] which of the B games
+    episode: Tensor  # [E] its number in the run, from 0
+    end: Tensor  # [E] steps of the run when it ended
+    length: Tensor  # [E]
+    reward: Tensor  # [E, n]
+    outcome: Tensor  # [E, n] NONE, STAG or HARE
+    hunters: Tensor  # [E, n]
+
+
+def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Agent]) -> Plan:
+    """Seat the agent of every cell as focal player of its scenario, the seats rotated from run to run.
+
+    cast: trained agents that may be background players, by name. With several training seeds a run uses one of them,
+    changed only after all seats had their turn, so that every seed plays every seat. Players of the same name are one
+    policy, whichever side they play on: the fewer calls, the faster.
+    """
+    n, device = game.players, game.device
+    run = torch.arange(runs, device=device).repeat(len(cells))
+    place = (torch.arange(n, device=device) - run[:runs].unsqueeze(1)) % n  # [R, n] place in the list of members
+    turn = torch.div(run[:runs], n, rounding_mode="floor")  # [R]
+    focal = torch.zeros(len(run), n, dtype=torch.bool, device=device)
+    seed = torch.zeros(len(run), dtype=torch.int64, device=device)
+    where: dict[tuple[str, int], Tensor] = {}  # (player, training seed) -> [B, n] its seats
+    players: dict[str, Agent] = {}
+    for c, (agent, scenario) in enumerate(cells):
+        here = slice(c * runs, (c + 1) * runs)
+        focal[here] = place < scenario.focal
+        seed[here] = torch.tensor(agent.seeds, device=device)[turn % len(agent.seeds)]
+        others = [cast[name] if name in cast else scripted(name) for name in scenario.background]
+        for k, player in enumerate([agent] * scenario.focal + others):
+            players.setdefault(player.name, player)
+            for i, number in enumerate(player.seeds):
+                seats = where.setdefault((player.name, number), torch.zeros_like(focal))
+                seats[here] |= (place == k) & (turn % len(player.seeds) == i).unsqueeze(1)
+    seated = []
+    for (name, number), seats in where.items():
+        games = seats.any(1).nonzero().squeeze(1)
+        if len(games):
+            seated.append(Seat(players[name].make(game, number), games, seats[games]))
+    return Plan(tuple(cells), runs, seated, focal, run, seed)
+
+
+@torch.no_grad()
+def play_stream(
+    game: Game,
+    plan: Plan,
+    starts: Starts,
+    steps: int,
+    generator: torch.Generator,
+    tick: Callable[[int], None] = lambda steps: None,
+) -> Stream:
+    """Play every run of the plan for `steps` steps; `tick` hears of the progress."""
+    batch, device = len(plan.run), game.device
+    episode = torch.zeros(batch, dtype=torch.int64, device=device)
+    state = starts.at(plan.run, episode)
+    memories = [seat.policy.begin(len(seat.games), generator) for seat in plan.seats]
+    reward = torch.zeros(batch, game.players, device=device)
+    result = torch.zeros(batch, game.players, dtype=torch.int64, device=device)
+    hunters, length = result.clone(), result[:, 0].clone()
+    ended: list[tuple[Tensor, ...]] = []
+    for t in range(steps):
+        outcome, after = _step(game, plan, state, memories, generator)
+        reward, length = reward + outcome.reward, length + 1
+        result = captures(game, outcome, result)
+        hunters = torch.where(outcome.hunters > 0, outcome.hunters, hunters)
+        over = outcome.over.nonzero().squeeze(1)
+        if len(over):
+            ended.append((over, episode[over], torch.full_like(over, t + 1), length[over], reward[over], result[over],
+                          hunters[over]))  # fmt: skip
+            episode = episode.index_add(0, over, torch.ones_like(over))
+            fresh = starts.at(plan.run[over], episode[over])
+            after = State(*(field.index_copy(0, over, new) for field, new in zip(after, fresh)))
+            going = ~outcome.over
+            reward, result, hunters = (x * going.unsqueeze(1) for x in (reward, result, hunters))
+            length = length * going
+            for i, seat in enumerate(plan.seats):
+                memories[i] = seat.policy.reset(memories[i], outcome.over[seat.games], generator)
+        state = after
+        tick(1)
+    return Stream(*(torch.cat(parts).cpu() for parts in zip(*ended)))
+
+
+def _step(
+    game: Game, plan: Plan, state: State, memories: list[Memory], generator: torch.Generator
+) -> tuple[Outcome, State]:
+    """One step of all games; `memories` are replaced in place."""
+    actions = torch.full(state.cell.shape, STAY, dtype=torch.int64, device=game.device)
+    views = []
+    for i, (policy, games, seats) in enumerate(plan.seats):
+        view = View(game, state if len(games) == state.batch else state.select(games))
+        chosen, memories[i] = policy.act(view, memories[i], generator)
+        actions[games] = torch.where(seats, chosen, actions[games])
+        views.append(view)
+    after, outcome = game.step(state, actions)
+    for i, (policy, games, _) in enumerate(plan.seats):
+        mine = outcome if len(games) == state.batch else Outcome(*(field[games] for field in outcome))
+        memories[i] = policy.observe(views[i], mine, memories[i])
+    return outcome, after

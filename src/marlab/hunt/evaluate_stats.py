@@ -1,0 +1,158 @@
+"""From streams of episodes to scores: what an agent earns in a scenario, how fast it gets there, how sure that is.
+
+Intervals are 95 % bootstrap intervals over runs; agents of several training seeds are resampled seed by seed first,
+so that the interval speaks about the training and not about one lucky network. All agents play the same starts in the
+same run, so differences are resampled in pairs. Letters: R runs, E episodes, K episode numbers, M resamples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marlab.hunt.evaluate_play import Plan, Stream
+from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.lab.report.intervals import Measured
+
+Floats = NDArray[np.float64]
+RESAMPLES = 2000
+SMOOTH = 5
+"""Episodes in the moving mean that decides when an agent has adapted."""
+ADAPTED = 0.9
+
+
+@dataclass(frozen=True)
+class Score:
+    """An agent in a scenario."""
+
+    agent: str
+    scenario: str
+    per_run: Floats = field(repr=False)  # [R] mean focal reward of the episodes that ended in the last steps
+    seeds: NDArray[np.int64] = field(repr=False)  # [R] training seed of each run
+    by_episode: Floats = field(repr=False)  # [K] mean focal reward of the first, second, ... episode
+    by_steps: tuple[Floats, Floats] = field(repr=False)  # steps at the end of each tenth of the run, mean reward in it
+    episodes: int  # that ended in all runs
+    length: float  # mean length of the scored episodes
+    outcomes: dict[str, float]  # shares of focal players: none, hare, stag_k
+
+    @property
+    def mean(self) -> float:
+        return float(self.per_run.mean())
+
+    def measured(self, resamples: int = RESAMPLES) -> Measured:
+        """The score with its interval."""
+        return interval(self.per_run, self.seeds, resamples)
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        return {int(s): float(self.per_run[self.seeds == s].mean()) for s in np.unique(self.seeds)}
+
+    @property
+    def episodes_to_adapt(self) -> int | None:
+        """Episodes until the moving mean first reached 90 % of the score; None if it did not, or nothing is earned."""
+        if self.mean <= 0 or len(self.by_episode) < SMOOTH:
+            return None
+        means = np.convolve(self.by_episode, np.ones(SMOOTH) / SMOOTH, "valid")
+        reached = np.flatnonzero(means >= ADAPTED * self.mean)
+        return int(reached[0]) + 1 if len(reached) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.measured()
+        return {
+            "agent": self.agent, "scenario": self.scenario, "score": found.value, "low": found.low, "high": found.high,
+            "by_seed": {str(k): v for k, v in self.by_seed.items()}, "episodes_to_90": self.episodes_to_adapt,
+            "episodes": self.episodes, "length": self.length, "outcomes": self.outcomes,
+            "per_run": self.per_run.tolist(), "by_episode": self.by_episode.tolist(),
+            "by_steps": {"steps": self.by_steps[0].tolist(), "reward": self.by_steps[1].tolist()},
+        }  # fmt: skip
+
+
+def scores_of(plan: Plan, stream: Stream, steps: int, window: int) -> list[Score]:
+    """One score per cell of a plan; episodes that ended in the last `window` of `steps` steps are scored."""
+    focal = plan.focal.cpu().numpy()
+    seats = focal[stream.game.numpy()]  # [E, n]
+    reward = (stream.reward.double().numpy() * seats).sum(1) / seats.sum(1)  # [E]
+    cell = stream.game.numpy() // plan.runs
+    return [_score(plan, stream, c, np.flatnonzero(cell == c), reward, seats, steps, window) for c in
+            range(len(plan.cells))]  # fmt: skip
+
+
+def _score(
+    plan: Plan, stream: Stream, c: int, rows: NDArray[np.int64], reward: Floats, seats: NDArray[np.bool_], steps: int,
+    window: int,
+) -> Score:  # fmt: skip
+    agent, scenario = plan.cells[c]
+    run, number, end = (x.numpy()[rows] for x in (plan.run.cpu()[stream.game], stream.episode, stream.end))
+    paid = reward[rows]
+    late = end > steps - window
+    count = np.bincount(run[late], minlength=plan.runs)
+    per_run = np.bincount(run[late], paid[late], minlength=plan.runs) / np.maximum(count, 1)
+    played = np.bincount(run, minlength=plan.runs)
+    first = number < played.min()  # every run has these episodes, so the curve is always about the same runs
+    by_episode = np.bincount(number[first], paid[first]) / plan.runs
+    tenth = np.minimum((end - 1) * 10 // steps, 9)
+    in_tenth = np.bincount(tenth, minlength=10)
+    with np.errstate(invalid="ignore"):
+        by_steps = np.bincount(tenth, paid, minlength=10) / np.where(in_tenth > 0, in_tenth, np.nan)
+    filled = np.isfinite(by_steps)
+    edges = np.arange(1, 11) * steps / 10
+    chosen = rows[late]
+    own = seats[chosen]
+    outcome, hunters = stream.outcome.numpy()[chosen][own], stream.hunters.numpy()[chosen][own]
+    shares = {"none": outcome == NONE, "hare": outcome == HARE}
+    shares |= {f"stag_{k}": (outcome == STAG) & (hunters == k) for k in range(2, seats.shape[1] + 1)}
+    seeds = plan.seed.cpu().numpy()[c * plan.runs : (c + 1) * plan.runs]
+    return Score(
+        agent.name, scenario.name, per_run, seeds, by_episode, (edges[filled], by_steps[filled]), len(rows),
+        float(stream.length.numpy()[chosen].mean()), {name: float(which.mean()) for name, which in shares.items()},
+    )  # fmt: skip
+
+
+# --- the bootstrap ------------------------------------------------------------------------------------------------
+
+
+def resampled(seeds: NDArray[np.int64], resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """[M, R'] runs drawn with replacement: first the training seeds, then the runs of each drawn seed.
+
+    The draws depend on the seeds only, so every quantity of the same runs is resampled alike.
+    """
+    rng = np.random.default_rng(0)
+    groups = [np.flatnonzero(seeds == s) for s in np.unique(seeds)]
+    size = min(len(g) for g in groups)
+    table = np.stack([g[:size] for g in groups])  # [seeds, runs]
+    chosen = rng.integers(len(groups), size=(resamples, len(groups)))
+    place = rng.integers(size, size=(resamples, len(groups), size))
+    return table[chosen[:, :, None], place].reshape(resamples, -1)
+
+
+def interval(values: Floats, seeds: NDArray[np.int64], resamples: int = RESAMPLES) -> Measured:
+    """Mean of values [R] with its bootstrap interval."""
+    return _measured(float(values.mean()), values[resampled(seeds, resamples)].mean(1))
+
+
+def difference(score: Score, other: Score) -> Measured:
+    """Paired difference of two agents on the same starts; training seeds are resampled independently."""
+    if (score.seeds == other.seeds).all():
+        return interval(score.per_run - other.per_run, score.seeds)
+    mine, theirs = (s.per_run[resampled(s.seeds)].mean(1) for s in (score, other))
+    return _measured(score.mean - other.mean, mine - theirs)
+
+
+def normalised(score: Score, random: Score, reference: Score) -> Measured | None:
+    """(R - R_random) / (R_ref - R_random), all three resampled together; None where the two ends are the same."""
+    width = reference.mean - random.mean
+    if not width > 1e-6:
+        return None
+    index = resampled(score.seeds)
+    own, base, top = (s.per_run[index].mean(1) for s in (score, random, reference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = (own - base) / (top - base)
+    return _measured((score.mean - random.mean) / width, values)
+
+
+def _measured(value: float, resamples: Floats) -> Measured:
+    low, high = np.nanpercentile(resamples, [2.5, 97.5])
+    return Measured(value, float(low), float(high))

@@ -1,0 +1,124 @@
+"""The frozen scenario suite: who plays with whom, by name.
+
+A scenario seats some *focal* players, all copies of the agent under test, among *background* players that it never
+trained with. One focal player visits a population; three focal players are residents who get a visitor. The score is
+what the focal players earn per head. The list and its names do not change: a new idea becomes a new scenario, and a
+change of an old one a new `SUITE_VERSION`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from marlab.hunt.players import Kind, parse_role
+from marlab.lab.errors import UserError
+
+SUITE_VERSION = 1
+SEATS = 4
+"""The suite is made for games of four players."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Focal players and their background. Background players are written as in the tables of players."""
+
+    name: str
+    background: tuple[str, ...]
+    focal: int = 1
+    description: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...] | None:
+        """The background as memoryless rules, or None if somebody in it is not one."""
+        found = []
+        for name in self.background:
+            if name not in (Kind.NS.name, Kind.NH.name, Kind.RAND.name):
+                return None
+            found.append(Kind[name])
+        return tuple(found)
+
+
+def _s(name: str, background: str, focal: int, description: str, *tags: str) -> Scenario:
+    return Scenario(name, team_members(background) if background else (), focal, description, tags)
+
+
+_PART = re.compile(r"(\d*)\s*([A-Za-z].*)")
+
+
+def team_members(text: str) -> tuple[str, ...]:
+    """Members of a team written as "NS+2NH", "3RAND" or "SWITCH(8,NH)+2NH"."""
+    members: list[str] = []
+    for part in text.split("+"):
+        match = _PART.fullmatch(part.strip())
+        if match is None or match.group(1) == "0":
+            raise UserError(f"'{text}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
+        members += [match.group(2)] * int(match.group(1) or 1)
+    return tuple(members)
+
+
+def team(text: str, seats: int = SEATS) -> Scenario:
+    """One focal player among a team, such as NS+2NH."""
+    members = team_members(text)
+    if len(members) != seats - 1:
+        raise UserError(f"The team '{text}' has {len(members)} members, expected {seats - 1} beside the focal player.")
+    return Scenario(text, members, 1, f"one focal player among {text}", ("visitor",))
+
+
+def check_background(scenarios: Sequence[Scenario], agents: Sequence[str]) -> None:
+    """Every background player must be a rule, a reciprocator or one of the named agents."""
+    from marlab.hunt.evaluate_reciprocators import parse_reciprocity
+
+    for scenario in scenarios:
+        for name in scenario.background:
+            if name not in agents and parse_reciprocity(name) is None:
+                try:
+                    parse_role(name)
+                except UserError as error:
+                    known = f"{', '.join(agents)}" if agents else "none"
+                    raise UserError(f"The scenario '{scenario.name}': {error} Named agents: {known}.") from None
+
+
+SUITE: tuple[Scenario, ...] = (
+    _s("visit_all_stag", "3NS", 1, "all others hunt the stag, and can do so without you", "visitor", "convention"),
+    _s("visit_all_hare", "3NH", 1, "nobody will ever join you at the stag", "visitor", "convention"),
+    _s("visit_lone_hunter", "NS+2NH", 1, "one player waits at the stag for exactly you", "visitor", "partner"),
+    _s("visit_pair", "2NS+NH", 1, "two hunt the stag; hurry to join or leave it", "visitor", "timing"),
+    _s("visit_random", "3RAND", 1, "the others do anything", "visitor", "noise"),
+    _s("visit_motley", "NS+NH+RAND", 1, "a hunter, a hare catcher and a random player", "visitor", "mixture"),
+    _s("visit_mixture", "3MIX(0.5)", 1, "stag or hare, drawn by everyone at every start", "visitor", "mixture"),
+    _s("visit_grim", "GRIM(1)+2NH", 1, "a partner who never forgives to be let down once", "visitor", "reciprocity"),
+    _s("visit_grim_2", "GRIM(2)+2NH", 1, "a partner who forgives once", "visitor", "reciprocity"),
+    _s("visit_tit_for_tat", "TFT+2NH", 1, "a partner who comes if somebody came last time", "visitor", "reciprocity"),
+    _s("visit_deserter", "SWITCH(4)+2NH", 1, "a hunter who turns to hares at step 4", "visitor", "change"),
+    _s("visit_latecomer", "SWITCH(2,NH)+2NH", 1, "a hare catcher who turns to the stag at step 2", "visitor", "change"),
+    _s("visit_impatient", "WAIT(5)+2NH", 1, "a hunter who waits five steps for you", "visitor", "timing"),
+    _s("visit_exploiters", "3EXPL", 1, "they come to the stag only when somebody stands on it", "visitor", "lead"),
+    _s("halves_stag", "2NS", 2, "two of you and two hunters", "half", "mixture"),
+    _s("halves_hare", "2NH", 2, "two of you and two hare catchers: hunt together", "half", "coordination"),
+    _s("host_hunter", "NS", 3, "three of you get a hunter as visitor", "resident", "coordination"),
+    _s("host_hare", "NH", 3, "three of you get a hare catcher as visitor", "resident", "coordination"),
+    _s("host_random", "RAND", 3, "three of you get a random player as visitor", "resident", "noise"),
+    _s("self_play", "", 4, "four copies of you", "resident", "coordination"),
+)  # fmt: skip
+
+TEAMS: tuple[Scenario, ...] = tuple(
+    team(text)
+    for text in (
+        "3NS", "3NH", "3RAND", "NS+2NH", "2NS+NH", "NS+NH+RAND", "2NS+RAND", "3MIX(0.5)", "3SWITCH(8)", "3WAIT(5)",
+    )
+)  # fmt: skip
+"""The teams of the few-shot protocol; teams of trained agents are added by name."""
+
+
+def by_name(name: str) -> Scenario:
+    """A scenario of the suite, or a team written out."""
+    for scenario in SUITE:
+        if scenario.name == name:
+            return scenario
+    if re.search(r"[+()]|^\d|^[A-Z]", name):
+        return team(name)
+    raise UserError(f"'{name}' is not a scenario, expected a team such as NS+2NH or one of: "
+                    f"{', '.join(s.name for s in SUITE)}.")  # fmt: skip
