@@ -1,0 +1,188 @@
+"""A planning agent behind the `Policy` interface: plays any seats, keeps beliefs, explains its last decision.
+
+    agent = load_hop(Path("runs/hunt/my_run")).agent(game)     # or .agent(game, seed=3, seats=[0], simulations=200)
+    memory = agent.begin(batch, generator)                      # strangers
+    actions, memory = agent.act(view, memory, generator)
+    memory = agent.observe(view, outcome, memory)               # beliefs move
+    memory = agent.reset(memory, over, generator)               # new episode, same players: what they did is kept
+    memory = agent.new_team(memory, games)                      # new players: everything about the old ones is gone
+    agent.explain()                                             # beliefs, predicted moves, visits, values, plan
+
+It adapts by belief alone: no weight changes while it plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.agents import check_same_size
+from marlab.hunt.belief import BeliefConfig
+from marlab.hunt.config import GameConfig
+from marlab.hunt.game import Game, Outcome
+from marlab.hunt.hop_models import Goals, Mind, MindConfig
+from marlab.hunt.hop_planner import Plan, PlanConfig
+from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.views import View
+from marlab.hunt.world_model import WorldModel, make_model
+from marlab.lab.checkpoint import CheckpointStore, load_checkpoint
+from marlab.lab.choices import sample
+from marlab.lab.config import from_dict
+from marlab.lab.errors import UserError
+
+KIND = "hunt/hop"
+PATTERN = "model_iter_{step}.pt"
+FEW_SHOT_DISCOUNT = 0.9
+"""Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
+
+
+class Explanation(NamedTuple):
+    """Why the last actions were chosen. Observer i sees in slot k the player who sits k + 1 places after it."""
+
+    decided: Tensor  # [B, n] bool: seats that planned
+    belief: Tensor  # [B, n, n - 1, K] over goals
+    stag: Tensor  # [B, n, n - 1] the part of the belief that is about the stag
+    expected: Tensor  # [B, n, n - 1, A] predicted next moves of the others
+    plan: Plan  # policy, prior, q, visits, value, guess: [B, n, ...], values in reward units
+    line: Tensor  # [B, n, D] most visited line of play of the first tree, -1 after its end
+    actions: Tensor  # [B, n] what was chosen
+
+
+class HopAgent(Policy):
+    """One seed's mind at play."""
+
+    def __init__(
+        self,
+        game: Game,
+        mind: Mind,
+        *,
+        seats: Sequence[int] | None = None,
+        greedy: bool = True,
+        plan: PlanConfig | None = None,
+        belief: BeliefConfig | None = None,
+    ) -> None:
+        """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan."""
+        if len(mind.seeds) != 1:
+            raise ValueError("an agent is one seed's mind: use mind.one(seed)")
+        chosen = range(game.players) if seats is None else seats
+        if not all(0 <= seat < game.players for seat in chosen):
+            raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
+        self.game, self.mind, self.greedy = game, mind, greedy
+        self.planner = mind.planner(game, plan)
+        self.tracker = mind.tracker(game, belief)
+        self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
+        self._mine[list(chosen)] = True
+        self._last: tuple[View, Tensor, Plan, Tensor, Tensor] | None = None
+
+    # --- the policy interface -------------------------------------------------------------------------------------
+
+    def begin(self, batch: int, generator: torch.Generator) -> Memory:
+        return self.tracker.begin(batch)
+
+    def reset(self, memory: Memory, games: Tensor, generator: torch.Generator) -> Memory:
+        """A new episode with the same players in the marked games [B]."""
+        return self.tracker.reset(memory, games)
+
+    def new_team(self, memory: Memory, games: Tensor) -> Memory:
+        """A new episode with players never met before in the marked games [B]."""
+        return self.tracker.begin_opponents(memory, games, new_team=True)
+
+    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
+        want = view.state.alive & self._mine & ~self.game.over(view.state).unsqueeze(1)
+        plan = self.planner.plan(view.state, memory["belief"], want, generator)
+        if self.greedy:
+            actions = plan.policy.argmax(-1)
+        else:
+            actions = sample(plan.policy.clamp_min(1e-30).log(), (self.game.actions,), generator)
+        self._last = (view, memory["belief"], plan, want, actions)
+        return actions, memory
+
+    def observe(self, view: View, outcome: Outcome, memory: Memory) -> Memory:
+        return self.tracker.observe(view, outcome, memory)
+
+    # --- understanding it -----------------------------------------------------------------------------------------
+
+    def explain(self) -> Explanation:
+        """About the last call of `act`."""
+        if self._last is None:
+            raise ValueError("there is no decision to explain yet")
+        view, belief, plan, want, actions = self._last
+        stag = (belief * self.mind.goals.stag.to(belief)).sum(-1)
+        return Explanation(want, belief, stag, self.mind.predict(view, belief), plan, plan.line, actions)
+
+
+# --- trained agents on disk ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HopAgents:
+    """The minds of a run, with what is needed to seat them."""
+
+    game: GameConfig  # the game they were trained in
+    config: MindConfig
+    seeds: tuple[int, ...]
+    mind: Mind = field(repr=False)
+
+    def agent(
+        self,
+        game: Game,
+        seed: int | None = None,
+        *,
+        seats: Sequence[int] | None = None,
+        greedy: bool = True,
+        simulations: int | None = None,
+        trees: int | None = None,
+        discount: float = FEW_SHOT_DISCOUNT,
+    ) -> HopAgent:
+        """A seed's agent (the first by default) for a game of the same size, on the game's device.
+
+        simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
+        next.
+        """
+        check_same_size(self.game, game.config, "These agents were trained in")
+        mind = self.mind.one(self.seeds[0] if seed is None else seed).to(game.device)
+        if mind.world[0] is not None:
+            mind.world[0].to(game.device)
+        plan = self.config.plan
+        if simulations is not None:
+            plan = replace(plan, search=replace(plan.search, simulations=simulations))
+        if trees is not None:
+            plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
+        belief = replace(self.config.beliefs, discount=discount)
+        return HopAgent(game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief)
+
+
+def load_hop(path: Path) -> HopAgents:
+    """The newest agents of a run directory of `hunt train`, or those of one checkpoint file."""
+    if path.is_dir():
+        checkpoint, problems = CheckpointStore(path / "checkpoints", KIND, PATTERN).load_latest()
+        if checkpoint is None:
+            raise UserError(problems[0] if problems else f"There are no trained planning agents in {path}.")
+    else:
+        checkpoint = load_checkpoint(path, KIND)
+    return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
+
+
+def agents_of(told: dict[str, Any], where: str) -> HopAgents:
+    """Agents from what a checkpoint tells about them."""
+    game = from_dict(GameConfig, told["game"], where)
+    config = from_dict(MindConfig, told["config"], where)
+    seeds = tuple(told["seeds"])
+    world = _world_of(told["world"], game)
+    mind = Mind(game, config, Goals(told["candidates"].cpu(), told["evidence"].cpu()), seeds, world)
+    mind.load_state_dict(told["weights"])
+    mind.eval().requires_grad_(False)
+    return HopAgents(game, config, seeds, mind)
+
+
+def _world_of(told: dict[str, Any] | None, game: GameConfig) -> WorldModel | None:
+    if told is None:
+        return None
+    model = make_model(told["model"], game, width=told["width"])
+    model.load_state_dict(told["weights"])
+    return model.eval().requires_grad_(False)

@@ -1,0 +1,90 @@
+"""Whom a planner takes the others for: learned models given goals, random players, copies of itself, or known rules.
+
+Letters: R imagined situations, S' = n - 1 others, A actions, P copies of a network, which own R / P rows each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief import GOAL_KINDS
+from marlab.hunt.game import Game, State
+from marlab.hunt.hop_dynamics import Embedding, Seen
+from marlab.hunt.hop_nets import OtherNets, PlayerNets
+from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.views import View
+
+
+class CoPlayers(Protocol):
+    """Predicts what the others do in imagined situations."""
+
+    def prepare(self, goals: Tensor) -> Tensor:
+        """Anything about the drawn goals [R, S'] that stays the same in a tree, worked out once."""
+        ...
+
+    def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
+        """[R, S', A] before masking, from what the others see."""
+        ...
+
+
+class LearnedCoPlayers:
+    """Models of others, given goals."""
+
+    def __init__(self, nets: OtherNets) -> None:
+        self.nets = nets
+
+    def prepare(self, goals: Tensor) -> Tensor:
+        return self.nets.told(goals.unflatten(0, (self.nets.copies, -1)))  # [P, R / P, S', X]
+
+    def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
+        copies = self.nets.copies
+        rows, time = seen.rows.unflatten(0, (copies, -1)), seen.time.unflatten(0, (copies, -1))
+        return self.nets.given(rows, time, prepared).flatten(0, 1)
+
+
+class RandomCoPlayers:
+    """Everybody draws from the legal actions."""
+
+    def prepare(self, goals: Tensor) -> Tensor:
+        return goals
+
+    def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
+        return torch.zeros(seen.legal.shape, device=seen.legal.device)
+
+
+class SelfCoPlayers:
+    """Everybody acts by the planner's own prior, from their own seats."""
+
+    def __init__(self, nets: PlayerNets) -> None:
+        self.nets = nets
+
+    def prepare(self, goals: Tensor) -> Tensor:
+        return goals
+
+    def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
+        lead, copies = seen.rows.shape[:2], self.nets.copies
+        time = seen.time.unsqueeze(1).expand(lead)
+        logits, _ = self.nets(*(x.flatten(0, 1).unflatten(0, (copies, -1)) for x in (seen.rows, time)))
+        return logits.flatten(0, 1).unflatten(0, lead)
+
+
+class RuleCoPlayers:
+    """Oracle models: goal g means the rule `kinds[g]`. Only where situations are states of the game itself."""
+
+    def __init__(self, game: Game, kinds: Sequence[Kind] = GOAL_KINDS) -> None:
+        self._rules = RulePlayers(game, [Kind.RAND] * game.players)  # lends its rules; the roles do not matter
+        self._kinds = torch.tensor([int(kind) for kind in kinds], device=game.device)
+
+    def prepare(self, goals: Tensor) -> Tensor:
+        types = self._kinds[goals]  # [R, S']
+        me = torch.full_like(types[:, :1], int(Kind.RAND))
+        return torch.cat([me, types], 1)
+
+    def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
+        view = View(self._rules.game, State(*embedding))
+        options = self._rules.options(view, self._rules.memory_of(prepared))[:, 1:]  # [R, S', A]
+        return torch.where(options, 0.0, -1e9)

@@ -1,0 +1,141 @@
+"""What a planner imagines: the next situation of one player, from its own action and those of the others.
+
+The game itself, or a learned model of it, behind one interface. Situations are always ego-first: the planning player
+is seat 0, the player k places after it is seat k, so one piece of code plans for every seat.
+
+Letters: R imagined situations, n players, A actions, W row width.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from marlab.hunt.game import ABSENT, Game, State
+from marlab.hunt.hop_nets import encode, row_layout, rows_of_planes
+from marlab.hunt.layouts import MOVES
+from marlab.hunt.views import View
+from marlab.hunt.world_model import WorldModel
+from marlab.lab.errors import UserError
+
+Embedding = tuple[Tensor, ...]
+
+
+class Seen(NamedTuple):
+    """What some players see in imagined situations."""
+
+    rows: Tensor  # [R, L, W] uint8
+    legal: Tensor  # [R, L, A] bool; nothing is legal for players who left
+    time: Tensor  # [R] t / T_max
+
+
+class Stepped(NamedTuple):
+    """The planner's own transition."""
+
+    embedding: Embedding
+    reward: Tensor  # [R] in the units of the game
+    stays: Tensor  # [R] probability that the planner is still in the game
+
+
+class Dynamics(ABC):
+    """Imagined steps of ego-first situations."""
+
+    def __init__(self, game: Game) -> None:
+        if len(set(game.config.player_strength)) > 1:
+            raise UserError("Planning agents take all players for equally strong; this game's player_strength differs.")
+        self.game = game
+        self._me = torch.zeros(1, dtype=torch.int64, device=game.device)
+        self._others = torch.arange(1, game.players, device=game.device)
+
+    @abstractmethod
+    def root(self, state: State, games: Tensor, seats: Tensor) -> Embedding:
+        """The situations of `seats` [R] in the games [R] of a state."""
+
+    @abstractmethod
+    def see(self, embedding: Embedding, players: Tensor) -> Seen:
+        """What `players` [L] (ego-first numbers) see."""
+
+    @abstractmethod
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+        """The planner does `action` [R], the others do `others` [R, n - 1]."""
+
+    def own(self, embedding: Embedding) -> Seen:
+        return self.see(embedding, self._me)
+
+    def theirs(self, embedding: Embedding) -> Seen:
+        return self.see(embedding, self._others)
+
+
+def ego_first(game: Game, state: State, games: Tensor, seats: Tensor) -> State:
+    """[R] games as `seats` [R] see them: every field of players begins with the seat's own."""
+    chosen = state.select(games)
+    order = game.ego[seats]  # [R, n]
+    mine = {name: getattr(chosen, name).gather(1, order) for name in ("cell", "alive", "last_action")}
+    return chosen._replace(**mine)
+
+
+class TrueGame(Dynamics):
+    """The game itself; an embedding is a `State`."""
+
+    def root(self, state: State, games: Tensor, seats: Tensor) -> Embedding:
+        return tuple(ego_first(self.game, state, games, seats))
+
+    def see(self, embedding: Embedding, players: Tensor) -> Seen:
+        state = State(*embedding)
+        rows, legal = encode(self.game, state, players)
+        return Seen(rows, legal, state.t / self.game.config.final_time)
+
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+        joint = torch.cat([action.unsqueeze(1), others], 1)
+        after, outcome = self.game.step(State(*embedding), joint)
+        return Stepped(tuple(after), outcome.reward[:, 0], (~outcome.done[:, 0]).to(outcome.reward.dtype))
+
+
+class ImaginedGame(Dynamics):
+    """A world model; an embedding is (planes [R, H, W, C] uint8 as the planner sees them, t [R])."""
+
+    def __init__(self, game: Game, model: WorldModel) -> None:
+        super().__init__(game)
+        self.model = model
+        self.layout = row_layout(game.config)
+        n = game.players
+        # Player k sees the players as k, k + 1, ..., and the planes after them unchanged.
+        rest = torch.arange(n, game.channels, device=game.device).expand(n, -1)
+        self._turned = torch.cat([game.ego, rest], 1)  # [n, C]
+
+    def root(self, state: State, games: Tensor, seats: Tensor) -> Embedding:
+        chosen = ego_first(self.game, state, games, seats)
+        return View(self.game, chosen).grid_of(self._me).squeeze(1), chosen.t
+
+    def see(self, embedding: Embedding, players: Tensor) -> Seen:
+        planes, t = embedding
+        legal = legal_of_planes(planes, self.game.players).index_select(1, players)
+        turned = planes[..., self._turned[players]].movedim(-2, 1)  # [R, L, H, W, C]
+        return Seen(rows_of_planes(self.layout, turned, legal), legal, t / self.game.config.final_time)
+
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+        planes, t = embedding
+        there = planes[..., : self.game.players].flatten(1, 2).bool().any(1)  # [R, n]
+        joint = torch.where(there, torch.cat([action.unsqueeze(1), others], 1), ABSENT)
+        found = self.model.imagine(planes, joint, t.clamp_max(self.game.config.final_time - 1))
+        if found.done is None:
+            stays = found.planes[..., 0].flatten(1).sum(1).clamp(0.0, 1.0)  # a dense model only shows who is left
+        else:
+            stays = 1.0 - found.done.amax(1)
+        in_time = t + 1 < self.game.config.final_time  # the clock needs no model
+        return Stepped(((found.planes >= 0.5).to(torch.uint8), t + 1), found.reward, stays * in_time)
+
+
+def legal_of_planes(planes: Tensor, players: int) -> Tensor:
+    """[R, n, A] bool: what players may do by the rules, read off planes [R, H, W, C] (nothing for absent players)."""
+    bodies = planes[..., :players].bool()  # [R, H, W, n]
+    free = pad((planes[..., players] == 0), (1, 1, 1, 1))  # beyond the edge nothing is free
+    height, width = planes.shape[1:3]
+    options = [free[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width] for down, right in MOVES]
+    options.append(torch.ones_like(options[0]))
+    options += [planes[..., kind].bool() for kind in range(players + 1, planes.shape[-1])]
+    return torch.stack([(bodies & option.unsqueeze(-1)).flatten(1, 2).any(1) for option in options], -1)

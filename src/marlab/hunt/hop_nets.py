@@ -1,0 +1,197 @@
+"""Networks of planning agents: many small ones side by side, and the rows they read.
+
+Planning asks for millions of evaluations, so these are two-layer perceptrons, and all copies (of every seed, and of
+every seat where seats do not share) are evaluated by one batched product. A row is what a player sees: its legal
+actions, the planes with itself first, and the time.
+
+Letters: P copies, N rows of a copy, W row width, A actions, K goals, V goal width, X hidden width, n players,
+S' = n - 1 slots (slot k is the player who sits k + 1 places after the observer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.game import Game, State
+from marlab.hunt.symmetry import symmetries
+from marlab.hunt.views import draw_rows
+from marlab.lab.choices import apply_mask
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Where things lie in a row: legal actions first, then the planes, row-major."""
+
+    height: int
+    width: int
+    channels: int
+    actions: int
+    start: int  # where the planes begin
+
+    @property
+    def size(self) -> int:
+        return self.start + self.height * self.width * self.channels
+
+
+def row_layout(game: GameConfig) -> RowLayout:
+    """The rows of a game. `draw_rows` marks what is gone in the first `players` places, so planes begin after them."""
+    return RowLayout(game.height, game.width, game.channels, game.actions, max(game.actions, game.players))
+
+
+def encode(game: Game, state: State, seats: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows [B, L, W] uint8 and legal actions [B, L, A] of `seats` [L]."""
+    layout = row_layout(game.config)
+    rows = draw_rows(game, state, seats, layout.start, layout.size)
+    legal = game.legal(state).index_select(1, seats)
+    rows[..., : layout.start] = 0
+    rows[..., : layout.actions] = legal.view(torch.uint8)
+    return rows, legal
+
+
+def rows_of_planes(layout: RowLayout, planes: Tensor, legal: Tensor) -> Tensor:
+    """Rows [*S, W] uint8 from planes [*S, H, W, C] and legal actions [*S, A]."""
+    rows = torch.zeros(*planes.shape[:-3], layout.size, dtype=torch.uint8, device=planes.device)
+    rows[..., : layout.actions] = legal.to(torch.uint8)
+    rows[..., layout.start :] = planes.flatten(-3).to(torch.uint8)
+    return rows
+
+
+class Symmetries:
+    """The symmetries of a game's grid as permutations of rows and actions."""
+
+    def __init__(self, game: GameConfig, device: torch.device | str) -> None:
+        layout = row_layout(game)
+        places = torch.arange(layout.size)
+        planes = places[layout.start :].view(layout.height, layout.width, layout.channels)
+        rows, actions = [], []
+        for symmetry in symmetries(layout.height, layout.width):
+            table = symmetry.action_table()[: layout.actions]
+            source = torch.empty_like(table)
+            source[table] = torch.arange(layout.actions)  # new action a was source[a]
+            head = torch.cat([source, places[layout.actions : layout.start]])
+            rows.append(torch.cat([head, symmetry.planes(planes).flatten()]))
+            actions.append(source)
+        self.rows = torch.stack(rows).to(device)  # [8, W] column w of a turned row is column rows[w] of the row
+        self.by_action = torch.stack(actions).to(device)  # [8, A] the same for distributions over actions
+        self.renamed = self.by_action.argsort(1)  # [8, A] the new number of every action
+
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+
+class Layer(nn.Module):
+    """P linear layers side by side: [P, N, n_in] -> [P, N, n_out]."""
+
+    def __init__(self, n_in: int, n_out: int, generators: Sequence[torch.Generator], gain: float) -> None:
+        super().__init__()
+        scale = gain / math.sqrt(n_in)
+        weights = [torch.empty(n_in, n_out).normal_(0.0, scale, generator=g) for g in generators]
+        self.weight = nn.Parameter(torch.stack(weights))
+        self.bias = nn.Parameter(torch.zeros(len(weights), 1, n_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] == 1:
+            return torch.addmm(self.bias[0], x[0], self.weight[0]).unsqueeze(0)
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Sight(nn.Module):
+    """The first layer: rows [P, N, W] and times [P, N] (t / T_max) -> [P, N, X], before its ReLU."""
+
+    def __init__(self, layout: RowLayout, hidden: int, generators: Sequence[torch.Generator]) -> None:
+        super().__init__()
+        # Rows are sparse: about as many entries are 1 as there are players, prey and legal actions.
+        self.rows = Layer(layout.size, hidden, generators, math.sqrt(layout.size / 8.0))
+        self.time = nn.Parameter(torch.zeros(len(generators), 1, hidden))
+
+    def forward(self, rows: Tensor, time: Tensor) -> Tensor:
+        return self.rows(rows.to(self.time.dtype)).addcmul(time.unsqueeze(-1), self.time)
+
+
+class PlayerNets(nn.Module):
+    """Prior and value of P players."""
+
+    def __init__(self, game: GameConfig, hidden: int, generators: Sequence[torch.Generator]) -> None:
+        super().__init__()
+        self.copies = len(generators)
+        self.sight = Sight(row_layout(game), hidden, generators)
+        self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
+        self.actor = Layer(hidden, game.actions, generators, 0.01)
+        self.critic = Layer(hidden, 1, generators, 0.01)
+
+    def forward(self, rows: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [P, N, A] (without a mask) and values [P, N] in scaled reward units."""
+        x = torch.relu(self.middle(torch.relu(self.sight(rows, time))))
+        return self.actor(x), self.critic(x).squeeze(-1)
+
+
+class OtherNets(nn.Module):
+    """Models of others: P observers, each about its n - 1 others, given one of K goals.
+
+    `goals` [K, V] are the candidates: one-hot stag and hare, the prototypes of a codebook, or one empty goal.
+    """
+
+    goals: Tensor
+
+    def __init__(self, game: GameConfig, goals: Tensor, hidden: int, generators: Sequence[torch.Generator]) -> None:
+        super().__init__()
+        self.copies, self.slots = len(generators), game.players - 1
+        self.sight = Sight(row_layout(game), hidden, generators)
+        self.place = nn.Parameter(torch.zeros(self.copies, 1, self.slots, hidden))
+        self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
+        width = goals.shape[1]
+        weights = [torch.empty(width, hidden).normal_(0.0, 1.0, generator=g) for g in generators]
+        self.wish = nn.Parameter(torch.stack(weights))  # [P, V, X]
+        self.actor = Layer(hidden, game.actions, generators, 0.01)
+        self.register_buffer("goals", goals.float())
+
+    @property
+    def count(self) -> int:
+        """K, the number of goals."""
+        return self.goals.shape[0]
+
+    def wishes(self) -> Tensor:
+        """[P, K, X] what each goal adds to the second layer."""
+        return torch.matmul(self.goals, self.wish)
+
+    def told(self, goal: Tensor) -> Tensor:
+        """[P, N, S', X] what given goals [P, N, S'] (numbers below K) add; constant in a tree, so made once."""
+        copy = torch.arange(self.copies, device=goal.device).view(-1, 1, 1)
+        return self.wishes()[copy, goal]
+
+    def state(self, rows: Tensor, time: Tensor) -> Tensor:
+        """[P, N, S', X] from others' own views [P, N, S', W] and times [P, N]."""
+        lead = rows.shape[:3]
+        wide = time.unsqueeze(2).expand(lead)
+        seen = self.sight(rows.flatten(1, 2), wide.flatten(1, 2)).unflatten(1, lead[1:])
+        return self.middle(torch.relu(seen + self.place).flatten(1, 2)).unflatten(1, lead[1:])
+
+    def given(self, rows: Tensor, time: Tensor, told: Tensor) -> Tensor:
+        """Logits [P, N, S', A] under the goals that `told` [P, N, S', X] was made of."""
+        x = torch.relu(self.state(rows, time) + told)
+        return self.actor(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
+
+    def forward(self, rows: Tensor, time: Tensor) -> Tensor:
+        """Logits [P, N, S', K, A] under every goal."""
+        wishes = self.wishes()[:, None, None]  # [P, 1, 1, K, X]
+        x = torch.relu(self.state(rows, time).unsqueeze(3) + wishes)
+        return self.actor(x.flatten(1, 3)).unflatten(1, x.shape[1:4])
+
+
+def masked_mixture(logits: Tensor, legal: Tensor, weight: Tensor) -> Tensor:
+    """Log-probabilities [*S, A] of the mixture of predictions [*S, K, A] with goal probabilities `weight` [*S, K]."""
+    log_p = apply_mask(logits, legal.unsqueeze(-2)).log_softmax(-1)
+    return (log_p + weight.clamp_min(1e-30).log().unsqueeze(-1)).logsumexp(-2)
+
+
+def copy_generators(seeds: Sequence[int], per_seed: int, purpose: str) -> list[torch.Generator]:
+    """One generator per copy, a seed's own: what other seeds run beside it does not change its start."""
+    from marlab.lab.rng import Rngs
+
+    return [Rngs(seed).torch(f"{purpose}/{copy}", "cpu") for seed in seeds for copy in range(per_seed)]

@@ -1,0 +1,318 @@
+"""Planning for all seats of all games at once: goals are drawn from beliefs, each draw is searched, draws are averaged.
+
+A decision is one player of one game who is to act. Decisions are grouped by (seed, seat), because that decides which
+networks they use; groups are filled up to one size, so that everything is one batch: [G groups, M decisions, N trees].
+
+Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, A actions, K goals, G = S n groups,
+M decisions of a group, N trees of a decision, R = G M N roots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.game import STAY, Game, State
+from marlab.hunt.hop_coplayers import CoPlayers
+from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen
+from marlab.hunt.hop_nets import PlayerNets
+from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.search import Evaluation, SearchConfig, SearchResult, Transition, search
+from marlab.hunt.views import View
+from marlab.lab.choices import apply_mask, sample
+from marlab.lab.errors import UserError
+
+LINE = 6
+"""Steps of the most visited line of play that a plan shows."""
+
+
+@dataclass(frozen=True)
+class PlanConfig:
+    """How a player plans."""
+
+    trees: int = 5
+    """Goal combinations drawn from the belief per decision; each gets its own tree."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """The search of one tree."""
+    draws: int = 16
+    """One-step look-ahead: draws of goals and of the others' actions for every action of its own."""
+    gamma: float = 0.95
+    """Discount per step."""
+    target: Literal["improved", "boltzmann"] = "improved"
+    """The planned policy is softmax(log prior + beta Q), or softmax(beta Q) as in the paper."""
+    beta_start: float = 5.0
+    """beta at the start of training, on Q normalised to 0..1 by the values found in the decision's trees."""
+    beta_end: float = 25.0
+    """beta at the end of training and in evaluation."""
+    legacy_beta: float = 0.0
+    """If above 0: softmax of this times the raw Q, as the original did."""
+
+    def __post_init__(self) -> None:
+        if self.trees < 1 or self.draws < 1:
+            raise UserError(f"trees is {self.trees} and draws is {self.draws}, expected 1 or more of both.")
+        if not 0 < self.gamma <= 1:
+            raise UserError(f"gamma is {self.gamma:g}, expected a value above 0 and at most 1.")
+        if min(self.beta_start, self.beta_end, self.legacy_beta) < 0:
+            raise UserError("beta_start, beta_end and legacy_beta must be 0 or more.")
+
+
+class Decisions(NamedTuple):
+    """Who is to decide, in groups of one size."""
+
+    game: Tensor  # [G, M] int64
+    seat: Tensor  # [G, M] int64
+    real: Tensor  # [G, M] bool: the others only fill up their group
+
+
+class Plan(NamedTuple):
+    """What was planned, per game and seat; zeros where nobody was to decide. Values in reward units of the game."""
+
+    policy: Tensor  # [B, n, A] the distribution to act by
+    prior: Tensor  # [B, n, A] the network's own
+    q: Tensor  # [B, n, A] mean over trees
+    visits: Tensor  # [B, n, A] summed over trees
+    value: Tensor  # [B, n] of the root, by search
+    guess: Tensor  # [B, n] of the root, by the network
+    line: Tensor  # [B, n, LINE] most visited actions from the root on, in the first tree; -1 after its end
+    metrics: dict[str, Tensor]  # means over decisions
+
+
+class Found(NamedTuple):
+    """Results of all trees of all decisions."""
+
+    q: Tensor  # [G M, N, A]
+    visits: Tensor  # [G M, N, A]
+    value: Tensor  # [G M, N]
+    low: Tensor  # [G M] least value in the trees
+    high: Tensor  # [G M] greatest value in the trees
+    line: Tensor  # [G M, LINE]
+    metrics: dict[str, Tensor]  # [G M] each
+
+
+def decisions(want: Tensor, seeds: int) -> Decisions | None:
+    """Group the seats that `want` [B, n] a decision; None if nobody does. Reads one number back to the host."""
+    games, players = want.shape[0] // seeds, want.shape[1]
+    wanted = want.view(seeds, games, players).transpose(1, 2).reshape(seeds * players, games)  # [G, E]
+    size = int(wanted.sum(1).max())
+    if size == 0:
+        return None
+    real, order = wanted.to(torch.uint8).sort(dim=1, descending=True, stable=True)
+    group = torch.arange(seeds * players, device=want.device).unsqueeze(1)
+    seat = (group % players).expand(-1, size)
+    return Decisions(order[:, :size] + group // players * games, seat, real[:, :size].bool())
+
+
+class Planner:
+    """Plans with given networks, models of others and dynamics. `seeds` batches are planned side by side."""
+
+    def __init__(
+        self,
+        game: Game,
+        nets: PlayerNets,
+        coplayers: CoPlayers,
+        dynamics: Dynamics,
+        config: PlanConfig,
+        *,
+        seeds: int = 1,
+        reward_scale: float = 0.2,
+        one_step: bool = False,
+        rollout: float = 0.0,
+    ) -> None:
+        """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values."""
+        self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
+        self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
+        self._stay = torch.arange(game.actions, device=game.device) == STAY
+        self._powers = game.actions ** torch.arange(game.players - 1, device=game.device)
+        self._rules = RulePlayers(game, [Kind.RAND] * game.players)
+
+    @torch.no_grad()
+    def plan(
+        self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None
+    ) -> Plan:
+        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals."""
+        empty = torch.zeros(*want.shape, self.game.actions, device=want.device)
+        who = decisions(want, self.seeds)
+        if who is None:
+            nothing, no_line = empty[..., 0], torch.full((*want.shape, LINE), -1, device=want.device)
+            return Plan(empty, empty, empty, empty, nothing, nothing, no_line, {})
+        game, seat = who.game.flatten(), who.seat.flatten()
+        root = self.dynamics.root(state, game, seat)
+        own = self.dynamics.own(root)
+        logits, guess = self._evaluate(own)
+        legal = self._something(own.legal.squeeze(1))
+        believed = belief[game, seat]  # [GM, S', K]
+        run = self._look_ahead if self.one_step else self._search
+        found = run(root, Evaluation(logits, guess, legal), believed, generator)
+        return self._combine(who, found, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
+
+    # --- searching ------------------------------------------------------------------------------------------------
+
+    def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
+        trees = self.config.trees
+        goals = draw_goals(believed, trees, generator).flatten(0, 1)  # [R, S']
+        prepared = self.coplayers.prepare(goals)
+        repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
+        start = tuple(x.repeat_interleave(trees, 0) for x in root)
+        resampled = self.config.search.outcomes > 1
+
+        def expand(embedding: Embedding, actions: Tensor) -> Transition:
+            others = self._others(embedding, prepared, generator)
+            stepped = self.dynamics.step(embedding, actions, others)
+            own = self.dynamics.own(stepped.embedding)
+            logits, value = self._evaluate(own)
+            if self.rollout:
+                told = self._roll_out(stepped.embedding, prepared, generator)
+                value = (1 - self.rollout) * value + self.rollout * told
+            evaluation = Evaluation(logits, value, own.legal.squeeze(1))
+            reward = stepped.reward * self.reward_scale
+            drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
+            return Transition(reward, self.config.gamma * stepped.stays, evaluation, stepped.embedding, drawn)
+
+        return summarise(search(repeated, start, expand, self.config.search, generator), trees)
+
+    def _look_ahead(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
+        """Every action tried once per draw of goals and of the others' actions."""
+        draws, actions = self.config.draws, self.game.actions
+        goals = draw_goals(believed, draws, generator).flatten(0, 1)  # [GM draws, S']
+        start = tuple(x.repeat_interleave(draws, 0) for x in root)
+        others = self._others(start, self.coplayers.prepare(goals), generator)
+        wide = tuple(x.repeat_interleave(actions, 0) for x in start)
+        tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
+        stepped = self.dynamics.step(wide, tried, others.repeat_interleave(actions, 0))
+        _, value = self._evaluate(self.dynamics.own(stepped.embedding))
+        q = stepped.reward * self.reward_scale + self.config.gamma * stepped.stays * value
+        q = q.view(-1, draws, actions)  # [GM, draws, A]
+        off = ~at.legal.unsqueeze(1)
+        visits = (~off).expand_as(q).to(q.dtype)
+        value = apply_mask(q, ~off).amax(2)
+        low, high = q.masked_fill(off, torch.inf).amin((1, 2)), q.masked_fill(off, -torch.inf).amax((1, 2))
+        ends = ((1 - stepped.stays).view_as(q) * visits).sum((1, 2)) / visits.sum((1, 2))
+        depth = torch.ones_like(low)
+        line = torch.full((len(low), LINE), -1, device=low.device)
+        line[:, 0] = apply_mask(q.mean(1), at.legal).argmax(1)
+        return Found(q, visits, value, low, high, line, {"depth": depth, "depth_max": depth, "terminal_share": ends})
+
+    def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
+        """[R, S'] drawn actions of the others; of players who left, 0."""
+        seen = self.dynamics.theirs(embedding)
+        logits = apply_mask(self.coplayers.logits(embedding, seen, prepared), seen.legal)
+        return sample(logits, (self.game.actions,), generator) * seen.legal[..., STAY]
+
+    def _evaluate(self, own: Seen) -> tuple[Tensor, Tensor]:
+        """Prior logits [R, A] and values [R] of the planning players."""
+        copies = self.nets.copies
+        logits, value = self.nets(own.rows.squeeze(1).unflatten(0, (copies, -1)), own.time.unflatten(0, (copies, -1)))
+        return logits.flatten(0, 1), value.flatten()
+
+    def _something(self, legal: Tensor) -> Tensor:
+        """Legal actions [R, A]; who is gone may stay, so that every row has one."""
+        return legal | (self._stay & ~legal.any(1, keepdim=True))
+
+    def _roll_out(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
+        """[R] return of committing to the stag or to a hare, by a coin, and walking there while the others act."""
+        state, rules = State(*embedding), self._rules
+        types = torch.full_like(state.cell, int(Kind.RAND))
+        coin = torch.rand(state.batch, generator=generator, device=types.device) < 0.5
+        types[:, 0] = torch.where(coin, int(Kind.NS), int(Kind.NH))
+        memory = rules.memory_of(types)
+        value = torch.zeros(state.batch, device=types.device)
+        factor = state.alive[:, 0].to(value.dtype) * ~self.game.over(state)
+        for _ in range(self.game.config.final_time):
+            mine, _ = rules.act(View(self.game, state), memory, generator)
+            others = self._others(tuple(state), prepared, generator)
+            stepped = self.dynamics.step(tuple(state), mine[:, 0], others)
+            value = value + factor * stepped.reward * self.reward_scale
+            factor = factor * self.config.gamma * stepped.stays
+            state = State(*stepped.embedding)
+            if state.t.device.type == "cpu" and not bool(factor.any()):
+                break
+        return value
+
+    # --- combining ------------------------------------------------------------------------------------------------
+
+    def _combine(
+        self, who: Decisions, found: Found, logits: Tensor, guess: Tensor, legal: Tensor, beta: float, want: Tensor
+    ) -> Plan:
+        q = found.q.mean(1)  # [GM, A]
+        prior_logits = apply_mask(logits, legal)
+        prior = prior_logits.softmax(1)
+        if self.config.legacy_beta:
+            scores = self.config.legacy_beta * q / self.reward_scale
+        else:
+            scores = beta * normalised(q, found.low, found.high)
+            if self.config.target == "improved":
+                scores = scores + prior_logits.log_softmax(1)
+        policy = apply_mask(scores, legal).softmax(1)
+        metrics = decision_metrics(found, q, policy, prior, legal, 1.0 / self.reward_scale)
+        weight = who.real.flatten().to(q.dtype)
+        means = {name: (value * weight).sum() / weight.sum() for name, value in metrics.items()}
+        means["depth_max"] = (metrics["depth_max"] * weight).max()
+
+        def put(x: Tensor) -> Tensor:
+            out = torch.zeros(*want.shape, *x.shape[1:], device=x.device)
+            out[who.game.flatten(), who.seat.flatten()] = x * weight.view(-1, *[1] * (x.dim() - 1))
+            return out
+
+        back = 1.0 / self.reward_scale
+        planned = q.masked_fill(~legal, 0.0) * back
+        return Plan(
+            put(policy), put(prior), put(planned), put(found.visits.sum(1)), put(found.value.mean(1) * back),
+            put(guess * back), torch.where(want.unsqueeze(2), put(found.line + 1.0).long() - 1, -1), means,
+        )  # fmt: skip
+
+
+def summarise(result: SearchResult, trees: int) -> Found:
+    """The trees of each decision together."""
+
+    def by_decision(x: Tensor) -> Tensor:
+        return x.unflatten(0, (-1, trees))
+
+    return Found(
+        by_decision(result.q), by_decision(result.visits), by_decision(result.value),
+        by_decision(result.low).amin(1), by_decision(result.high).amax(1), by_decision(result.tree.line(LINE))[:, 0],
+        {
+            "depth": by_decision(result.depth).mean(1),
+            "depth_max": by_decision(result.deepest).amax(1).to(result.value.dtype),
+            "terminal_share": by_decision(result.ended).mean(1),
+        },
+    )  # fmt: skip
+
+
+def draw_goals(believed: Tensor, draws: int, generator: torch.Generator) -> Tensor:
+    """[D, draws, S'] goals drawn from beliefs [D, S', K]."""
+    wide = believed.clamp_min(1e-30).log().unsqueeze(1).expand(-1, draws, -1, -1)
+    return sample(wide, (believed.shape[-1],), generator)
+
+
+def normalised(q: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Q [D, A] on a scale from 0 (the least value in the decision's trees) to 1; all 0 where they do not differ."""
+    span = (high - low).unsqueeze(1)
+    return torch.where(span > 1e-6, (q - low.unsqueeze(1)) / span.clamp_min(1e-6), 0.0)
+
+
+def decision_metrics(
+    found: Found, q: Tensor, policy: Tensor, prior: Tensor, legal: Tensor, unit: float
+) -> dict[str, Tensor]:
+    """[D] planner sanity figures of every decision; values times `unit`.
+
+    improvement is the planned policy's Q minus the prior's: planning must not make things worse by its own measure.
+    """
+    off = ~legal
+    spread = q.masked_fill(off, -torch.inf).amax(1) - q.masked_fill(off, torch.inf).amin(1)
+    log_policy = policy.clamp_min(1e-30).log()
+    apart = found.q.std(1, correction=0).masked_fill(off, 0.0).sum(1) / legal.sum(1)
+    improvement = ((policy - prior) * q.masked_fill(off, 0.0)).sum(1)
+    return {
+        "root_value": found.value.mean(1) * unit,
+        "q_spread": spread * unit,
+        "scaled_spread": spread / (found.high - found.low).clamp_min(1e-6),
+        "entropy": -(policy * log_policy).sum(1),
+        "kl_to_prior": (policy * (log_policy - prior.clamp_min(1e-30).log())).sum(1),
+        "improvement": improvement * unit,
+        "improved_share": (improvement >= -1e-6).to(q.dtype),
+        "disagreement": apart * unit,
+        **found.metrics,
+    }
