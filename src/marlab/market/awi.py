@@ -1,0 +1,123 @@
+"""The only file that reads the simulator's AWI: it turns a morning into a DayState.
+
+A `Reader` belongs to one agent in one world and is asked once every morning (in `before_step`, or by the recorder before
+the first offer), because the means of exogenous quantities are over the days it has seen. Attributes are read plainly:
+one that is missing raises AttributeError instead of trading with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marlab.market.daystate import HORIZON, LINES, SCALARS, DayState, from_mapping
+
+Schedule = list[float]
+
+
+class Reader:
+    """Reads the mornings of one agent, in order."""
+
+    def __init__(self) -> None:
+        self._initial_balance: float | None = None
+        self._days = 0
+        self._exogenous_in = 0.0
+        self._exogenous_out = 0.0
+        self._reach = [0] * LINES
+
+    def read(self, awi: Any, horizon: int = HORIZON) -> DayState:
+        """This morning as a DayState with schedules [horizon + 1]."""
+        scalars, schedules, reach = self.values(awi, horizon)
+        q_in, q_out, pay, receive = schedules
+        return from_mapping(
+            dict(zip(SCALARS, scalars))
+            | {"q_in": q_in, "q_out": q_out, "pay": pay, "receive": receive, "exogenous_reach": reach}
+        )
+
+    def values(self, awi: Any, horizon: int) -> tuple[list[float], tuple[Schedule, ...], list[int]]:
+        """The same as plain numbers, for the recorder: scalars in the order of SCALARS, schedules (q_in, q_out, pay,
+        receive), and the days on which the exogenous quantity reached 1..10."""
+        day = awi.current_step
+        balance = float(awi.current_balance)
+        if self._initial_balance is None:
+            self._initial_balance = balance
+        initial = self._initial_balance
+        inside, outside = awi.current_exogenous_input_quantity, awi.current_exogenous_output_quantity
+        self._see(inside, outside)
+        profile, prices = awi.profile, awi.trading_prices
+        first, last = awi.is_first_level, awi.is_last_level
+        scalars: list[float] = [
+            day,
+            awi.n_steps,
+            profile.n_lines,
+            awi.n_products,
+            profile.input_product,
+            profile.output_product,
+            awi.n_input_negotiations,
+            awi.n_output_negotiations,
+            awi.horizon,
+            profile.cost,
+            balance,
+            initial,
+            balance / initial if initial else balance,  # the simulator's own score, which is dear to ask for
+            awi.current_inventory_input,
+            awi.current_inventory_output,
+            float(prices[profile.input_product]),
+            float(prices[profile.output_product]),
+            awi.current_storage_cost,
+            awi.current_shortfall_penalty,
+            awi.current_disposal_cost,
+            awi.needed_supplies,
+            awi.needed_sales,
+            inside,
+            awi.current_exogenous_input_price,
+            outside,
+            awi.current_exogenous_output_price,
+            self._exogenous_in / self._days,
+            self._exogenous_out / self._days,
+            *_ranges(None if first else awi.current_input_issues),
+            *_ranges(None if last else awi.current_output_issues),
+        ]
+        slots = horizon + 1
+        schedules = (
+            _schedule(awi.supplies, awi.future_supplies, day, slots),
+            _schedule(awi.sales, awi.future_sales, day, slots),
+            _schedule(awi.supplies_cost, awi.future_supplies_cost, day, slots),
+            _schedule(awi.sales_cost, awi.future_sales_cost, day, slots),
+        )
+        return scalars, schedules, list(self._reach)
+
+    def _see(self, inside: float, outside: float) -> None:
+        """Count one more day and its exogenous quantities."""
+        self._days += 1
+        self._exogenous_in += inside
+        self._exogenous_out += outside
+        for k in range(min(int(inside + outside), LINES)):
+            self._reach[k] += 1
+
+
+def _ranges(issues: Any) -> tuple[float, ...]:
+    """Least and largest quantity, unit price and day of a market; zeros where the agent does not negotiate."""
+    if issues is None:
+        return (0.0,) * 6
+    quantity, day, price = issues
+    return (
+        quantity.min_value,
+        quantity.max_value,
+        price.min_value,
+        price.max_value,
+        day.min_value,
+        day.max_value,
+    )
+
+
+def _schedule(
+    today: Mapping[str, float], later: Mapping[int, Mapping[str, float]], day: int, slots: int
+) -> Schedule:
+    """Totals over partners by days from today, cut after `slots` days."""
+    totals = [0.0] * slots
+    totals[0] = float(sum(today.values()))
+    for when, partners in later.items():
+        if when - day < slots:
+            totals[when - day] = float(sum(partners.values()))
+    return totals

@@ -1,0 +1,174 @@
+"""Worlds of the SCML Standard league that can be played again, to the last contract, from a small record.
+
+A `WorldSpec` says who sits where and which random numbers are drawn. `make_world` turns it into a world of the
+simulator in its fast mode; `play` runs it to the end. Four things make a repetition exact: seeds of `random` and
+`numpy.random`, a private generator for the draw that negmas makes once per elapsed second, no limits on wall-clock
+time inside the world (a hung one is ended from outside), and PYTHONHASHSEED, which has to be set before Python starts:
+agents iterate over sets of names. Tasks of the engine get it; `hash_seed()` tells what holds here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marlab.lab.errors import UserError
+from marlab.market.experts import find_agent, need_simulator
+
+MIN_FACTORIES, MAX_FACTORIES = 4, 6
+"""Factories per level in worlds of official shape; more than six only if the experts need them."""
+_FAST: dict[str, Any] = {"saved_details_level": 0, "sync_calls": True}
+_ENDLESS = dict.fromkeys(("time_limit", "neg_time_limit", "neg_step_time_limit", "neg_hidden_time_limit"), math.inf)
+_FORGIVING = {"ignore_agent_exceptions": True, "ignore_negotiation_exceptions": True}
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """One world: JSON-able, and enough to play it again. Factories are listed level by level."""
+
+    world_id: str
+    market_seed: int
+    """Draws the market: costs, prices, exogenous contracts, opening balances. Worlds that share it can be compared."""
+    seed: int
+    """Draws everything that happens while the world is played."""
+    n_steps: int
+    """Days."""
+    processes: tuple[int, ...]
+    """The level of each factory, not decreasing."""
+    agents: tuple[str, ...]
+    """The class of the agent in each factory, by name or as module:Class."""
+    tracked: tuple[bool, ...]
+    """Whether its decisions are recorded."""
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.processes), len(self.agents), len(self.tracked)}
+        if len(sizes) != 1:
+            raise UserError(f"World {self.world_id} lists {sorted(sizes)} factories; its lists must be equally long.")
+        if sorted(set(self.processes)) != list(range(self.n_processes)) or list(self.processes) != sorted(
+            self.processes
+        ):
+            raise UserError(f"World {self.world_id} has processes {self.processes}, expected 0, ..., then 1, ..., in order.")
+        if self.n_processes < 2:
+            raise UserError(f"World {self.world_id} has one process; without a second one nobody negotiates.")
+        if self.n_steps <= self.n_processes:
+            raise UserError(f"World {self.world_id} has {self.n_steps} days, expected more than its processes.")
+
+    @property
+    def n_processes(self) -> int:
+        """Levels of the supply chain."""
+        return max(self.processes) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> WorldSpec:
+        """The inverse of `to_dict`."""
+        told = {f.name: values[f.name] for f in fields(cls)}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+
+
+def hash_seed() -> int | None:
+    """The PYTHONHASHSEED that this process was started with; None if it is random, so nothing can be repeated."""
+    if not sys.flags.hash_randomization:
+        return 0
+    told = os.environ.get("PYTHONHASHSEED", "random")
+    return int(told) if told.isdigit() else None
+
+
+def refuse_oneshot(world_class: type) -> None:
+    """Only worlds of the Standard league are recorded: in OneShot there is no delivery day to learn."""
+    need_simulator()
+    from scml.std import StdWorld
+
+    if not issubclass(world_class, StdWorld):
+        raise UserError(
+            f"{world_class.__name__} is not a world of the Standard league: OneShot worlds are not supported, "
+            "use SCML2024StdWorld."
+        )
+
+
+def make_world(
+    spec: WorldSpec, folder: Path, world_class: type | None = None, *, fast: bool = True, forgiving: bool = True
+) -> Any:
+    """Construct the world. `folder`: where the simulator may leave its files (two even in fast mode).
+
+    `fast=False` keeps the simulator's own tables and its saved negotiations. `forgiving`: an exception of an agent
+    ends its negotiation and is counted, as in official tournaments, instead of ending the world.
+    """
+    need_simulator()
+    from scml.std import SCML2024StdWorld
+
+    world_class = world_class or SCML2024StdWorld
+    refuse_oneshot(world_class)
+    types = [find_agent(name) for name in spec.agents]
+    _seed(spec.market_seed)
+    generated = SCML2024StdWorld.generate(
+        agent_types=types,
+        agent_processes=list(spec.processes),
+        n_processes=spec.n_processes,
+        n_steps=spec.n_steps,
+        random_agent_types=False,
+    )
+    more = (_FAST if fast else {}) | _ENDLESS | (_FORGIVING if forgiving else {})
+    world = world_class(**generated, **more, name=spec.world_id, log_folder=str(folder))
+    if fast:
+        world.save_negotiations = False  # the constructor overrides its argument
+    _seed(spec.seed)
+    return world
+
+
+@contextmanager
+def playing(
+    spec: WorldSpec, world_class: type | None = None, *, fast: bool = True, tables: Path | None = None
+) -> Iterator[Any]:
+    """A world that is ready to run, in the surroundings that make it exact; its files are gone afterwards.
+
+    `tables`: keep the simulator's own files in this folder instead.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="marlab-world-")) if tables is None else tables
+    try:
+        with _private_mechanism_random(spec.seed), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the simulator and of the entrants, who warn on every day
+            yield make_world(spec, folder, world_class, fast=fast and tables is None)
+    finally:
+        if tables is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def play(spec: WorldSpec, *, fast: bool = True) -> Any:
+    """Play a world to its end without recording and return it."""
+    with playing(spec, fast=fast) as world:
+        world.run()
+    return world
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+@contextmanager
+def _private_mechanism_random(seed: int) -> Iterator[None]:
+    """negmas draws from the global stream once more for every second that a negotiation lasts: give it its own."""
+    from negmas import mechanisms
+
+    shared = mechanisms.random
+    mechanisms.random = random.Random(seed)
+    try:
+        yield
+    finally:
+        mechanisms.random = shared
