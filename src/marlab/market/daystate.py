@@ -95,14 +95,33 @@ class DayState(NamedTuple):
         """Number of days in a batch."""
         return self.day.shape[0]
 
+    def replace(self, **fields: Array) -> DayState:
+        """The same day with other values of some fields (`_replace` of a tuple would be misled by `len`)."""
+        return DayState(**{**dict(zip(DayState._fields, self)), **fields})
+
     def take(self, index: int | slice | NDArray[np.integer] | NDArray[np.bool_]) -> DayState:
         """One day or some days of a batch."""
         return DayState(*(np.asarray(field[index]) for field in self))
 
     def with_signed(self, q_in: Array, pay: Array, q_out: Array, receive: Array) -> DayState:
         """The same morning with contracts signed during the day: each argument is [..., H+1], to be added."""
-        return self._replace(
+        return self.replace(
             q_in=self.q_in + q_in, pay=self.pay + pay, q_out=self.q_out + q_out, receive=self.receive + receive
+        )
+
+    def with_exogenous(self) -> DayState:
+        """The same morning with today's exogenous contracts among the commitments of slot 0."""
+        today = np.arange(self.horizon + 1) == 0
+        return self.with_signed(
+            *(
+                amount[..., None] * today
+                for amount in (
+                    self.exogenous_in_quantity,
+                    self.exogenous_in_price,
+                    self.exogenous_out_quantity,
+                    self.exogenous_out_price,
+                )
+            )
         )
 
 

@@ -1,0 +1,149 @@
+"""The economic rule set of L1: caps and baseline that follow what the simulator really does.
+
+Input stock is never used up and goods are made only for the day's sales, so a factory needs one day's production in
+stock, once. Buying beyond that is pure cost; selling is bounded for each delivery day on its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marlab.market.daystate import LINES, Array, DayState
+
+if TYPE_CHECKING:
+    from marlab.market.l1 import Caps, Issue
+
+PRIOR_SALES = np.array([2, 4, 6, 8, 10])
+"""Exogenous quantities assumed seen before the first day, so that the distribution of sales is never empty."""
+LAST_BUYING_DAYS = 8
+"""A middle factory stops buying this many days before the end."""
+REFILL_DAYS = 12
+"""With more days left than this, a middle factory counts on having stock again in three days."""
+SURE_SHARE = 0.8
+"""Share of the mean supply a first-level factory counts on for tomorrow."""
+RAISE_ROUND = 2
+"""From this round on a buyer offers the highest price instead of the lowest."""
+PATIENT_ROUND = 3
+"""A partner that still counters in this round is offered the large lot."""
+YIELD_ROUND = 10
+"""From this round on a seller offers the lowest price instead of the highest."""
+LOT, LARGE_LOT = 7.0, 10.0
+
+
+def sales_today(state: DayState) -> Array:
+    """Units [...] to deliver today that lines can make: signed sales and the exogenous ones."""
+    return np.minimum(state.n_lines, state.q_out[..., 0] + state.exogenous_out_quantity)
+
+
+def buy_cap(state: DayState) -> Array:
+    """[..., H+1]: for today one day's production less stock and purchases, plus today's sales; 0 for later days."""
+    useful = state.n_lines - state.inventory_input - state.q_in.sum(-1) + sales_today(state)
+    cap = np.zeros_like(state.q_in)
+    cap[..., 0] = np.maximum(0, useful)
+    return cap
+
+
+def sell_cap(state: DayState, expected: bool) -> Array:
+    """[..., H+1]: what can be made for each day less what is sold for it; 0 after the end of the game.
+
+    Sure supply is today's exogenous input. With `expected`, a first-level factory also counts on most of its mean
+    supply tomorrow and on full lines from the day after, and holds back today's sales until its stock is full; a
+    middle factory counts on full lines from the third day on while the game is long enough to buy again.
+    """
+    slots = np.arange(state.horizon + 1)
+    lines = state.n_lines[..., None]
+    stock = state.inventory_input[..., None]
+    supply = state.exogenous_in_quantity[..., None] * (slots == 0)
+    made = np.minimum(lines, stock + state.q_in + supply)
+    left = (state.n_steps - state.day)[..., None]
+    if expected:
+        mean = SURE_SHARE * state.exogenous_in_mean[..., None]
+        later = np.where((stock >= lines) | (slots >= 2), lines, np.minimum(lines, stock + state.q_in + mean))
+        first = np.where(slots == 0, np.where(stock >= lines, made, 0), later)
+        middle = np.where((slots >= 3) & (left > REFILL_DAYS), lines, made)
+        made = np.where(state.can_buy[..., None], middle, first)
+    return np.where(slots < left, np.maximum(0, made - state.q_out), 0.0)
+
+
+def need(state: DayState) -> Array:
+    """Units [...] worth buying for today over all suppliers together: 0 at the first level."""
+    bought = state.q_in[..., 0]
+    missing = state.n_lines - state.inventory_input + sales_today(state) - bought
+    closing = state.n_steps - state.day <= LAST_BUYING_DAYS
+    middle = np.where(closing | (state.inventory_input >= state.n_lines), 0.0, np.maximum(0, missing))
+    wanted = np.where(state.can_sell, middle, best_purchase(state))
+    return np.where(state.can_buy, wanted, 0.0)
+
+
+def best_purchase(state: DayState) -> Array:
+    """Units [...] in 0..2n that earn a last-level factory most: today's sales and the worth of the stock they leave."""
+    more = np.arange(2 * LINES + 1)  # [B] candidates
+    lines, bought = state.n_lines[..., None], state.q_in[..., :1]
+    stock, sales = state.inventory_input[..., None], state.exogenous_out_quantity[..., None]
+    gain = _gain(state)
+    storage = state.storage_cost * state.price_in
+    served = np.minimum(np.minimum(lines, sales + state.q_out[..., :1]), stock + bought + more)
+    left_over = np.maximum(0, bought + more - served)
+    after = np.minimum(lines, stock + left_over)
+    profit = (
+        served * gain[..., None]
+        - more * state.price_in[..., None]
+        - storage[..., None] * (stock + bought + more - served)
+        + _worth(state, gain, storage, after)
+    )
+    return np.where(more <= 2 * lines, profit, -np.inf).argmax(-1).astype(np.float64)
+
+
+def _gain(state: DayState) -> Array:
+    """Money [...] that one more unit served today brings: its price, less its cost, plus the penalty avoided."""
+    some = state.exogenous_out_quantity > 0
+    price = np.where(some, state.exogenous_out_price / np.where(some, state.exogenous_out_quantity, 1), state.price_out)
+    return price - state.production_cost + state.shortfall_penalty * state.price_out
+
+
+def _worth(state: DayState, gain: Array, storage: Array, stock: Array) -> Array:
+    """Value [..., B] of holding `stock` from tomorrow on: each unit serves on the days whose sales reach it."""
+    units = np.arange(1, LINES + 1)
+    prior = (units[:, None] <= PRIOR_SALES).sum(-1)  # [10]
+    share = (state.exogenous_reach + prior) / (state.day + 1 + len(PRIOR_SALES))[..., None]
+    each = share * gain[..., None] - (1 - share) * storage[..., None]
+    total = np.concatenate([np.zeros_like(each[..., :1]), np.cumsum(each, -1)], -1)  # [..., 11] by stock
+    held = np.take_along_axis(total, np.clip(stock, 0, LINES).astype(np.intp), -1)
+    return (state.n_steps - state.day - 1)[..., None] * held
+
+
+def baseline(
+    state: DayState, caps: Caps, selling: NDArray[np.bool_], issue: Issue, round: Array
+) -> tuple[Array, Array, Array]:
+    """Quantity, price and day [...] of the plain offer to one partner in a given round; quantity 0 is no offer.
+
+    Buying: the need split over all suppliers, today, at the lowest price and from round 2 at the highest. Selling: a
+    lot for the day with most room, later days first, at the highest price and from round 10 at the lowest.
+    """
+    buy_price = np.where(round < RAISE_ROUND, issue.price_min, issue.price_max)
+    share = np.ceil(need(state) / np.maximum(1, state.n_suppliers))
+    bought = np.minimum(np.minimum(share, caps.buy[..., 0]), caps.budget / np.maximum(buy_price, 1))
+    sell_price = np.where(round < YIELD_ROUND, issue.price_max, issue.price_min)
+    sell_day, room = _sell_day(state, caps, issue)
+    sold = np.minimum(room, np.where(round < PATIENT_ROUND, LOT, LARGE_LOT))
+    return (
+        np.where(selling, sold, bought),
+        np.where(selling, sell_price, buy_price),
+        np.where(selling, sell_day, 0.0),
+    )
+
+
+def _sell_day(state: DayState, caps: Caps, issue: Issue) -> tuple[Array, Array]:
+    """The day to sell for and its room, each [...]: the first of those with most room, else day 1 and no room."""
+    slots = np.arange(state.horizon + 1)
+    offered = (slots >= issue.first[..., None]) & (slots <= issue.last[..., None])
+    ready = state.can_buy | (state.inventory_input >= state.n_lines)  # the first level fills its stock first
+    offered = offered & ((slots > 0) | ready[..., None])
+    room = np.where(offered, np.floor(caps.sell), 0)
+    late = np.where(slots >= np.where(state.can_buy, 3, 2)[..., None], room, 0)
+    best = np.where((late >= 1).any(-1, keepdims=True), late, room)
+    most = best.max(-1)
+    return np.where(most >= 1, best.argmax(-1), 1).astype(np.float64), most

@@ -1,0 +1,281 @@
+"""What the networks see: x_static, X_temporal, features of threads and of all threads together, L3's aux and history.
+
+Pure functions of a `DayState` and of offers known so far, for one day or a batch (leading dimensions `...`). Numbers
+are normalised by n·T units, 10,000 of money and a price of 50, and clipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from marlab.lab.errors import UserError
+from marlab.market import goals, l1
+from marlab.market.daystate import HORIZON, Array, DayState
+from marlab.market.goals import roles
+from marlab.market.l1 import Action, Bools, Issue
+from marlab.market.offers import OfferSlots, no_offers
+
+BALANCE = 10_000.0
+PRICE = 50.0
+QUANTITY = 10.0
+STATIC_SIZE = 12
+THREAD_SIZE = 24
+GLOBAL_SIZE = 30
+AUX_SIZE = 7
+MAX_HISTORY = 20
+BUY_PRESSURE, SELL_PRESSURE = 8, 9
+"""Channels of X_temporal."""
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """How features are made; stored with every dataset and checkpoint."""
+
+    horizon: int = HORIZON
+    """Days ahead: X_temporal has one row more."""
+    balance_norm: Literal["constant", "own"] = "constant"
+    """Money is divided by 10,000 or by the factory's opening balance."""
+    offers: Literal["prev_day", "none", "same_day_full"] = "prev_day"
+    """Offers L2 may see: yesterday's, none, or all of the same day (not known in play; for comparisons only)."""
+    channels: Literal[10, 12] = 10
+    """12 adds projections of raw and of finished stock under material-limited production."""
+    extra: bool = False
+    """Also give stock, room and partner statistics (`partners.extra_features`)."""
+    include_exogenous: bool = False
+    """Count today's exogenous contracts among the commitments; must equal the L1 option."""
+    pressure_base: Literal["capacity", "demand"] = "capacity"
+    """What pressure is measured against: capacity left, or the larger of one day's lines and what is committed."""
+    pressure_smoothing: float = 0.0
+    """Units added to that measure."""
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the lists above, wherever the options come from."""
+        words = {
+            "balance_norm": ("constant", "own"),
+            "offers": ("prev_day", "none", "same_day_full"),
+            "channels": (10, 12),
+            "pressure_base": ("capacity", "demand"),
+        }
+        for field, allowed in words.items():
+            if getattr(self, field) not in allowed:
+                raise UserError(
+                    f"feature option {field} is {getattr(self, field)!r}; it must be one of "
+                    f"{', '.join(map(str, allowed))}."
+                )
+        if self.horizon < 1 or not self.pressure_smoothing >= 0:
+            raise UserError("feature options need a horizon of at least 1 and a pressure_smoothing of at least 0.")
+
+
+def _seen(state: DayState, options: FeatureOptions) -> DayState:
+    if state.horizon != options.horizon:
+        raise ValueError(f"the state looks {state.horizon} days ahead, the features {options.horizon}")
+    return state.with_exogenous() if options.include_exogenous else state
+
+
+def stock_norm(state: DayState) -> Array:
+    """M [...]: units the factory could make in the whole game."""
+    return np.maximum(1, state.n_lines * state.n_steps)
+
+
+def balance_norm(state: DayState, options: FeatureOptions) -> Array:
+    """The divisor of money [...]."""
+    own = options.balance_norm == "own"
+    return np.maximum(1, state.initial_balance) if own else np.full_like(state.balance, BALANCE)
+
+
+def static_features(state: DayState, options: FeatureOptions) -> Array:
+    """x_static [..., 12]."""
+    state = _seen(state, options)
+    units, money = stock_norm(state), balance_norm(state, options)
+    return np.stack(
+        [
+            np.clip(state.balance / money, 0, 2),
+            np.clip(state.inventory_input / units, 0, 1),
+            np.clip(state.inventory_output / units, 0, 1),
+            state.day / np.maximum(1, state.n_steps),
+            np.clip(state.n_lines / 10, 0, 1),
+            np.clip(state.production_cost / PRICE, 0, 1),
+            np.clip(state.price_in / PRICE, 0, 2),
+            np.clip(state.price_out / PRICE, 0, 2),
+            np.clip(state.q_in.sum(-1) / units, 0, 1),
+            np.clip(state.q_out.sum(-1) / units, 0, 1),
+            np.clip(state.pay.sum(-1) / money, 0, 1),
+            np.clip(state.receive.sum(-1) / money, 0, 1),
+        ],
+        -1,
+    )
+
+
+def temporal_features(state: DayState, slots: OfferSlots, options: FeatureOptions) -> Array:
+    """X_temporal [..., H+1, 10 or 12]: commitments, projections, prices and pressure by delivery day."""
+    state = _seen(state, options)
+    if options.offers == "none":
+        slots = no_offers(horizon=options.horizon)
+    units, money = stock_norm(state)[..., None], balance_norm(state, options)[..., None]
+    lines = np.broadcast_to(state.n_lines[..., None], state.q_in.shape)
+    left = l1.capacity(state)
+    stock = state.inventory_input[..., None] + np.cumsum(state.q_in - lines, -1)
+    spent = state.receive - state.pay - lines * state.production_cost[..., None]
+    base = left if options.pressure_base == "capacity" else np.maximum(lines, state.q_in + state.q_out)
+    base = np.maximum(1, base + options.pressure_smoothing)
+    channels = [
+        state.q_in / units,
+        state.q_out / units,
+        lines / units,
+        np.clip(stock / units, -1, 2),
+        np.clip((left - stock) / units, -1, 2),
+        np.clip((state.balance[..., None] + np.cumsum(spent, -1)) / money, -1, 2),
+        _price_difference(state.pay, state.q_in, slots, goals.BUY, state.price_in),
+        _price_difference(state.receive, state.q_out, slots, goals.SELL, state.price_out),
+        np.clip((state.q_out + slots.pressure[..., goals.SELL, :]) / base, 0, 1),
+        np.clip((state.q_in + slots.pressure[..., goals.BUY, :]) / base, 0, 1),
+    ]
+    if options.channels == 12:
+        made = l1.production(state, "material", state.q_in)
+        supply = np.where(state.can_buy, 0.0, state.exogenous_in_mean)[..., None] * (np.arange(lines.shape[-1]) > 0)
+        raw = state.inventory_input[..., None] + np.cumsum(state.q_in + supply - made, -1)
+        finished = state.inventory_output[..., None] + np.cumsum(made - state.q_out, -1)
+        channels += [np.clip(raw / units, -1, 2), np.clip(finished / units, -1, 2)]
+    return np.stack(channels, -1)
+
+
+def _price_difference(money: Array, quantity: Array, slots: OfferSlots, side: int, spot: Array) -> Array:
+    """Future price less the trading price [..., H+1]: a mix of signed prices, offered prices and the trading price."""
+    spot = spot[..., None]
+    signed, offered = quantity > 0, slots.weight[..., side, :] > 0
+    deal = money / np.where(signed, quantity, 1)
+    offer = slots.weighted_price[..., side, :] / np.where(offered, slots.weight[..., side, :], 1)
+    future = np.select(
+        [signed & offered, signed, offered],
+        [0.6 * deal + 0.3 * offer + 0.1 * spot, 0.75 * deal + 0.25 * spot, 0.6 * offer + 0.4 * spot],
+        spot,
+    )
+    return np.clip((future - spot) / PRICE, -1, 1)
+
+
+def latest_day(offer_day: Array, base_day: Array, horizon: int = HORIZON) -> Array:
+    """delta* [...]: the day of the thread's latest offer (nan without one), else of the baseline; in 0..H."""
+    return np.clip(np.where(np.isnan(offer_day), base_day, offer_day), 0, horizon)
+
+
+def priority(day: Array, pressure: Array, relative_time: Array, price_gap: Array) -> Array:
+    """Attention a thread deserves [...], in 0.1..3: near delivery, pressure, late rounds, price near the goal."""
+    urgency = 1 / (day + 1)
+    closeness = 1 / (1 + 5 * np.abs(price_gap))
+    return np.clip(1 + 0.5 * (urgency + pressure + relative_time + closeness), 0.1, 3)
+
+
+def thread_features(
+    state: DayState,
+    x_temporal: Array,
+    goal: Array,
+    selling: Bools,
+    base: Action,
+    cap: Array,
+    mask: Array,
+    latest: Action,
+    history_length: Array,
+    relative_time: Array,
+) -> Array:
+    """thread_feat [..., 24] of negotiations.
+
+    `cap` and `mask` [..., H+1] are those of the thread's side, `base` its projected baseline, `latest` the last offer
+    of either party (nan where there is none), `history_length` the number of offers so far.
+    """
+    units = stock_norm(state)
+    day = latest_day(latest.day, base.day, state.horizon)
+    row = _row(x_temporal, day)
+    bucket = goals.bucket_of(day)
+    buy_quantity, buy_price = goals.part(goal, False, bucket)
+    sell_quantity, sell_price = goals.part(goal, True, bucket)
+    known = ~np.isnan(latest.price)
+    price_gap = np.where(known, latest.price - np.where(selling, sell_price, buy_price), 0) / PRICE
+    quantity_gap = np.where(known, latest.quantity - np.where(selling, sell_quantity, buy_quantity), 0) / units
+    pressure = np.where(selling, row[..., BUY_PRESSURE], row[..., SELL_PRESSURE])
+    columns = [
+        priority(day, pressure, relative_time, price_gap),
+        day / state.horizon,
+        l1.at(mask, day) == 0,
+        l1.at(cap, day) / units,
+        base.quantity / units,
+        base.price / PRICE,
+        buy_quantity / units,
+        sell_quantity / units,
+        buy_price / PRICE,
+        sell_price / PRICE,
+        np.minimum(history_length, MAX_HISTORY) / MAX_HISTORY,
+        np.clip(relative_time, 0, 1),
+        np.clip(price_gap, -2, 2),
+        np.clip(quantity_gap, -2, 2),
+    ]
+    return np.concatenate([np.stack(np.broadcast_arrays(*columns), -1), row[..., :10]], -1)
+
+
+def _row(x_temporal: Array, day: Array) -> Array:
+    """X_temporal [..., H+1, C] at given days [...]: [..., C]."""
+    shape = np.broadcast_shapes(x_temporal.shape[:-2], np.shape(day))
+    x_temporal = np.broadcast_to(x_temporal, (*shape, *x_temporal.shape[-2:]))
+    index = np.broadcast_to(np.asarray(day), shape)[..., None, None].astype(np.intp)
+    return np.take_along_axis(x_temporal, index, -2)[..., 0, :]
+
+
+def global_features(goal: Array, x_static: Array, n_buy: Array, n_sell: Array) -> Array:
+    """global_feat [..., 30]: the day's goal, x_static and the number of active negotiations of both sides."""
+    counts = np.stack(np.broadcast_arrays(n_buy, n_sell), -1) / 10
+    return np.concatenate([goal, x_static, counts], -1)
+
+
+def micro_aux(
+    state: DayState,
+    budget: Array,
+    selling: Bools,
+    issue: Issue,
+    relative_time: Array,
+    offer_day: Array,
+    base_day: Array,
+    goal: Array,
+    signed: Array,
+) -> Array:
+    """L3's aux [..., 7]; `offer_day` is that of the partner's offer on the table (nan without one), `signed`
+    [..., H+1] the units signed today on the thread's side before the decision, by delivery slot.
+    """
+    day = latest_day(offer_day, base_day, state.horizon)
+    bucket = goals.bucket_of(day)
+    wanted, _ = goals.part(goal, selling, bucket)
+    same_bucket = goals.bucket_of(np.arange(state.horizon + 1.0)) == bucket[..., None]
+    done = np.where(same_bucket, signed, 0).sum(-1)
+    columns = [
+        relative_time,
+        state.day / np.maximum(1, state.n_steps),
+        budget / BALANCE,
+        issue.price_min / PRICE,
+        issue.price_max / PRICE,
+        ~np.isnan(offer_day),
+        (wanted - done) / QUANTITY,
+    ]
+    return np.stack(np.broadcast_arrays(*columns), -1).astype(np.float64)
+
+
+def history_rows(quantity: Array, price: Array, delta: Array, mine: Bools, horizon: int = HORIZON) -> Array:
+    """Rows [..., 4] of a negotiation's history: quantity, price, days to delivery, mine."""
+    return np.stack(np.broadcast_arrays(quantity, price, np.clip(delta, 0, horizon), mine), -1).astype(np.float64)
+
+
+class StateBuilder:
+    """The state tensors under the guide's name, with one set of options."""
+
+    def __init__(self, horizon: int = HORIZON, options: FeatureOptions | None = None) -> None:
+        """`horizon` must be that of the states given later."""
+        self.options = options or FeatureOptions(horizon=horizon)
+
+    def build(self, state: DayState, slots: OfferSlots | None = None) -> tuple[Array, Array, Array]:
+        """x_static [..., 12], X_temporal [..., H+1, 10 or 12] and roles [..., 2] at the start of a day."""
+        slots = slots or no_offers(state.day.shape, state.horizon)
+        return (
+            static_features(state, self.options),
+            temporal_features(state, slots, self.options),
+            roles(state),
+        )

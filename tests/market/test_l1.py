@@ -1,0 +1,397 @@
+"""L1: worked vectors, the bounds it promises, and the two rule sets."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from marlab.lab.errors import UserError
+from marlab.market import economic, l1
+from marlab.market.daystate import HORIZON, DayState, concatenate, stack
+from marlab.market.l1 import Action, Caps, L1Options
+from marlab.market.safety import L1SafetyLayer, Ledger
+from tests.market.days import a_day, random_days, schedule
+
+GUIDE = L1Options()
+ECONOMIC = L1Options(rules="economic")
+EVERY_OPTION = [
+    L1Options(production=production, sell_inventory=stock, buy_cap=cap)  # type: ignore[arg-type]
+    for production, stock, cap in itertools.product(
+        ("full_load", "material", "platform"), ("output", "sellable"), ("capacity", "useful")
+    )
+] + [
+    L1Options(include_exogenous=True, short_reserve=True),
+    ECONOMIC,
+    L1Options(rules="economic", supply="sure", include_exogenous=True),
+]
+
+
+def buying_day(**given: object) -> DayState:
+    """The state of the worked vector for buying."""
+    arrivals, payments = schedule({0: 8, 1: 20, 3: 5}), schedule({0: 80, 1: 210, 3: 55})
+    return a_day(inventory_input=5, q_in=arrivals, pay=payments, **given)
+
+
+def test_the_worked_vector_of_buying() -> None:
+    state = buying_day()
+    waiting = l1.backlog(state.inventory_input, state.q_in, state.n_lines)
+    assert waiting[:6].tolist() == [5, 3, 13, 3, 0, 0]
+    caps = l1.caps(state, GUIDE)
+    assert caps.buy[:6].tolist() == [862, 862, 862, 862, 860, 850]
+    assert caps.buy[38:].tolist() == [520, 510, 510]
+    assert caps.budget == 7655
+    assert l1.baseline(state, caps, False, GUIDE, projected=False) == (431, 9.5, 0)
+    projected = l1.baseline(state, caps, False, GUIDE)
+    assert projected == (30, 9.5, 0)
+    offer = l1.clip_action(projected, caps.buy, caps.budget, False, l1.issue_of(state, False))
+    assert offer == (30, 9, 0, True)
+
+
+def test_the_worked_vector_of_selling() -> None:
+    state = a_day(inventory_output=3, q_out=schedule({0: 6, 2: 25}))
+    caps = l1.caps(state, GUIDE)
+    assert caps.sell[:5].tolist() == [2, 2, 2, 12, 22]
+    assert l1.baseline(state, caps, True, GUIDE, projected=False) == (1.5, 21, 0)
+    with_material = state.replace(inventory_input=np.array(5.0), q_in=schedule({0: 8}))
+    assert l1.sellable(with_material) == 7
+    options = L1Options(sell_inventory="sellable")
+    assert l1.baseline(with_material, l1.caps(with_material, options), True, options).quantity == 3.5
+
+
+def test_material_and_platform_production_differ_in_what_becomes_of_stock() -> None:
+    state = a_day(inventory_input=14, q_in=schedule({1: 3, 4: 25}))
+    assert l1.production(state, "material", state.q_in)[:8].tolist() == [10, 7, 0, 0, 10, 10, 5, 0]
+    assert l1.production(state, "platform", state.q_in)[:8].tolist() == [10] * 8
+    empty = a_day(q_in=schedule({1: 4, 3: 16}))
+    assert l1.production(empty, "platform", empty.q_in)[:7].tolist() == [0, 4, 0, 10, 6, 6, 6]
+
+
+def test_the_first_level_counts_on_its_mean_supply() -> None:
+    state = a_day(input_product=0, output_product=1, inventory_input=2, exogenous_in_mean=6)
+    assert l1.production(state, "material", state.q_in)[:4].tolist() == [2, 6, 6, 6]
+
+
+def test_useful_stock_is_one_day_of_production() -> None:
+    options = L1Options(buy_cap="useful")
+    assert (l1.caps(a_day(inventory_input=4, q_in=schedule({2: 3})), options).buy == 3).all()
+    assert (l1.caps(a_day(inventory_input=12), options).buy == 0).all()
+
+
+def test_exogenous_contracts_and_the_short_reserve_are_options() -> None:
+    state = a_day(exogenous_in_quantity=7, exogenous_in_price=70, exogenous_out_quantity=4, exogenous_out_price=88)
+    plain, counted = l1.caps(state, GUIDE), l1.caps(state, L1Options(include_exogenous=True))
+    assert plain.buy[0] - counted.buy[0] == 7
+    assert plain.sell[0] - counted.sell[0] == 4
+    assert plain.budget - counted.budget == 70
+    assert l1.caps(state, L1Options(short_reserve=True)).budget == 9000 - 900
+
+
+def test_the_last_day_of_a_game() -> None:
+    caps = l1.caps(a_day(day=99), GUIDE)
+    assert caps.buy[0] == 10
+    assert (caps.buy[1:] == 0).all()
+
+
+@pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
+def test_caps_are_never_negative_and_the_batch_equals_single_days(options: L1Options) -> None:
+    states = random_days(60, seed=1)
+    selling = np.arange(60) % 2 == 0
+    rounds = np.arange(60) % 20
+    caps = l1.caps(states, options)
+    base = l1.baseline(states, caps, selling, options, rounds)
+    mask = l1.time_mask(caps.of(selling), l1.issue_of(states, selling))
+    assert (caps.buy >= 0).all() and (caps.sell >= 0).all() and (caps.budget >= 0).all()
+    if options.rules == "guide":
+        assert (caps.buy[:, -1] == caps.buy[:, -2]).all()
+    for i in range(60):
+        day = states.take(i)
+        alone = l1.caps(day, options)
+        for batched, single in zip(caps, alone):
+            np.testing.assert_array_equal(batched[i], single)
+        single_base = l1.baseline(day, alone, bool(selling[i]), options, int(rounds[i]))
+        np.testing.assert_allclose([part[i] for part in base], single_base, rtol=0, atol=1e-12)
+        issue = l1.issue_of(day, bool(selling[i]))
+        np.testing.assert_array_equal(mask[i], l1.time_mask(alone.of(bool(selling[i])), issue))
+
+
+def test_threads_of_one_day_broadcast_against_its_state() -> None:
+    state = buying_day(inventory_output=3)
+    caps = l1.caps(state, GUIDE)
+    selling = np.array([True, False, True])
+    base = l1.baseline(state, caps, selling, GUIDE)
+    for i, side in enumerate(selling):
+        np.testing.assert_array_equal([part[i] for part in base], l1.baseline(state, caps, bool(side), GUIDE))
+
+
+@pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
+def test_clipped_offers_respect_every_bound(options: L1Options) -> None:
+    states = random_days(4000, seed=2)
+    rng = np.random.default_rng(3)
+    selling = rng.random(4000) < 0.5
+    caps = l1.caps(states, options)
+    issue = l1.issue_of(states, selling)
+    cap = caps.of(selling)
+    wild = Action(rng.normal(10, 40, 4000), rng.normal(20, 40, 4000), rng.integers(-5, 60, 4000).astype(float))
+    offer = l1.clip_action(wild, cap, caps.budget, selling, issue, l1.time_mask(cap, issue))
+    good = offer.valid
+    assert 50 < good.sum() < 4000
+    quantity, price, day = (part[good] for part in offer[:3])
+    assert (quantity <= l1.at(cap, offer.day)[good]).all()
+    assert (quantity * price <= caps.budget[good] + 1e-6)[~selling[good]].all()
+    for part, low, high in (
+        (quantity, issue.quantity_min, issue.quantity_max),
+        (price, issue.price_min, issue.price_max),
+        (day, issue.first, issue.last),
+    ):
+        assert ((part >= low[good]) & (part <= high[good])).all()
+        assert (part == np.rint(part)).all()
+
+
+def test_what_is_clipped_may_be_accepted() -> None:
+    states = random_days(3000, seed=4)
+    rng = np.random.default_rng(5)
+    selling = rng.random(3000) < 0.5
+    caps = l1.caps(states, GUIDE)
+    cap, issue = caps.of(selling), l1.issue_of(states, selling)
+    offer = Action(rng.integers(1, 31, 3000) * 1.0, rng.integers(1, 60, 3000) * 1.0, rng.integers(-2, 14, 3000) * 1.0)
+    accepted = l1.can_accept(offer, cap, caps.budget, selling, issue)
+    assert 100 < accepted.sum() < 2900
+    inside = np.clip(offer.price, issue.price_min, issue.price_max) == offer.price
+    clipped = l1.clip_action(offer, cap, caps.budget, selling, issue, l1.time_mask(cap, issue))
+    same = clipped.valid & (clipped.quantity == offer.quantity) & (clipped.day == offer.day)
+    np.testing.assert_array_equal(accepted[inside], same[inside])
+
+
+def test_prices_are_rounded_to_the_own_side() -> None:
+    state = a_day(price_in=100, price_out=100, balance=1e6)
+    caps = l1.caps(state, GUIDE)
+    action = Action(np.array(5.4), np.array(99.5), np.array(0.0))
+    bought = l1.clip_action(action, caps.buy, caps.budget, False, l1.issue_of(state, False))
+    sold = l1.clip_action(action, caps.sell, caps.budget, True, l1.issue_of(state, True))
+    assert bought == (5, 99, 0, True)
+    assert sold == (5, 100, 0, True)
+
+
+def test_masks_open_exactly_where_a_unit_fits() -> None:
+    cap = np.array([[0, 0.99, 1, 5], [0, 0, 0, 0.5]])
+    mask = l1.time_mask(cap)
+    assert mask.tolist() == [[-np.inf, -np.inf, 0, 0], [-np.inf] * 4]
+    assert l1.open_mask(mask, np.array([1.0, 2.0])).tolist() == [mask[0].tolist(), [-np.inf, -np.inf, 0, -np.inf]]
+    assert l1.open_mask(mask, np.array([1.0, 9.0]))[1].tolist() == [0, -np.inf, -np.inf, -np.inf]
+    assert np.isfinite(np.exp(l1.open_mask(mask, np.array([0.0, 0.0]))).sum(-1)).all()
+
+
+def test_days_outside_the_issue_are_closed() -> None:
+    state = a_day(day=95)
+    mask = l1.time_mask(l1.caps(state, GUIDE).sell, l1.issue_of(state, True))
+    assert np.flatnonzero(mask == 0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_missing_issue_bounds_follow_the_league() -> None:
+    known = a_day(price_in=15.7)
+    unknown = known.replace(**{name: np.array(np.nan) for name in known._fields if name.startswith("buy_")})
+    for told, assumed in zip(l1.issue_of(known, False), l1.issue_of(unknown, False)):
+        assert told == assumed
+
+
+def test_the_baseline_depends_on_the_state_of_the_moment_only() -> None:
+    states = random_days(200, seed=6)
+    selling = np.arange(200) % 2 == 0
+    changed = states.replace(score=states.score + 1, initial_balance=states.initial_balance * 2)
+    for options in (GUIDE, ECONOMIC):
+        first, second, other = (
+            l1.baseline(days, l1.caps(days, options), selling, options) for days in (states, states, changed)
+        )
+        for a, b, c in zip(first, second, other):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(a, c)
+
+
+def test_allowed_purchases_can_all_be_processed_before_the_end() -> None:
+    rng = np.random.default_rng(7)
+    for seed in range(30):
+        length = int(rng.integers(2, 39))
+        start = int(rng.integers(0, length))
+        ledger = Ledger(a_day(day=start, n_steps=length, inventory_input=int(rng.integers(0, 8)), balance=1e9), GUIDE)
+        left = length - start
+        for _ in range(12):
+            day = int(rng.integers(0, left))
+            allowed = int(ledger.caps.buy[day])
+            if allowed:
+                ledger.reserve_buy(int(rng.integers(1, allowed + 1)), 1, day, permanent=bool(rng.random() < 0.5))
+        for day in range(left):  # and greedily whatever is left
+            ledger.reserve_buy(int(ledger.caps.buy[day]), 1, day)
+        material = ledger._buying.inventory_input
+        for day in range(left):
+            material = max(0, material + ledger._buying.q_in[day] - 10)
+        assert material == 0, f"seed {seed}"
+
+
+def test_a_reserved_sale_lowers_the_earlier_days_too() -> None:
+    state = a_day(horizon=3, n_lines=0, inventory_output=5)
+    ledger = Ledger(state, GUIDE)
+    assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
+    ledger.reserve_sell(5, 20, 2)
+    assert ledger.caps.sell.tolist() == [0, 0, 0, 0]
+    ledger.reset()
+    assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("options", [GUIDE, L1Options(production="platform"), ECONOMIC], ids=str)
+def test_everything_reserved_may_be_signed(options: L1Options) -> None:
+    rng = np.random.default_rng(8)
+    for state in (random_days(40, seed=9).take(i) for i in range(40)):
+        ledger = Ledger(state, options)
+        planned = []
+        for _ in range(8):
+            selling, day = bool(rng.random() < 0.5), int(rng.integers(0, 11))
+            room = int(min(ledger.caps.of(selling)[day], 30))
+            price = 5
+            if not selling:
+                room = min(room, int(ledger.caps.budget // price))
+            if room:
+                quantity = int(rng.integers(1, room + 1))
+                (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day)
+                planned.append((selling, quantity, price, day))
+        ledger.reset()
+        for selling, quantity, price, day in planned:  # signed one after the other, each still fits
+            assert quantity <= ledger.caps.of(selling)[day]
+            assert selling or quantity * price <= ledger.caps.budget
+            (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day, permanent=True)
+
+
+def test_signed_deals_stay_and_equal_the_completed_state() -> None:
+    state = buying_day()
+    ledger = Ledger(state, L1Options(production="material"))
+    ledger.reserve_buy(6, 9, 2, permanent=True)
+    ledger.reserve_sell(3, 21, 4, permanent=True)
+    ledger.reserve_buy(100, 9, 0)
+    ledger.reset()
+    signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
+    for kept, fresh in zip(ledger.caps, l1.caps(signed, ledger.options)):
+        np.testing.assert_array_equal(kept, fresh)
+
+
+def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
+    ledger = Ledger(a_day(), L1Options(production="material"))
+    ledger.reserve_buy(10, 10, 0)
+    assert ledger.caps.sell[0] == 0
+    ledger.reserve_buy(10, 10, 0, permanent=True)
+    assert ledger.caps.sell[0] == 10
+
+
+# --- the economic rules ---------------------------------------------------------------------------------------------
+
+
+def last_level(**given: object) -> DayState:
+    """A factory that sells to exogenous buyers."""
+    return a_day(input_product=2, output_product=3, storage_cost=0.03, shortfall_penalty=0.6, **given)
+
+
+def test_economic_caps_hold_one_day_of_stock_and_each_day_alone() -> None:
+    state = a_day(day=90, inventory_input=4, q_in=schedule({0: 2, 3: 1}), q_out=schedule({0: 5, 3: 2}))
+    caps = l1.caps(state, ECONOMIC)
+    assert caps.buy[0] == 10 - 4 - 3 + 5
+    assert (caps.buy[1:] == 0).all()
+    assert caps.sell[:11].tolist() == [1, 4, 4, 3, 4, 4, 4, 4, 4, 4, 0]
+    early = l1.caps(state.replace(day=np.array(10.0)), ECONOMIC)
+    assert early.sell[:5].tolist() == [1, 4, 4, 8, 10]
+    assert l1.caps(state.replace(day=np.array(10.0)), L1Options(rules="economic", supply="sure")).sell[4] == 4
+
+
+def test_a_first_level_factory_fills_its_stock_before_it_sells_for_today() -> None:
+    first = {"input_product": 0, "output_product": 1, "exogenous_in_quantity": 6, "exogenous_in_mean": 5}
+    waiting = l1.caps(a_day(inventory_input=3, **first), ECONOMIC)
+    assert waiting.sell[:4].tolist() == [0, 7, 10, 10]
+    full = l1.caps(a_day(inventory_input=10, **first), ECONOMIC)
+    assert full.sell[:3].tolist() == [10, 10, 10]
+    base = l1.baseline(a_day(inventory_input=3, **first), waiting, True, ECONOMIC)
+    assert base == (7, 22, 2)
+
+
+def test_the_last_level_buys_todays_sales_and_a_stock_of_ten_once() -> None:
+    usual = {"exogenous_out_quantity": 6, "exogenous_out_price": 240, "production_cost": 7, "price_in": 25}
+    fresh = last_level(day=0, n_steps=50, price_out=40, exogenous_reach=np.array([1] * 6 + [0] * 4), **usual)
+    assert economic.need(fresh) == 16
+    assert economic.need(fresh.replace(inventory_input=np.array(10.0))) == 0
+    last_day = fresh.replace(day=np.array(49.0), inventory_input=np.array(2.0))
+    assert economic.need(last_day) == 4  # nothing is worth keeping after the end
+    caps = l1.caps(fresh, ECONOMIC)
+    assert l1.baseline(fresh, caps, False, ECONOMIC, round=0) == (4, 22, 0)
+    assert l1.baseline(fresh, caps, False, ECONOMIC, round=2) == (4, 27, 0)
+
+
+def test_the_best_purchase_is_the_best_of_all() -> None:
+    """Against a plain restatement of the profit, one candidate at a time."""
+    states = random_days(60, seed=11)
+    for i in range(60):
+        day = states.take(i).replace(n_lines=np.array(10.0), q_out=np.zeros(HORIZON + 1))
+        sales, price_in = float(day.exogenous_out_quantity), float(day.price_in)
+        unit = float(day.exogenous_out_price) / sales if sales else float(day.price_out)
+        gain = unit - float(day.production_cost) + float(day.shortfall_penalty * day.price_out)
+        storage = float(day.storage_cost) * price_in
+        stock, got = float(day.inventory_input), float(day.q_in[0])
+        profits = []
+        for b in range(21):
+            served = min(10, sales, stock + got + b)
+            after = min(10, stock + max(0, got + b - served))
+            worth = 0.0
+            for j in range(1, int(after) + 1):
+                prior = sum(seen >= j for seen in (2, 4, 6, 8, 10))
+                share = (day.exogenous_reach[j - 1] + prior) / (float(day.day) + 6)
+                worth += share * gain - (1 - share) * storage
+            worth *= float(day.n_steps - day.day - 1)
+            profits.append(served * gain - b * price_in - storage * (stock + got + b - served) + worth)
+        assert profits[int(economic.best_purchase(day))] == pytest.approx(max(profits))
+
+
+def test_a_middle_factory_buys_early_and_sells_late_days_first() -> None:
+    fresh = a_day(day=0)
+    caps = l1.caps(fresh, ECONOMIC)
+    assert l1.baseline(fresh, caps, False, ECONOMIC) == (3, 9, 0)  # ten units over four suppliers
+    assert l1.baseline(fresh, caps, True, ECONOMIC) == (7, 22, 3)
+    assert l1.baseline(fresh, caps, True, ECONOMIC, round=4) == (10, 22, 3)
+    assert l1.baseline(fresh, caps, True, ECONOMIC, round=12) == (10, 18, 3)
+    full = a_day(day=0, inventory_input=10)
+    assert l1.baseline(full, l1.caps(full, ECONOMIC), False, ECONOMIC).quantity == 0
+    ending = a_day(day=93)
+    assert l1.baseline(ending, l1.caps(ending, ECONOMIC), False, ECONOMIC).quantity == 0
+
+
+def test_no_room_means_no_offer() -> None:
+    state = a_day(day=95, inventory_input=4, q_out=schedule(dict.fromkeys(range(5), 4)))
+    base = l1.baseline(state, l1.caps(state, ECONOMIC), True, ECONOMIC)
+    assert base.quantity == 0
+    caps = l1.caps(state, ECONOMIC)
+    assert not l1.clip_action(base, caps.sell, caps.budget, True, l1.issue_of(state, True)).valid
+
+
+# --- the guide's class and options ----------------------------------------------------------------------------------
+
+
+def test_the_layer_gives_what_the_functions_give() -> None:
+    state = buying_day(inventory_output=3)
+    layer = L1SafetyLayer(horizon=40)
+    output = layer.compute(state, is_buying=True)
+    assert output.Q_safe[0] == 862 and output.B_free == 7655
+    assert output.baseline == (30, 9.5, 0)
+    assert np.flatnonzero(output.time_mask == 0).tolist() == list(range(11))
+    assert layer.clip_action(output.baseline, output, is_buying=True) == (30, 9, 0, True)
+    assert layer._compute_baseline(state, output.caps, is_buying=False) == (1.5, 21, 0)
+    with pytest.raises(ValueError, match="days ahead"):
+        L1SafetyLayer(horizon=20).compute(state)
+
+
+def test_wrong_options_are_refused_by_name() -> None:
+    with pytest.raises(UserError, match="production is 'none'; it must be one of full_load"):
+        L1Options(production="none")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="reserve"):
+        L1Options(reserve=-1)
+
+
+def test_a_batch_is_made_of_its_days() -> None:
+    states = random_days(6, seed=12)
+    again = concatenate([stack([states.take(0), states.take(1)]), states.take(slice(2, None))])
+    for field, same in zip(states, again):
+        np.testing.assert_array_equal(field, same)
+    assert isinstance(l1.caps(again, GUIDE), Caps)
