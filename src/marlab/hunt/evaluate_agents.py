@@ -1,7 +1,7 @@
 """Players by name, as every command that lets agents meet takes them.
 
 A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), or a run directory of trained agents; RUN:3 picks
-one training seed, and NAME=RUN calls the agent NAME.
+one training seed, RUN?simulations=64 changes settings of planning agents, and NAME=RUN calls the agent NAME.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs import find_run
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
-_SEEDED = re.compile(r"(.+):(\d+)")
+_SEEDED = re.compile(r"(.+?)(?::(\d+))?(?:\?(.*))?")
 
 
 @dataclass(frozen=True)
@@ -74,22 +74,38 @@ def scripted(text: str, name: str | None = None) -> Agent:
 
 
 def _trained(what: str, name: str | None) -> Agent:
-    seeded = _SEEDED.fullmatch(what)
-    path, seed = (seeded.group(1), int(seeded.group(2))) if seeded else (what, None)
+    parts = _SEEDED.fullmatch(what)
+    assert parts is not None  # anything with a letter matches
+    path, seed, options = parts.group(1), parts.group(2), parts.group(3) or ""
     info = find_run(path)
+    label = name or what.replace(path, info.name, 1)
     kind = (info.config_type or "").rpartition(":")[2]
     if kind == "PPOTrainConfig":
-        return _ppo(info.path, name or _label(info.name, seed), seed)
+        if options:
+            raise UserError(f"'{what}' has settings, which only planning agents take; {info.path} holds PPO players.")
+        return _ppo(info.path, label, None if seed is None else int(seed))
+    if (info.path / "checkpoints").is_dir() and kind not in ("PretrainGoalsConfig", "PretrainWorldConfig"):
+        return _planner(info.path, label, None if seed is None else int(seed), options)
     raise UserError(f"{info.path} holds no agents that play ({kind or 'unknown'}), expected a run of `hunt train`.")
+
+
+def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
+    from marlab.hunt.evaluate_hop import open_planners
+
+    found = open_planners(path, options)
+    agents = found.agents
+    return Agent(
+        name, agents.config.variant, found.make, _seeds(agents.seeds, seed, path), found.uses, agents.game, path
+    )
 
 
 def _ppo(path: Path, name: str, seed: int | None) -> Agent:
     agents = load_agents(path)
-    if seed is not None and seed not in agents.seeds:
-        raise UserError(f"There is no seed {seed} in {path}, only {', '.join(map(str, agents.seeds))}.")
-    seeds = agents.seeds if seed is None else (seed,)
+    seeds = _seeds(agents.seeds, seed, path)
     return Agent(name, "ppo", lambda game, s: agents.policy(game, s), seeds, "", agents.game, path)
 
 
-def _label(name: str, seed: int | None) -> str:
-    return name if seed is None else f"{name}:{seed}"
+def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int, ...]:
+    if wanted is not None and wanted not in known:
+        raise UserError(f"There is no seed {wanted} in {path}, only {', '.join(map(str, known))}.")
+    return known if wanted is None else (wanted,)

@@ -53,7 +53,8 @@ def _adaptation(card: ScoreCard, block: Block, path: Path) -> Path:
             rewards = line.scores[agent].by_episode[:MOST_EPISODES]
             series[agent] = Curve(np.arange(1, len(rewards) + 1), moving_mean(rewards, SMOOTH))
         curves(ax, series, xlabel="episode", ylabel="focal reward", title=line.scenario.name)
-        ax.set_ylim(bottom=0)
+        ax.set_xscale("log")  # adapting takes a few episodes, runs have hundreds
+        ax.set_ylim(0, 1.08 * max(line.reference.mean, *(float(np.max(c.y)) for c in series.values())))
         reference_lines(ax, {"ref.": line.reference.mean})
     for ax in axes[len(block.lines) :]:
         ax.set_visible(False)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.evaluate_agents import Agent, scripted
+from marlab.hunt.evaluate_hop import only_in
 from marlab.hunt.game import STAY, Game, Outcome, State
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import captures
@@ -112,7 +113,10 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
     for (name, number), seats in where.items():
         games = seats.any(1).nonzero().squeeze(1)
         if len(games):
-            seated.append(Seat(players[name].make(game, number), games, seats[games]))
+            policy = players[name].make(game, number)
+            if players[name].trained:
+                only_in(policy, seats[games])
+            seated.append(Seat(policy, games, seats[games]))
     return Plan(tuple(cells), runs, seated, focal, run, seed)
 
 
