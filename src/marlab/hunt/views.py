@@ -95,11 +95,11 @@ def flat_observation(game: Game, state: State, seats: Tensor | None = None) -> t
     fields = flat_fields(game)
     rows = draw_rows(game, state, seats, fields.grid.start, fields.size)  # bytes: a quarter of the memory to fill
     mask = _seats(game.legal(state), seats)
-    rows[..., fields.mask] = mask.view(torch.uint8)
+    rows[..., fields.mask] = mask.to(torch.uint8)
     last = last_actions(game, state).to(torch.uint8)
     legacy = game.config.legacy_global_prev_actions
     rows[..., fields.actions] = last.unsqueeze(1) if legacy else _around(last, game, seats)
-    rows[..., fields.alive] = _around(state.alive.view(torch.uint8), game, seats)
+    rows[..., fields.alive] = _around(state.alive.to(torch.uint8), game, seats)
     out = rows.float()
     out[..., fields.time] = (state.t / game.config.final_time).view(-1, 1, 1)
     return out, mask
