@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -58,4 +58,19 @@ def random_game(
         logits=torch.randn(shape, generator=g),
         value=torch.randn(states, generator=g),
         legal=legal,
+    )
+
+
+def layered_game(seed: int, layers: int = 4, width: int = 10, actions: int = 4) -> TableGame:
+    """A random game of `layers` steps, every state in its layer, with values that know nothing."""
+    game = random_game(seed, layers * width, actions, ends=0.0)
+    layer = torch.arange(layers * width) // width
+    into = game.next % width + (layer[:, None] + 1).clamp_max(layers - 1) * width
+    last = (layer == layers - 1)[:, None]
+    return replace(
+        game,
+        next=into,
+        discount=game.discount.masked_fill(last, 0.0),
+        value=torch.zeros_like(game.value),
+        logits=torch.zeros_like(game.logits),
     )

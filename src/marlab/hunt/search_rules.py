@@ -90,8 +90,9 @@ def dirichlet_prior(prior: Tensor, config: SearchConfig, generator: torch.Genera
     uniform = torch.rand(prior.shape, generator=generator, dtype=prior.dtype, device=prior.device)
     gamma = torch._standard_gamma(shape, generator=generator)
     log_gamma = gamma.log() + uniform.clamp_min(torch.finfo(prior.dtype).tiny).log() / config.dirichlet_alpha
-    noise = log_gamma.masked_fill(prior.isneginf(), -torch.inf).softmax(0).nan_to_num(0.0)
-    return (1 - config.dirichlet_share) * prior + config.dirichlet_share * noise
+    illegal = prior.isneginf()
+    noise = log_gamma.masked_fill(illegal, -torch.inf).softmax(0)
+    return ((1 - config.dirichlet_share) * prior + config.dirichlet_share * noise).masked_fill(illegal, -torch.inf)
 
 
 # --- Gumbel -------------------------------------------------------------------------------------------------------
