@@ -4,11 +4,11 @@
     python benchmarks/hunt_game.py --presets msh_4x4   # one game only
 
 An env-step is one step of one game with all its players (four), restarts included; an agent-step would be four times
-as many. "step" is the world's step with its statistics, "step + view" also makes the observations and masks of all
-players, "rules" also lets rule-based players choose. The reference is the plain Python of tests/hunt/reference.py,
-which does the same work one game at a time. CPU rates are per second of CPU time of one thread, the median of
-several rounds taken in turn with the reference. On a GPU the compiled step is compared with the eager one over whole
-episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
+as many. "step" is the game's step with restarts, "world" the same as PPO's world with its statistics, "world + view"
+also makes the observations and masks of all players, "rules" lets rule-based players choose. The reference is the plain
+Python of tests/hunt/reference.py, one game at a time; it keeps no statistics. CPU rates are per second of CPU time of
+one thread, the median of several rounds taken in turn with the reference. On a GPU the compiled step is compared with
+the eager one over whole episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from marlab.hunt.games import make_game
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
 
-ROUNDS, ROUND_S = 5, 1.0
+ROUNDS, ROUND_S = 5, 0.5
+CPU_GAMES = (1024, 4096, 16_384)
 GPU_GAMES, GPU_STEPS = 65_536, 300
 RULES = "NS,NH,RAND,NS"
 
@@ -62,8 +63,27 @@ def reference_stepper(name: str, view: bool) -> Callable[[], int]:
     return play
 
 
-def batched_stepper(name: str, games: int, view: bool, rules: bool = False) -> Callable[[], int]:
-    """The same for the batched world."""
+def game_stepper(name: str, games: int) -> Callable[[], int]:
+    """The same for the batched game: steps, and fresh starts where an episode ended."""
+    generator = torch.Generator().manual_seed(0)
+    game = make_game(game_config(name), generator, maps=256)
+    actions = torch.randint(0, game.actions, (16, games, game.players), generator=generator)
+    now = [game.reset(games, generator)]
+
+    def play() -> int:
+        for k in range(4):
+            after, outcome = game.step(now[0], actions[k])
+            ended = outcome.over.nonzero().squeeze(1)
+            if ended.numel():
+                after = after.renewed(ended, game.reset(ended.numel(), generator))
+            now[0] = after
+        return 4 * games
+
+    return play
+
+
+def world_stepper(name: str, games: int, view: bool, rules: bool = False) -> Callable[[], int]:
+    """The same for the world that PPO learns in."""
     generator = torch.Generator().manual_seed(0)
     game = make_game(game_config(name), generator, maps=256)
     players = RulePlayers(game, parse_roles(RULES)) if rules else None
@@ -96,18 +116,21 @@ def cpu_rates(steppers: dict[str, Callable[[], int]]) -> dict[str, float]:
 
 
 def cpu_part(name: str) -> None:
-    for view, label in ((False, "step"), (True, "step + view")):
-        steppers = {"reference": reference_stepper(name, view)}
-        for games in (1024, 4096, 16_384):
-            steppers[f"{games} games"] = batched_stepper(name, games, view)
-        rates = cpu_rates(steppers)
+    steppers: dict[str, Callable[[int], Callable[[], int]]] = {
+        "step": lambda games: game_stepper(name, games),
+        "world": lambda games: world_stepper(name, games, False),
+        "world + view": lambda games: world_stepper(name, games, True),
+    }
+    for label, make in steppers.items():
+        compared = {"reference": reference_stepper(name, view="view" in label)}
+        rates = cpu_rates(compared | {f"{games} games": make(games) for games in CPU_GAMES})
         base = rates.pop("reference")
         print(f"{name}, {label}: reference {base:,.0f} env-steps/s")
         for key, rate in rates.items():
             print(f"  {key:<13} {rate:>12,.0f} env-steps/s   {rate / base:6.0f} x")
     if game_config(name).rules == "hunt":
-        rate = cpu_rates({"rules": batched_stepper(name, 4096, False, rules=True)})["rules"]
-        print(f"{name}, step with rule-based players, 4096 games: {rate:,.0f} env-steps/s")
+        rate = cpu_rates({"rules": world_stepper(name, 4096, False, rules=True)})["rules"]
+        print(f"{name}, world with rule-based players, 4096 games: {rate:,.0f} env-steps/s")
 
 
 # --- a GPU --------------------------------------------------------------------------------------------------------

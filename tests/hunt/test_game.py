@@ -315,6 +315,7 @@ def test_the_batched_game_equals_the_scalar_reference(name: str) -> None:
         {"dynamic_final_time": True},
         {"prosocial": True, "time_reward": -0.05},
         {"player_strength": (2.0, 1.0, 0.0, 0.0), "stags": 2},
+        {"height": 9, "width": 11, "hares": 20, "stags": 3},  # too many cells for codes of one byte
     ],
 )
 def test_the_options_of_the_game_equal_the_scalar_reference(changes: dict) -> None:
@@ -327,3 +328,22 @@ def test_given_maps_are_played_on() -> None:
     game = game_with_blocks(game_config("msh_6x6_b4"), blocks)
     state = game.reset(200, seeded(0))
     assert not torch.isin(state.cell, torch.tensor([0, 1, 2])).any()
+
+
+def test_renewed_games_are_the_fresh_ones_and_the_rest_is_untouched() -> None:
+    game = small_game(game_config("msh_8x8_b5"))
+    state, fresh = game.reset(50, seeded(1)), game.reset(3, seeded(2))
+    state = game.step(state, torch.full((50, 4), 1))[0]
+    games = torch.tensor([4, 17, 49])
+    found, kept = state.renewed(games, fresh), torch.ones(50, dtype=torch.bool).index_fill(0, games, False)
+    assert_same(tuple(found.select(games)), tuple(fresh))
+    assert_same(tuple(found.select(kept)), tuple(state.select(kept)))
+    assert found.cell.stride() == state.cell.stride() == (1, 50)  # games stay next to each other: that is what is fast
+    assert state.t.eq(1).all()  # the old state is as it was
+
+
+@pytest.mark.parametrize("action", [-(2**40), 256, 260, 2**40])
+def test_numbers_of_any_size_that_are_no_action_mean_stay(action: int) -> None:
+    game, state = placed(FOUR, players=[(1, 1), (3, 3), (3, 3), (3, 3)], stags=[(0, 1)], hares=[(2, 2)])
+    after, out = game.step(state, act(action, 4, 4, 4))
+    assert after.cell[0, 0] == 5 and out.executed[0, 0] == 4

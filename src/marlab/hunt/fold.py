@@ -19,9 +19,9 @@ def games_innermost(x: Tensor) -> Tensor:
     return x.t().contiguous().t()
 
 
-def blend(mask: Tensor, chosen: Tensor, otherwise: int) -> Tensor:
-    """`torch.where(mask, chosen, otherwise)` for small integers, as arithmetic that a CPU does many at a time."""
-    return (chosen - otherwise) * mask + otherwise
+def at_least(x: Tensor, number: int) -> Tensor:
+    """`x >= number`: a CPU compares two tensors many at a time, but a tensor and a number one by one."""
+    return x >= torch.full_like(x, number)
 
 
 def any_of(x: Tensor, dim: int) -> Tensor:
@@ -33,7 +33,7 @@ def any_of(x: Tensor, dim: int) -> Tensor:
 
 def count_of(x: Tensor, dim: int) -> Tensor:
     """How many are True along a short axis, as uint8."""
-    return reduce(add, x.view(torch.uint8).unbind(dim))
+    return reduce(add, x.to(torch.uint8).unbind(dim))
 
 
 def sum_of(x: Tensor, dim: int) -> Tensor:

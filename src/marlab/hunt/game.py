@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.config import GameConfig
-from marlab.hunt.fold import any_of, blend, count_of, games_innermost, sum_of
+from marlab.hunt.fold import any_of, at_least, games_innermost, sum_of
 from marlab.hunt.layouts import Maps
 
 UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
@@ -45,6 +45,13 @@ class State(NamedTuple):
     def where(self, games: Tensor, other: State) -> State:
         """This state, with `other` in the games [B] (bool) that are marked."""
         return State(*(torch.where(games.view(-1, *[1] * (a.dim() - 1)), b, a) for a, b in zip(self, other)))
+
+    def renewed(self, games: Tensor, fresh: State) -> State:
+        """This state with the games of an index [k] replaced by `fresh` [k], in the same memory order."""
+        fields = [field.clone() for field in self]
+        for field, new in zip(fields, fresh):
+            field[games] = new
+        return State(*fields)
 
     def to(self, device: torch.device | str) -> State:
         return State(*(field.to(device) for field in self))
@@ -85,11 +92,15 @@ class Game(ABC):
         self.ego = (seat[:, None] + seat[None, :]) % self.players  # [n, n]: row i lists the players as i sees them
         kinds = [torch.full((amount,), kind) for kind, amount in enumerate(config.prey_kinds)]
         self.prey_kind = torch.cat(kinds).to(self.device)  # [m]: 0, 1, ...; the action 5 + kind hunts it
-        self._hunted_by = ((self.prey_kind + 5) * self.cells).to(torch.int16)  # [m], see _hunting
-        self._move, self._path = self.maps.move.flatten(), self.maps.path.flatten()
+        # A CPU works on 8-bit numbers many at a time; 4 * C codes (see _hunting) must fit.
+        self._small = torch.uint8 if 4 * self.cells <= 256 else torch.int16
+        self._hunted_by = ((self.prey_kind + 1) * self.cells).to(self._small)  # [m], see _hunting
+        self._path = self.maps.path.flatten()
         here = torch.arange(self.cells, device=self.device).view(1, -1, 1)
         bits = 1 << torch.arange(STAY, device=self.device)
-        self._open = ((self.maps.move[..., :STAY] != here) * bits).sum(2).flatten().to(torch.int16)  # possible moves
+        self._open = ((self.maps.move[..., :STAY] != here) * bits).sum(2).flatten().to(torch.uint8)  # possible moves
+        everything = torch.arange(ABSENT + 1, device=self.device).clamp_max(STAY)  # hunting and absence do not move
+        self._move = self.maps.move[..., everything].transpose(1, 2).flatten().to(self._small)  # by map, action, cell
         # With room for everybody in every map the draw with replacement can never happen.
         self._roomy = bool((self.maps.free >= self.prey + self.players).all())
 
@@ -115,7 +126,10 @@ class Game(ABC):
         which = _pick(map_key.squeeze(1), self.maps.count)
         if self.config.max_block_comp:
             order_keys = order_keys.masked_fill(self.maps.blocks[which], 2.0)  # obstacles come last
-        order = order_keys.argsort(1)  # [B, C] free cells in random order
+        if self._roomy and self.device.type == "cpu":  # a sort of all cells costs a CPU six times as much on 8x8
+            order = order_keys.topk(self.prey + self.players, 1, largest=False).indices
+        else:
+            order = order_keys.argsort(1)  # [B, C] free cells in random order
         cell = order[:, self.prey : self.prey + self.players]
         if not self._roomy:  # some maps are too narrow: there players share any free cells
             free = self.maps.free[which].unsqueeze(1)
@@ -132,10 +146,6 @@ class Game(ABC):
 
     # --- what a state allows ------------------------------------------------------------------------------------
 
-    def destination(self, state: State, actions: Tensor) -> Tensor:
-        """[B, n] int64 cells after UP, DOWN, LEFT, RIGHT or STAY; an impossible move leads nowhere."""
-        return _lookup(self._move, self._here(state) * 5 + actions)
-
     def _here(self, state: State) -> Tensor:
         """[B, n] each player's cell as a place in the tables of all maps."""
         return state.cell if self.maps.count == 1 else state.map.unsqueeze(1) * self.cells + state.cell
@@ -147,13 +157,13 @@ class Game(ABC):
 
     def at_prey(self, state: State) -> Tensor:
         """[B, n, m] bool: the player is alive and stands on this prey, which is still there."""
-        same = state.cell.to(torch.int16).unsqueeze(2) == state.prey_cell.to(torch.int16).unsqueeze(1)
+        same = state.cell.to(self._small).unsqueeze(2) == state.prey_cell.to(self._small).unsqueeze(1)
         return same & state.prey_alive.unsqueeze(1) & state.alive.unsqueeze(2)
 
     def legal_by_action(self, state: State) -> list[Tensor]:
         """A masks [B, n] (bool), one per action; all False for players who left."""
         ways = _lookup(self._open, self._here(state))
-        moves = [((ways & (1 << a)) > 0) & state.alive for a in range(STAY)]
+        moves = [(ways & (1 << a)).bool() & state.alive for a in range(STAY)]
         at = self.at_prey(state).split(self.config.prey_kinds, 2)
         return [*moves, state.alive, *(any_of(kind, 2) for kind in at)]
 
@@ -172,13 +182,13 @@ class Game(ABC):
     # --- the step -----------------------------------------------------------------------------------------------
 
     def step(self, state: State, actions: Tensor) -> tuple[State, Outcome]:
-        """One step of every game. `actions` [B, n] are 16-bit numbers; an illegal one, or none, is executed as STAY."""
-        asked = actions.t().to(torch.int16, memory_format=torch.contiguous_format).t()  # small and games innermost
-        tried = blend(state.alive & (asked >= 0) & (asked < self.actions), asked, STAY)
-        cell = self.destination(state, tried.clamp_max(STAY))
-        hunting = self._hunting(state, tried)  # [B, n, m]
-        executed = blend((cell != state.cell) | any_of(hunting, 2), tried, STAY)
-        executed = (executed + (ABSENT - STAY) * ~state.alive).long()  # who is gone tried nothing but STAY
+        """One step of every game. `actions` [B, n] are whole numbers; an illegal one, or none, is executed as STAY."""
+        here, gone = games_innermost(state.cell.to(self._small)), (~state.alive).to(self._small)
+        tried = self._attempts(actions, gone)
+        there = self._destination(state, here, tried)
+        hunting = self._hunting(state, here, tried)  # [B, n, m]
+        does = ((there != here) | any_of(hunting, 2)).to(self._small)  # 1 where what was tried can be done
+        executed = tried * does + (1 - does) * STAY + gone * (ABSENT - STAY)
         reward, hunters, captured = self._resolve(hunting)
         leaves = self._leaves(hunters)
         alive = state.alive & ~leaves
@@ -187,17 +197,29 @@ class Game(ABC):
         if self.config.prosocial:
             reward = reward.mean(1, keepdim=True) * state.alive
         first = torch.where((state.first_hunt < 0) & any_of(captured, 1), state.t, state.first_hunt)
-        left = state.prey_alive & ~captured
-        after = State(state.map, cell, alive, state.prey_cell, left, state.t + 1, first, executed)
+        left, executed = state.prey_alive & ~captured, executed.long()
+        after = State(state.map, there.long(), alive, state.prey_cell, left, state.t + 1, first, executed)
         over = self.over(after)
         done = state.alive & (leaves | over.unsqueeze(1))
         return after, Outcome(reward, done, over, executed, hunters.long(), captured)
 
-    def _hunting(self, state: State, tried: Tensor) -> Tensor:
+    def _attempts(self, actions: Tensor, gone: Tensor) -> Tensor:
+        """[B, n] small: the actions asked for; ABSENT where the number means none and for players who are gone."""
+        known = actions.clamp(-1, ABSENT).t().to(self._small, memory_format=torch.contiguous_format).t() & ABSENT
+        return (known + gone * ABSENT).clamp_max(ABSENT)  # -1 & 7 is 7
+
+    def _destination(self, state: State, here: Tensor, tried: Tensor) -> Tensor:
+        """[B, n] small: cells after what was tried; an impossible move leads nowhere."""
+        place = torch.add(here.int(), tried.int(), alpha=self.cells)
+        if self.maps.count > 1:
+            place = place + state.map.int().unsqueeze(1) * (self.cells * (ABSENT + 1))
+        return _lookup(self._move, place)
+
+    def _hunting(self, state: State, here: Tensor, tried: Tensor) -> Tensor:
         """[B, n, m] bool: the player stands on this prey, which is still there, and does what hunts it."""
-        # One number says where and how, so that one comparison decides.
-        does = tried * self.cells + state.cell.to(torch.int16)  # [B, n]
-        wants = state.prey_cell.to(torch.int16) + self._hunted_by  # [B, m]
+        # One small number says where and how (0 no hunt, 1 stag, 2 hare, 3 absent), so that one comparison decides.
+        does = torch.add(here, tried.clamp_min(STAY) - STAY, alpha=self.cells)  # [B, n]
+        wants = games_innermost(state.prey_cell.to(self._small)) + self._hunted_by  # [B, m]
         return (does.unsqueeze(2) == wants.unsqueeze(1)) & state.prey_alive.unsqueeze(1)
 
     @abstractmethod
@@ -214,20 +236,21 @@ class StagHunt(Game):
 
     def __init__(self, config: GameConfig, maps: Maps, device: torch.device | str = "cpu") -> None:
         super().__init__(config, maps, device)
-        self._needed = torch.where(self.prey_kind == 0, 2, 1).to(torch.uint8)  # [m] hunters it takes
+        self._spare = (self.prey_kind > 0).to(torch.uint8)  # [m] a hare needs one hunter less than a stag
         self._strength = torch.tensor(config.player_strength, device=self.device) if config.player_strength else None
 
     def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        count = count_of(hunting, 1)  # [B, m] uint8
-        captured = count >= self._needed
+        marks = hunting.to(torch.uint8)
+        count = sum_of(marks, 1)  # [B, m]
+        captured = at_least(count + self._spare, 2)
         size = count * captured  # [B, m]: hunters of a captured prey, else 0
-        hunters = sum_of(hunting.view(torch.uint8) * size.unsqueeze(1), 2)  # [B, n]: a player hunts at most one prey
+        hunters = sum_of(marks * size.unsqueeze(1), 2)  # [B, n] uint8: a player hunts at most one prey
         stag = any_of(hunting[..., : self.config.stags], 2)  # [B, n]: what it hunts is a stag
-        pays = self.config.hare_reward + (self.config.stag_reward - self.config.hare_reward) * stag
-        catches = hunters > 0
+        pays = self.config.hare_reward + (self.config.stag_reward - self.config.hare_reward) * _real(stag)
+        sharers = hunters.float()
         if self._strength is None:
-            return pays / hunters.clamp_min(1) * catches, hunters, captured
-        return pays * self._shares(hunting, hunters, stag) * catches, hunters, captured
+            return pays / sharers.clamp_min(1) * sharers.clamp_max(1), hunters, captured
+        return pays * self._shares(hunting, hunters, stag) * sharers.clamp_max(1), hunters, captured
 
     def _shares(self, hunting: Tensor, hunters: Tensor, stag: Tensor) -> Tensor:
         """[B, n] what part of its prey each hunter gets: strengths share a stag, a hare is shared equally."""
@@ -238,12 +261,17 @@ class StagHunt(Game):
         return torch.where(stag & (total > 0), self._strength / total.clamp_min(1e-30), equal)
 
     def _leaves(self, hunters: Tensor) -> Tensor:
-        return hunters > 0
+        return hunters.bool()
 
 
 def _pick(uniform: Tensor, count: int | Tensor) -> Tensor:
     """A whole number below `count` from a uniform number below 1."""
     return (uniform * count).long().clamp_max(count - 1)
+
+
+def _real(marked: Tensor) -> Tensor:
+    """`marked.float()`, by way of bytes, which a CPU converts many at a time."""
+    return marked.to(torch.uint8).float()
 
 
 def _lookup(table: Tensor, index: Tensor) -> Tensor:

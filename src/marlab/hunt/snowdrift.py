@@ -25,7 +25,7 @@ class Snowdrift(Game):
         cost = self.config.drift_cost / count.clamp_min(1)  # [B, m] for each remover
         gain = self.config.drift_reward * count_of(removed, 1).unsqueeze(1)  # [B, 1]
         reward = gain - sum_of(hunting * cost.unsqueeze(1), 2)
-        helpers = sum_of(hunting.view(torch.uint8) * count.unsqueeze(1), 2)
+        helpers = sum_of(hunting * count.unsqueeze(1), 2)
         return reward, helpers, removed
 
     def _leaves(self, hunters: Tensor) -> Tensor:
