@@ -43,7 +43,9 @@ def assert_same(read: AgentLog, log: AgentLog) -> None:
         assert mine.keys() == theirs.keys()
         for column in mine.keys() - {"seq"}:
             np.testing.assert_array_equal(mine[column], theirs[column], err_msg=f"{name}.{column}")
-    first, second = (np.argsort(np.concatenate([x.decisions["seq"], x.contracts["seq"]])) for x in (read, expected))
+    first, second = (
+        np.argsort(np.concatenate([x.decisions["seq"], x.contracts["seq"]]), kind="stable") for x in (read, expected)
+    )
     np.testing.assert_array_equal(first, second)
     for name in ("world_id", "agent_id", "agent_type", "full_type", "index", "names", "final_balance", "missing"):
         assert getattr(read, name) == getattr(expected, name), name

@@ -47,11 +47,11 @@ def example_log(world_id: str = "world/1", days: tuple[int, ...] = (0, 1)) -> Ag
     decisions = table(
         "decisions",
         (3, ME, 0, 0, 0, 1 / 21, *no, REJECT, 5, 0, 9),
-        (4, ME, 0, 2, 0, 1 / 21, *no, REJECT, 5, 1, 9),
+        (3, ME, 0, 2, 0, 1 / 21, *no, REJECT, 5, 1, 9),
         (5, ME, 1, 3, 0, 1 / 21, 6, 2, 19, REJECT, 6, 2, 22),
-        (8, ME, 2, 0, 1, 2 / 21, 4, 2, 10, ACCEPT, *no),
-        (9, ME, 2, 2, 1, 2 / 21, 30, 1, 11, END, *no),
-        (20, ME, 3, 4, 0, 1 / 21, 7, 1, 20, ACCEPT, *no),
+        (8, ME, 2, 0, 1, 2 / 21, 4, 2, 10, ACCEPT, 4, 2, 10),
+        (8, ME, 2, 2, 1, 2 / 21, 30, 1, 11, END, *no),
+        (20, ME, 3, 4, 0, 1 / 21, 7, 1, 20, ACCEPT, 7, 1, 20),
     )
     contracts = table(
         "contracts",

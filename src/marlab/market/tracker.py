@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.files import replacing
-from marlab.market.logs import ACCEPT, AGREED, END, NONE, REJECT, TIMED_OUT, AgentLog
+from marlab.market.logs import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 from marlab.market.tracker_days import SCHEMA_VERSION, daily_status
 from marlab.market.tracker_read import read_tracker
 from marlab.market.tracker_words import OPERATORS, RANGES, SYSTEM_BUYER, SYSTEM_SELLER, plain
@@ -113,7 +113,7 @@ class _Writer:
             for event in self._happenings(day):
                 yield day, event
             for i in negotiations:
-                if log.negotiations["outcome"][i] != AGREED:
+                if log.negotiations["outcome"][i] in (BROKEN, TIMED_OUT):
                     yield day, ("negotiation", "failure", self._failure(int(i)))
             for row in np.flatnonzero(log.reports["day"] == day):
                 yield day, ("custom", "financial_report", self._report(int(row)))

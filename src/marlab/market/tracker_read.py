@@ -190,7 +190,8 @@ class _Reader:
             self.missing["relative_time"] += 1
             relative_time = (round_ + 1) / (ROUNDS + 1)
         row = {"seq": seq, "negotiation": i, "round": round_, "relative_time": relative_time, "op": op}
-        row |= {"received": received, "own": offer if op == REJECT else None, "call": whole(data.get("call"))}
+        own = {ACCEPT: received, REJECT: offer, END: None}[op]
+        row |= {"received": received, "own": own, "call": whole(data.get("call"))}
         self.decisions.append(row)
         self.last_decision[i] = row
 
