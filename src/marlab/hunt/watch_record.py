@@ -1,0 +1,193 @@
+"""One episode told as plain values: what was on the board, what everybody believed, expected, planned and did.
+
+A planning agent tells its own beliefs and its search. Of everybody else an ideal observer tells what could be known:
+beliefs from the exact rules of stag hunters and hare catchers, and the moves that those beliefs foretell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, BeliefTracker, ExactLikelihoods
+from marlab.hunt.evaluate_agents import Agent
+from marlab.hunt.evaluate_hop import only_in
+from marlab.hunt.game import ACTION_NAMES, STAY, Game, Outcome, State
+from marlab.hunt.hop_agent import Explanation, HopAgent
+from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.render import Scene, scene
+from marlab.hunt.views import View
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a player (or the ideal observer) thinks of another."""
+
+    about: int  # seat
+    stag: float  # belief that it wants the stag
+    expected: list[float]  # [A] its next action
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A player's mind before its decision."""
+
+    source: str  # "own models" of a planning agent, or "ideal observer"
+    opinions: list[Opinion]
+    policy: list[float] | None  # [A] what it draws from, where it is known
+    visits: list[float] | None = None  # [A] of the search
+    q: list[float] | None = None  # [A] values of the search, in reward units
+    value: float | None = None
+    line: list[int] = field(default_factory=list)  # the most visited line of play
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A situation and what everybody is about to do in it; the last one has no decisions."""
+
+    scene: Scene
+    earned: list[float]  # by everybody so far
+    action: list[int | None]  # about to be executed, None for who is gone or at the end
+    thoughts: list[Thought | None]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Everything that a film or a replay shows."""
+
+    game: str
+    players: list[str]
+    episode: int  # its number in the life of the team, from 0
+    moments: list[Moment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        frames = []
+        for moment in self.moments:
+            shown = moment.scene._asdict()
+            frames.append({**asdict(moment), "scene": shown})
+        return {"schema": SCHEMA, "game": self.game, "players": self.players, "episode": self.episode,
+                "actions": list(ACTION_NAMES), "frames": frames}  # fmt: skip
+
+
+class _Table:
+    """The players of one game, each behind its own policy, and the ideal observer beside them."""
+
+    def __init__(self, game: Game, agents: Sequence[Agent], generator: torch.Generator) -> None:
+        self.game, self.agents, self.generator = game, agents, generator
+        self.policies: list[Policy] = []
+        for seat, agent in enumerate(agents):
+            policy = agent.make(game, agent.seeds[0])
+            mine = torch.zeros(1, game.players, dtype=torch.bool, device=game.device)
+            mine[0, seat] = True
+            only_in(policy, mine)
+            self.policies.append(policy)
+        self.memories: list[Memory] = [policy.begin(1, generator) for policy in self.policies]
+        self.observer = BeliefTracker(game, ExactLikelihoods(game), BeliefConfig())
+        self.rules = RulePlayers(game, [Kind.RAND] * game.players)
+        self.seen = self.observer.begin(1)
+
+    def act(self, view: View) -> tuple[Tensor, list[Memory]]:
+        """(actions [1, n], memories before them)."""
+        before = list(self.memories)
+        actions = torch.full((1, self.game.players), STAY, device=self.game.device)
+        for seat, policy in enumerate(self.policies):
+            chosen, self.memories[seat] = policy.act(view, self.memories[seat], self.generator)
+            actions[:, seat] = chosen[:, seat]
+        return actions, before
+
+    def observe(self, view: View, outcome: Outcome) -> None:
+        for seat, policy in enumerate(self.policies):
+            self.memories[seat] = policy.observe(view, outcome, self.memories[seat])
+        self.seen = self.observer.observe(view, outcome, self.seen)
+
+    def next_episode(self) -> None:
+        again = torch.ones(1, dtype=torch.bool, device=self.game.device)
+        self.memories = [p.reset(m, again, self.generator) for p, m in zip(self.policies, self.memories)]
+        self.seen = self.observer.reset(self.seen, again)
+
+    def thoughts(self, view: View, memories: list[Memory]) -> list[Thought | None]:
+        """What everybody thinks who decided in `view`; asked after `act`."""
+        expected = self._expected(view)
+        found: list[Thought | None] = []
+        for seat, policy in enumerate(self.policies):
+            if not bool(view.state.alive[0, seat]):
+                found.append(None)
+            elif isinstance(policy, HopAgent):
+                found.append(_planned(policy.explain(), seat, view))
+            else:
+                known = policy.probabilities(view, memories[seat])
+                opinions = [
+                    Opinion(other, float(self.seen["belief"][0, other, 0]), expected[other])
+                    for other in _others(view, seat)
+                ]
+                found.append(Thought("ideal observer", opinions, None if known is None else known[0, seat].tolist()))
+        return found
+
+    def _expected(self, view: View) -> list[list[float]]:
+        """[n][A] next moves by the observer's beliefs."""
+        by_goal = rule_probabilities(self.rules, view, GOAL_KINDS)  # [1, n, G, A]
+        return (by_goal * self.seen["belief"].unsqueeze(-1)).sum(2)[0].tolist()
+
+
+def _others(view: View, seat: int) -> list[int]:
+    """The others who are still there, as the player sees them around the table."""
+    order = view.game.ego[seat, 1:].tolist()
+    return [other for other in order if bool(view.state.alive[0, other])]
+
+
+def _planned(told: Explanation, seat: int, view: View) -> Thought:
+    n = view.game.players
+    opinions = []
+    for other in _others(view, seat):
+        slot = (other - seat - 1) % n
+        opinions.append(Opinion(other, float(told.stag[0, seat, slot]), told.expected[0, seat, slot].tolist()))
+    plan = told.plan
+    line = [a for a in told.line[0, seat].tolist() if a >= 0]
+    return Thought(
+        "own models", opinions, plan.policy[0, seat].tolist(), plan.visits[0, seat].tolist(), plan.q[0, seat].tolist(),
+        float(plan.value[0, seat]), line,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def record(
+    game: Game, agents: Sequence[Agent], starts: Sequence[State], generator: torch.Generator, name: str
+) -> Episode:
+    """Play an episode from each of `starts` (one game each) with the same players, and tell the last one."""
+    table = _Table(game, agents, generator)
+    moments: list[Moment] = []
+    for number, start in enumerate(starts):
+        if number:
+            table.next_episode()
+        moments = _episode(table, start, tell=number == len(starts) - 1)
+    return Episode(name, [agent.name for agent in agents], len(starts) - 1, moments)
+
+
+def _episode(table: _Table, state: State, tell: bool) -> list[Moment]:
+    game, moments = table.game, []
+    outcome: Outcome | None = None
+    earned = torch.zeros(game.players, device=game.device)
+    while not bool(game.over(state)[0]):
+        view = View(game, state)
+        actions, before = table.act(view)
+        after, step = game.step(state, actions)
+        if tell:
+            alive = state.alive[0].tolist()
+            doing = [a if there else None for a, there in zip(step.executed[0].tolist(), alive)]
+            thoughts = table.thoughts(view, before)
+            moments.append(Moment(scene(game, state, 0, outcome), earned.tolist(), doing, thoughts))
+        table.observe(view, step)
+        earned = earned + step.reward[0]
+        state, outcome = after, step
+    if tell:
+        nobody: list[int | None] = [None] * game.players
+        moments.append(Moment(scene(game, state, 0, outcome), earned.tolist(), nobody, [None] * game.players))
+    return moments
