@@ -227,10 +227,20 @@ def test_legend_tells_seeds_and_smoothing() -> None:
 
 def test_curve_band_is_students_interval() -> None:
     _, [ax] = panels()
-    figures.curves(ax, {"a": Curve([0, 1], [[1.0, 4.0], [3.0, 4.0]])}, xlabel="step", ylabel="y")
+    figures.curves(
+        ax, {"a": Curve([0, 1], [[1.0, 4.0], [3.0, 4.0], [1.0, 4.0], [3.0, 4.0]])}, xlabel="step", ylabel="y"
+    )
     edges = ax.collections[0].get_paths()[0].vertices
-    assert edges[:, 1].max() == pytest.approx(2 + 12.7062, rel=1e-4)  # t(1) * s / sqrt(2), s = sqrt(2)
+    assert edges[:, 1].min() == pytest.approx(2 - 3.1824 * (4 / 3) ** 0.5 / 2, rel=1e-4)  # t(3) * s / sqrt(4)
     assert ax.lines[0].get_ydata() == pytest.approx([2.0, 4.0])
+
+
+def test_few_repetitions_show_their_range() -> None:
+    _, [ax] = panels()
+    figures.curves(ax, {"a": Curve([0, 1], [[1.0, 4.0], [3.0, 5.0]])}, xlabel="step", ylabel="y")
+    edges = ax.collections[0].get_paths()[0].vertices
+    assert (edges[:, 1].min(), edges[:, 1].max()) == (1.0, 5.0)
+    assert ax.get_legend_handles_labels()[1] == ["a (2 seeds, range)"]
 
 
 def test_curves_refuse_lengths_that_do_not_match() -> None:

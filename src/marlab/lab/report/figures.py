@@ -27,10 +27,13 @@ __all__ = [
 ]  # fmt: skip
 
 Number = float | int
+FEWEST = 4
+"""Below this many repetitions Student's interval of a curve is too wide to read (12.7 standard errors for two), so the
+band shows what was seen, from the lowest to the highest."""
 
 
 class Curve(NamedTuple):
-    """One line: `y` is [T], or [S, T] to be drawn as the mean over S with its 95 % interval.
+    """One line: `y` is [T], or [S, T] to be drawn as the mean over S with its 95 % interval (the range, of a few).
 
     `low` and `high` [T] give the band directly, for data whose interval is already known.
     """
@@ -81,12 +84,16 @@ def _curve(ax: Axes, index: int, name: str, line: Curve, smooth: int, repeats: s
     if not np.isfinite(y).any():
         return False
     raw = mean_interval(y)[0] if y.ndim == 2 else y
-    facts = [f"{len(y)} {repeats}, 95 % band"] if y.ndim == 2 and len(y) > 1 else []
+    few = y.ndim == 2 and len(y) < FEWEST
+    facts = [f"{len(y)} {repeats}, {'range' if few else '95 % band'}"] if y.ndim == 2 and len(y) > 1 else []
     if smooth > 1:
         y = np.apply_along_axis(moving_mean, -1, y, smooth)
         ax.plot(x, raw, color=colour(index), linewidth=1.0, alpha=0.35)
         facts.append(f"moving mean of {smooth}")
     middle, low, high = mean_interval(y) if y.ndim == 2 else (y, line.low, line.high)
+    if few and len(y) > 1:
+        seen = np.isfinite(y).any(0)
+        low, high = (np.where(seen, edge(np.where(np.isfinite(y), y, raw), 0), np.nan) for edge in (np.min, np.max))
     if low is not None and high is not None:
         ax.fill_between(x, low, high, color=colour(index), alpha=0.18, linewidth=0)
     name = f"{name} ({', '.join(facts)})" if facts else name
