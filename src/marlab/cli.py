@@ -40,6 +40,9 @@ COMMANDS: Table = {
         "train": Command("marlab.hunt.train_ppo:main", "PPO in self-play or among rule-based players"),
         "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
     },
+    "market": {
+        "export": Command("marlab.market.export:main", "recorded worlds as tracker logs, for other tools"),
+    },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }
