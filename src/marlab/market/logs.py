@@ -81,6 +81,11 @@ TABLES: dict[str, dict[str, str]] = {
     "reports": {"day": "int16", "agent": "int16", "cash": "float64", "bankrupt": "int8"},
 }
 
+_COUNTING = tuple(
+    f"{table}.{column}" for table in TABLES for column in ("seq", "call", "negotiation") if column in TABLES[table]
+)
+"""Columns that mostly count up: their differences take a quarter of the space."""
+
 
 @dataclass(frozen=True)
 class WorldLog:
@@ -171,8 +176,20 @@ def write_world(path: Path, log: WorldLog) -> None:
             log.schedules[name].astype("float64" if name in ("pay", "receive") else "int16").ravel()
         )
     columns["days.exogenous_reach"] = _one_list(log.reach.astype("int16").ravel())
+    table = pa.table(columns)
+    packed = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in _COUNTING}
+    plain = [f"{name}.list.element" for name in table.column_names if name != "meta" and name not in _COUNTING]
     with replacing(path) as temporary:
-        pq.write_table(pa.table(columns), temporary, compression="zstd", compression_level=9, write_statistics=False)
+        pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            compression_level=9,
+            write_statistics=False,
+            store_schema=False,  # the types survive without it, and a hundred columns make it 14 KB
+            use_dictionary=plain,
+            column_encoding=packed,
+        )
 
 
 def read_world(path: Path) -> WorldLog:
