@@ -1,8 +1,8 @@
 """The only file that reads the simulator's AWI: it turns a morning into a DayState.
 
-A `Reader` belongs to one agent in one world and is asked once every morning (in `before_step`, or by the recorder before
-the first offer), because the means of exogenous quantities are over the days it has seen. Attributes are read plainly:
-one that is missing raises AttributeError instead of trading with zeros.
+A `Reader` belongs to one agent in one world and is asked once every morning (in `before_step`, or by the recorder
+before the first offer), because the means of exogenous quantities are over the days it has seen. Attributes are read
+plainly: one that is missing raises AttributeError instead of trading with zeros.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def _ranges(issues: Any) -> tuple[float, ...]:
     )
 
 
-def _schedule(
-    today: Mapping[str, float], later: Mapping[int, Mapping[str, float]], day: int, slots: int
-) -> Schedule:
+def _schedule(today: Mapping[str, float], later: Mapping[int, Mapping[str, float]], day: int, slots: int) -> Schedule:
     """Totals over partners by days from today, cut after `slots` days."""
     totals = [0.0] * slots
     totals[0] = float(sum(today.values()))

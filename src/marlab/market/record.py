@@ -2,8 +2,8 @@
 
 The world (a subclass with three hooks) tells about mornings, negotiations, contracts and reports; the wrappers, set as
 attributes of the agents themselves, tell what a tracked agent was asked and what it answered. Nothing recorded changes
-what happens: values are copied before an agent is called, no random number is drawn, and an exception of the recorder is
-counted in the log instead of raised into the world.
+what happens: no random number is drawn, and an exception of the recorder is counted in the log instead of raised into
+the world.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
 from marlab.market.awi import Reader
-from marlab.market.daystate import LINES, SCALARS, SCHEDULES
+from marlab.market.daystate import LINES, SCHEDULES
 from marlab.market.logs import (
     ACCEPT,
     AGREED,
@@ -308,7 +308,7 @@ class Watch:
         kind = getattr(answer, "response", answer)  # an extended response carries data beside it
         if kind is ResponseType.WAIT:
             return
-        seq, call = self._counter.pop(partner, None) or self._new_stamp()
+        seq, call = self._counter.pop(partner, ()) or self._new_stamp()
         if kind is ResponseType.REJECT_OFFER:
             self._rejected[partner] = (seq, call, state)
         elif kind is ResponseType.ACCEPT_OFFER:
@@ -324,7 +324,7 @@ class Watch:
             seq, call, answered = self._rejected.pop(partner)
             self._row(seq, call, partner, answered, END if offer is None else REJECT, offer)
         elif state.current_offer is None and offer is not None:  # a first move; one that is skipped is no decision
-            seq, call = self._first.pop(partner, None) or self._new_stamp()
+            seq, call = self._first.pop(partner, ()) or self._new_stamp()
             self._row(seq, call, partner, state, REJECT, offer)
 
     def _row(self, seq: int, call: int, partner: str, state: Any, op: int, offer: Any) -> None:
@@ -361,23 +361,16 @@ def _columns(name: str, rows: list[Any]) -> Table:
 
 
 def _agreement_of(tables: dict[str, Table], tracked: list[bool]) -> dict[str, int]:
-    """Do the offers that negotiations saw and the decisions that agents were heard to make agree?"""
-    decisions, offers, negotiations = tables["decisions"], tables["offers"], tables["negotiations"]
+    """Do the offers that negotiations saw and the offers that agents were heard to make agree?"""
+    decisions, offers = tables["decisions"], tables["offers"]
     made = decisions["op"] == REJECT
-    at = decisions["negotiation"][made]
-    valid = np.ones(len(at), dtype=bool)
-    for field in ("quantity", "day", "price"):
-        value = decisions[field][made]
-        valid &= (value >= negotiations[f"{field}_min"][at]) & (value <= negotiations[f"{field}_max"][at])
-    shown = np.asarray(tracked, dtype=bool)[offers["by"]] if len(offers["by"]) else np.zeros(0, dtype=bool)
-    told = {name: decisions[name][made][valid] for name in ("negotiation", "round", "quantity", "day", "price")}
-    told["by"] = decisions["agent"][made][valid]
-    heard = Counter(zip(*(told[name].tolist() for name in sorted(told))))
-    seen = Counter(zip(*(offers[name][shown].tolist() for name in sorted(told))))
+    shown = np.asarray(tracked, dtype=bool)[offers["by"]]
+    what = ("negotiation", "round", "quantity", "day", "price")
+    heard = Counter(zip(*(decisions[name][made].tolist() for name in ("agent", *what))))
+    seen = Counter(zip(*(offers[name][shown].tolist() for name in ("by", *what))))
     return {
-        "invalid_offers": int((~valid).sum()),  # outside the issues: the simulator ends the negotiation instead
-        "unheard_offers": (seen - heard).total(),
-        "unsent_offers": (heard - seen).total(),
+        "invalid_offers": (heard - seen).total(),  # out of range or no integers: the simulator ended the negotiation
+        "unheard_offers": (seen - heard).total(),  # decisions that the recorder missed; 0 if it works
     }
 
 

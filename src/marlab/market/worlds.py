@@ -59,7 +59,9 @@ class WorldSpec:
         if sorted(set(self.processes)) != list(range(self.n_processes)) or list(self.processes) != sorted(
             self.processes
         ):
-            raise UserError(f"World {self.world_id} has processes {self.processes}, expected 0, ..., then 1, ..., in order.")
+            raise UserError(
+                f"World {self.world_id} has processes {self.processes}, expected 0, ..., then 1, ..., in order."
+            )
         if self.n_processes < 2:
             raise UserError(f"World {self.world_id} has one process; without a second one nobody negotiates.")
         if self.n_steps <= self.n_processes:
@@ -77,7 +79,7 @@ class WorldSpec:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> WorldSpec:
         """The inverse of `to_dict`."""
-        told = {f.name: values[f.name] for f in fields(cls)}
+        told: dict[str, Any] = {f.name: values[f.name] for f in fields(cls)}
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
 
 
