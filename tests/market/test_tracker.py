@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -272,3 +273,26 @@ def test_two_files_of_one_agent_stay_two_logs(tmp_path: Path) -> None:
     logs = [read_tracker(path) for path in find_trackers(tmp_path)]
     assert sorted(log.world_id for log in logs) == ["world-a", "world-b", "world-c"]
     assert sum(log.days.day.size for log in logs) == 6
+
+
+def test_damaged_files_are_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Any value may be missing or of another kind: never a traceback."""
+    text = json.dumps(document(example_log(), tmp_path))
+    rng = random.Random(0)
+    wrong = [None, True, -1, 10**400, 1.5, "x", [], [None, 2], {}, float("nan")]
+    refused = 0
+    for _ in range(300):
+        doc = json.loads(text)
+        entry = rng.choice(doc["entries"])
+        holder = rng.choice([doc, entry, entry["data"], entry["data"]])
+        key = rng.choice(list(holder))
+        if rng.random() < 0.3:
+            del holder[key]
+        else:
+            holder[key] = rng.choice(wrong)
+        try:
+            reread(doc, tmp_path)
+        except UserError as error:
+            refused += 1
+            assert str(error).startswith(str(tmp_path))
+    assert 0 < refused < 100

@@ -15,7 +15,7 @@ import numpy as np
 
 from marlab.lab.errors import UserError
 from marlab.market.daystate import LINES, SCALARS, SCHEDULES, DayState, fit_schedule, from_mapping
-from marlab.market.tracker_words import number, plain
+from marlab.market.tracker_words import number, numbers, plain
 
 SCHEMA_VERSION = 1
 LEAGUE_HORIZON = 10
@@ -112,8 +112,8 @@ class _Morning:
             self._issues(side)
         for name in ("exogenous_in_mean", "exogenous_out_mean"):
             self.found[name] = self.told(name)
-        reach = self.data.get("exogenous_reach")
-        self.found["exogenous_reach"] = reach if isinstance(reach, list) and len(reach) == LINES else None
+        reach = numbers(self.data.get("exogenous_reach"))
+        self.found["exogenous_reach"] = reach if reach is not None and len(reach) == LINES else None
         return self.found
 
     @property
@@ -156,8 +156,7 @@ class _Morning:
 
     def _game(self) -> None:
         game = self.around.game
-        prices = self.data.get("trading_prices")
-        prices = [float(p) for p in prices] if isinstance(prices, list) else []
+        prices = numbers(self.data.get("trading_prices")) or []
         self.need("n_steps", number(game.get("n_steps")))
         self.need("n_lines", number(game.get("n_lines")))
         self.need("input_product", number(game.get("level")))
@@ -169,7 +168,7 @@ class _Morning:
         self.fill("production_cost", UNKNOWN_COST)
         for name, product in (("price_in", "input_product"), ("price_out", "output_product")):
             index = int(self.found[product])
-            self.fill(name, prices[index] if index < len(prices) else FALLBACK_PRICES[name])
+            self.fill(name, prices[index] if 0 <= index < len(prices) else FALLBACK_PRICES[name])
 
     def _schedules(self, horizon: int) -> None:
         commitments = self.data.get("commitments")
@@ -177,7 +176,7 @@ class _Morning:
             raise self.cannot("commitments")
         left = min(horizon + 1, int(self.found["n_steps"] - self.found["day"]))
         for name in SCHEDULES:
-            slots = np.asarray(commitments.get(COMMITMENTS[name], []), np.float64)
+            slots = np.array(numbers(commitments.get(COMMITMENTS[name])) or [], np.float64)
             if slots.shape[0] < left:  # shorter than the rest of the game is a gap, not just the end of the game
                 self.missing["commitments"] += name == "q_in"
             self.found[name] = fit_schedule(slots, horizon)

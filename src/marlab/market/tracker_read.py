@@ -26,6 +26,7 @@ from marlab.market.tracker_words import (
     Offer,
     class_of,
     number,
+    numbers,
     oneshot,
     parse,
     refuse_oneshot,
@@ -58,10 +59,10 @@ class _Reader:
         entries = [entry for entry in document["entries"] if isinstance(entry, dict)]
         for entry in entries:
             if entry.get("event") == "agent_initialized":
-                self.game = entry.get("data") or {}
+                self.game = entry["data"] if isinstance(entry.get("data"), dict) else {}
                 break
         agents = self.game.get("agents")
-        self.names: list[str] = list(agents) if isinstance(agents, list) else []
+        self.names: list[str] = [str(name) for name in agents] if isinstance(agents, list) else []
         self.me = self._index(self.agent_id)
         self.explicit = any(entry.get("event") == "aop_action" for entry in entries)
         self.roles = roles_of(entries)
@@ -111,11 +112,9 @@ class _Reader:
         if day in self.statuses:
             return
         self.statuses[day] = data
-        prices = data.get("trading_prices")
-        if isinstance(prices, list):
-            self.prices += [{"day": day, "product": i, "price": float(p)} for i, p in enumerate(prices)]
-        else:
-            self.missing["trading_prices"] += 1
+        prices = numbers(data.get("trading_prices"))
+        self.missing["trading_prices"] += prices is None
+        self.prices += [{"day": day, "product": i, "price": price} for i, price in enumerate(prices or [])]
 
     def _negotiation(self, seq: int, day: int, event: str, data: Row) -> None:
         i = self._find(day, data, "mechanism_id of an outcome" if event in ("success", "failure") else "mechanism_id")
@@ -412,8 +411,11 @@ def refuse_same_day_issues(path: Path, log: AgentLog) -> None:
 
 
 def _table(name: str, rows: list[Row]) -> Table:
-    """Columns from rows; a value no row may lack is checked by the caller, ranges that are unknown become -1."""
-    return {
-        column: np.array([NONE if row.get(column) is None else row[column] for row in rows], dtype=kind)
-        for column, kind in TABLES[name].items()
-    }
+    """Columns from rows; what is unknown becomes -1, and a wild number the largest that the column holds."""
+    table = {}
+    for column, kind in TABLES[name].items():
+        values = np.array([NONE if row.get(column) is None else row[column] for row in rows], np.float64)
+        if kind.startswith("int"):
+            values = np.clip(values, np.iinfo(kind).min, np.iinfo(kind).max)
+        table[column] = values.astype(kind)
+    return table

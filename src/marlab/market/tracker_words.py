@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -94,6 +95,12 @@ def plain(value: Any) -> int | float:
 
 def number(value: Any) -> float | None:
     """The value if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > sys.float_info.max:
         return None
-    return float(value)
+    return None if math.isnan(value) else float(value)
+
+
+def numbers(values: Any) -> list[float] | None:
+    """The list if all of it is finite numbers."""
+    found = [number(value) for value in values] if isinstance(values, list) else [None]
+    return None if None in found else [value for value in found if value is not None]
