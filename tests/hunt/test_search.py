@@ -227,8 +227,7 @@ def test_legacy_q_prefers_what_was_tried_often() -> None:
     rows = Rows(
         prior=torch.full((2, 1), 1e-9),
         visits=torch.tensor([[1.0], [9.0]]),
-        total=torch.tensor([[1.0], [5.4]]),
-        own=torch.zeros(1),
+        returns=torch.tensor([[1.0], [5.4], [0.0]]),
     )
     plain = SearchConfig(normalise="none")
     assert puct_scores(rows, plain).argmax(0).item() == 0

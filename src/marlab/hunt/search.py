@@ -32,9 +32,7 @@ from marlab.hunt.search_rules import (
     gumbel_root_scores,
     gumbel_scores,
     halving_table,
-    node_value,
     puct_scores,
-    q_values,
 )
 from marlab.lab.errors import UserError
 
@@ -76,7 +74,7 @@ Expand = Callable[[Embedding, Tensor], Transition]
 
 @dataclass(frozen=True)
 class Tree:
-    """The finished trees of B roots. A number of a node that was never made is its own parent."""
+    """The finished trees of B roots. Ended simulations made no node: those numbers have depth -1."""
 
     prior: Tensor
     """[B, N, A] prior probabilities, 0 for illegal actions."""
@@ -149,35 +147,44 @@ class _Store:
         size, like = nodes * batch, root.value
         self.config, self.batch, self.actions, self.size = config, batch, actions, size
         self.table = like.new_zeros(3 * actions + 1, size)
-        """prior, visits, total and own value of every node: the columns that `Rows` cuts apart."""
-        self.steps = like.new_zeros(2, size)
-        """reward and discount on entering."""
+        """prior, visits, returns and own value of every node: the columns that `Rows` cuts apart."""
+        self.steps = like.new_zeros(2, size + 1)
+        """reward and discount on entering; at the end the step of a walk that stays: it earns and loses nothing."""
+        self.steps[1] = 1.0
         self.open = torch.zeros(size, dtype=torch.bool, device=like.device)
         """Whether a node may get children."""
-        self.depth = torch.full((size,), -1, dtype=torch.int64, device=like.device)
+        self.depth = torch.zeros(size, dtype=torch.int64, device=like.device)
         own_number = torch.arange(size, device=like.device)
         self.children = own_number.repeat(config.outcomes * actions)  # [K, A, size], flat
         self.next = own_number.clone()
         """Where a simulation goes from each node: a child, or the node itself if it has to be made or there is none."""
         self.choice = torch.zeros_like(own_number)
         """The action tried next at each node."""
-        self.roots = own_number[:batch]
+        self.numbers = own_number.view(nodes, batch)
+        self.roots = self.numbers[0]
         self.embedding = tuple(part.new_empty(nodes, *part.shape) for part in embedding)
         self.outcome = torch.full_like(own_number, -1) if config.outcomes > 1 else None
         self.slots = _slot_table(config.outcomes, config.simulations, like.device) if config.outcomes > 1 else None
         self.low, self.high = root.value.clone(), root.value.clone()
-        self.ended = like.new_zeros(batch)
-        self.length = like.new_zeros(batch)
+        self.ends: list[Tensor] = []
+        """[B] the node where each simulation ended."""
+        self.path = own_number.new_empty(config.depth_limit + 2, batch)
+        self.path[0] = self.roots
+        self.path_levels = self.path.unbind(0)
+        self.returns = like.new_empty(config.depth_limit + 1, batch)
+        self.return_levels = self.returns.unbind(0)
+        self.length = 0
+        """On a CPU: the longest walk so far, in steps."""
 
     # -- nodes --
 
     def place(self, node: int, evaluation: Evaluation, embedding: Embedding) -> None:
         """Write node number `node` of every root."""
         here = slice(node * self.batch, (node + 1) * self.batch)
-        legal = evaluation.legal.t()
-        logits = evaluation.logits.t().masked_fill(~legal, -torch.inf)
+        illegal = ~evaluation.legal.t()
+        logits = evaluation.logits.t().masked_fill(illegal, -torch.inf)
         prior = logits.log_softmax(0) if self.config.root == "gumbel" else logits.softmax(0)
-        self.table[: self.actions, here] = prior.masked_fill(~legal, -torch.inf)
+        self.table[: self.actions, here] = prior.masked_fill_(illegal, -torch.inf)
         self.table[-1, here] = evaluation.value
         for store, part in zip(self.embedding, embedding):
             store[node] = part
@@ -190,15 +197,14 @@ class _Store:
 
     # -- choices --
 
-    def renew(self, path: Tensor, root_choice: Callable[[Rows], Tensor] | None) -> None:
-        """Choose anew at all nodes of `path` [L, B]; with Gumbel the root has a rule of its own."""
-        numbers = path.reshape(-1)
+    def renew(self, numbers: Tensor, root_choice: Callable[[Rows], Tensor] | None) -> None:
+        """Choose anew at nodes `numbers` [R]; with Gumbel the root has a rule of its own."""
         rows = self.rows(numbers)
         if self.config.root == "gumbel":
             scores = gumbel_scores(rows, self.config)
         elif self.config.normalise == "tree":
-            self._widen(rows, len(path))
-            scores = puct_scores(rows, self.config, self.low.repeat(len(path)), self.high.repeat(len(path)))
+            tree = self._widen(rows, numbers)
+            scores = puct_scores(rows, self.config, self.low.index_select(0, tree), self.high.index_select(0, tree))
         else:
             scores = puct_scores(rows, self.config)
         self.link(numbers, scores.max(0).indices)
@@ -215,7 +221,7 @@ class _Store:
 
     def edge(self, numbers: Tensor, choice: Tensor) -> Tensor:
         """Where an action of a node lies in a flat [A, size] table."""
-        return choice * self.size + numbers
+        return torch.add(numbers, choice, alpha=self.size)
 
     def slot(self, numbers: Tensor, choice: Tensor) -> Tensor:
         """Which outcome of an action a simulation follows next."""
@@ -223,12 +229,14 @@ class _Store:
         visits = self.table.view(-1).index_select(0, self.edge(numbers, choice) + self.actions * self.size)
         return self.slots.index_select(0, visits.to(torch.int64))
 
-    def _widen(self, rows: Rows, length: int) -> None:
-        """Take the values on a path into the range of its tree."""
-        value = node_value(rows, rows.visits.sum(0))
-        q, _ = q_values(rows, value)
-        self.low = torch.minimum(self.low, torch.minimum(q.amin(0), value).view(length, -1).amin(0))
-        self.high = torch.maximum(self.high, torch.maximum(q.amax(0), value).view(length, -1).amax(0))
+    def _widen(self, rows: Rows, numbers: Tensor) -> Tensor:
+        """Take the values of nodes into the range of their trees [R], whose numbers are returned."""
+        tree = numbers % self.batch
+        value = rows.value()
+        q = rows.q(rows.untried(), value)
+        self.low.scatter_reduce_(0, tree, torch.minimum(q.amin(0), value), "amin")
+        self.high.scatter_reduce_(0, tree, torch.maximum(q.amax(0), value), "amax")
+        return tree
 
 
 @torch.no_grad()
@@ -244,15 +252,14 @@ def search(
     _check(root, embedding, noise)
     store = _Store(root, embedding, config)
     store.place(0, root, embedding)
-    store.depth[: store.batch] = 0
     store.open[: store.batch] = root.legal.any(1)
     root_choice = _root_rule(store, root, generator, noise)
-    store.renew(store.roots.unsqueeze(0), root_choice and root_choice(0))
+    store.renew(store.roots, root_choice and root_choice(0))
     for simulation in range(config.simulations):
-        path = _walk(store, min(simulation, config.depth_limit))
-        path, value = _extend(store, path, expand, simulation + 1)
-        _back_up(store, path, value)
-        store.renew(path, root_choice and root_choice(simulation + 1))
+        length = _walk(store, simulation)
+        _extend(store, length, expand, simulation + 1)
+        renewed = _back_up(store, length + 1)
+        store.renew(renewed, root_choice and root_choice(simulation + 1))
     return _result(store, root_choice)
 
 
@@ -301,54 +308,56 @@ def _root_rule(
     return rule
 
 
-def _walk(store: _Store, bound: int) -> Tensor:
-    """[L, B] nodes from the root to where the stored choices lead, in at most `bound` steps."""
-    path = [store.roots]
-    for _ in range(bound):
-        node = store.next.index_select(0, path[-1])
-        if node.device.type == "cpu" and torch.equal(node, path[-1]):
-            break  # every walk has arrived; on other devices asking would cost more than walking on
-        path.append(node)
-    return torch.stack(path)
+def _walk(store: _Store, simulation: int) -> int:
+    """Follow the stored choices from the root; the path holds the nodes, its length in steps is returned.
+
+    All walks take as many steps as the longest may need; those that arrive earlier stay where they are. On a CPU
+    that number is known. Elsewhere asking for it would make the host wait, so it is the most that is possible.
+    """
+    longest = min(simulation, store.config.depth_limit)
+    cpu = store.next.device.type == "cpu"
+    length = min(store.length + 1, longest) if cpu else longest
+    path = store.path_levels
+    for level in range(length):
+        torch.index_select(store.next, 0, path[level], out=path[level + 1])
+    if cpu and length and torch.equal(path[length], path[length - 1]):
+        length -= 1  # the longest walk did not grow
+    store.length = length
+    return length
 
 
-def _extend(store: _Store, path: Tensor, expand: Expand, node: int) -> tuple[Tensor, Tensor]:
-    """Make node number `node` where paths may grow. Returns the paths [L + 1, B] and the values at their ends."""
-    config, parent = store.config, path[-1]
+def _extend(store: _Store, length: int, expand: Expand, node: int) -> None:
+    """Make node number `node` where paths may grow; those that may not stay where they end."""
+    config, parent = store.config, store.path_levels[length]
     action = store.choice.index_select(0, parent)
     grows = store.open.index_select(0, parent)
     parts = tuple(part.view(store.size, *part.shape[2:]).index_select(0, parent) for part in store.embedding)
     new = expand(parts, action)
     here = slice(node * store.batch, (node + 1) * store.batch)
     goes_on = new.discount != 0
-    reward = new.reward * ~goes_on if config.legacy_terminal_reward else new.reward
-    depth = store.depth.index_select(0, parent) + 1
     store.place(node, new.evaluation, new.embedding)
-    store.steps[0, here], store.steps[1, here] = reward, new.discount
-    store.depth[here] = torch.where(grows, depth, -1)
-    store.open[here] = goes_on & new.evaluation.legal.any(1) & (depth < config.depth_limit)
-    number = store.roots + node * store.batch
-    link = store.edge(parent, action)
-    value = torch.where(grows, new.evaluation.value, store.table[-1].index_select(0, parent)).to(store.table.dtype)
+    store.steps[0, here] = new.reward * ~goes_on if config.legacy_terminal_reward else new.reward
+    store.steps[1, here] = new.discount
+    goes_on = goes_on & new.evaluation.legal.any(1)
+    depth = store.depth.index_select(0, parent) + 1
+    store.depth[here] = depth
+    store.open[here] = goes_on if config.depth_limit == config.simulations else goes_on & (depth < config.depth_limit)
+    number, link = store.numbers[node], store.edge(parent, action)
     if store.slots is not None:
         first, link = link, link + store.slot(parent, action) * (store.actions * store.size)
-        number, value = _merge(store, first, number, value, new.outcome, here)
-    end = torch.where(grows, number, parent)
+        number = _merge(store, first, number, new.outcome, here)
+    end = torch.where(grows, number, parent, out=store.path_levels[length + 1])
     store.children.scatter_(0, link, end)
-    discount = store.steps[1].index_select(0, end)
-    store.ended += (discount == 0) & (end >= store.batch)
-    return torch.cat((path, end.unsqueeze(0))), value
+    store.ends.append(end.clone())
 
 
-def _merge(
-    store: _Store, first: Tensor, number: Tensor, value: Tensor, outcome: Tensor | None, here: slice
-) -> tuple[Tensor, Tensor]:
-    """Take the child that an equal outcome of the same action already has, with its value as it stands.
+def _merge(store: _Store, first: Tensor, number: Tensor, outcome: Tensor | None, here: slice) -> Tensor:
+    """[B] the child that an equal outcome of the same action already has, else the node just made, `number`.
 
-    `first` [B] is where the action's first outcome is linked, `number` [B] the node just made.
+    `first` [B] is where the action's first outcome is linked.
     """
     if outcome is None:
-        return number, value
+        return number
     assert store.outcome is not None
     store.outcome[here] = outcome
     stride = store.actions * store.size
@@ -356,28 +365,40 @@ def _merge(
     siblings = store.children.index_select(0, (first + slots).reshape(-1)).view(-1, store.batch)  # [K, B]
     made = siblings != first % store.size  # an outcome without a child links back to the node
     same = made & (store.outcome.index_select(0, siblings.reshape(-1)).view_as(siblings) == outcome)
-    known = same.any(0)
     twin = siblings.gather(0, same.to(torch.int8).argmax(0, keepdim=True)).squeeze(0)
-    rows = store.rows(twin)
-    store.depth[here] = torch.where(known, -1, store.depth[here])
-    return torch.where(known, twin, number), torch.where(known, node_value(rows, rows.visits.sum(0)), value)
+    return torch.where(same.any(0), twin, number)
 
 
-def _back_up(store: _Store, path: Tensor, value: Tensor) -> None:
-    """Carry the value at the end of each path up to its root and into the statistics of its actions."""
-    parents, children = path[:-1], path[1:]  # [L, B]
-    moved = (parents != children).to(store.table.dtype)
-    reward, discount = store.steps.index_select(1, children.reshape(-1)).view(2, *children.shape)
-    reward, discount = reward * moved, 1 + (discount - 1) * moved  # a walk that stays earns nothing and loses nothing
-    returns = torch.empty_like(reward)
-    for level in range(len(parents) - 1, -1, -1):
-        value = torch.addcmul(reward[level], discount[level], value, out=returns[level])
-    numbers = parents.reshape(-1)
+def _back_up(store: _Store, length: int) -> Tensor:
+    """Carry the value at the end of each path up to its root and into the statistics of its actions.
+
+    A path ends in a new node or in an old one (an end, or an outcome seen before), whose value is taken as it stands.
+    Returns the numbers of the nodes whose statistics changed, and of the new nodes.
+    """
+    path, returns = store.path[: length + 1], store.return_levels
+    parents, children, end = path[:-1], path[1:], store.path_levels[length]
+    moved = parents != children  # [L, B]
+    entered = torch.where(moved, children, store.size)
+    reward, discount = store.steps.index_select(1, entered.view(-1)).view(2, length, -1).unbind(0)
+    if store.slots is None:
+        value = store.table[-1].index_select(0, end)
+    else:
+        value = store.rows(end).value()
+    for level, earned, kept in zip(range(length - 1, -1, -1), reward.flip(0), discount.flip(0)):
+        value = torch.addcmul(earned, kept, value, out=returns[level])
+    numbers, gained, once = parents.reshape(-1), store.returns[:length].reshape(-1), moved.view(-1)
+    if numbers.device.type == "cpu":  # leave out those that stayed; elsewhere their number would have to be awaited
+        walked = once.nonzero().squeeze(1)
+        numbers, gained = numbers.index_select(0, walked), gained.index_select(0, walked)
+        count = torch.ones_like(gained)
+    else:
+        count = once.to(gained.dtype)
+        gained = gained * count
     edges = store.edge(numbers, store.choice.index_select(0, numbers))
     flat, block = store.table.view(-1), store.actions * store.size
-    flat.scatter_add_(0, edges + block, moved.view(-1))
-    flat.scatter_add_(0, edges + 2 * block, (returns * moved).view(-1))
-    store.length += moved.sum(0)
+    flat.scatter_add_(0, edges + block, count)
+    flat.scatter_add_(0, edges + 2 * block, gained)
+    return torch.cat((numbers, end))
 
 
 @lru_cache(maxsize=32)
@@ -403,8 +424,7 @@ def _result(store: _Store, root_choice: RootRule | None) -> SearchResult:
     config, batch = store.config, store.batch
     rows = store.root_rows()
     visits = rows.visits.sum(0)
-    value = node_value(rows, visits)
-    q, _ = q_values(rows, value)
+    value = rows.value(visits)
     if root_choice is None:
         policy = rows.visits / visits.clamp_min(1)
         action = rows.visits.max(0).indices
@@ -412,27 +432,31 @@ def _result(store: _Store, root_choice: RootRule | None) -> SearchResult:
         policy = (rows.prior + completed_q(rows, config)).softmax(0).nan_to_num(0.0)
         action = root_choice(config.simulations)(rows)
     everything = Rows.of(store.table)
-    returns = everything.total / everything.visits.clamp_min(1)
-    untried = everything.visits == 0
-    low = returns.masked_fill(untried, torch.inf).view(-1, batch).amin(0)
-    high = returns.masked_fill(untried, -torch.inf).view(-1, batch).amax(0)
+    untried = everything.untried()
+    q = everything.returns[:-1] / (everything.visits + untried)
+    never = untried.bool()
+    low = q.masked_fill(never, torch.inf).view(-1, batch).amin(0)
+    high = q.masked_fill(never, -torch.inf).view(-1, batch).amax(0)
     none = visits == 0  # a root without legal actions
+    ends = torch.stack(store.ends)  # [S, B]
+    depth = store.depth.index_select(0, ends.view(-1)).view_as(ends)
+    ended = store.steps[1].index_select(0, ends.view(-1)).view_as(ends) == 0
     return SearchResult(
         visits=rows.visits.t().contiguous(),
-        q=q.t().contiguous(),
+        q=rows.q(rows.untried(), value).t().contiguous(),
         value=value,
         policy=policy.t().contiguous(),
         action=action,
-        depth=store.length / config.simulations,
-        deepest=store.depth.view(-1, batch).amax(0),
-        ended=store.ended / config.simulations,
+        depth=depth.to(value.dtype).mean(0),
+        deepest=depth.amax(0),
+        ended=ended.to(value.dtype).mean(0),
         low=torch.where(none, value, low),
         high=torch.where(none, value, high),
-        tree=_tree(store, everything, returns),
+        tree=_tree(store, everything, q, ends),
     )
 
 
-def _tree(store: _Store, rows: Rows, q: Tensor) -> Tree:
+def _tree(store: _Store, rows: Rows, q: Tensor, ends: Tensor) -> Tree:
     """The stored tables as [B, N, ...], without copies where that is possible."""
     batch, actions = store.batch, store.actions
 
@@ -446,14 +470,15 @@ def _tree(store: _Store, rows: Rows, q: Tensor) -> Tree:
     children = store.children.view(-1, actions, store.size)
     number = torch.where(children == own, -1, children // batch)
     prior = rows.prior.exp() if store.config.root == "gumbel" else rows.prior.clamp_min(0)
+    made = torch.cat((torch.ones_like(ends[:1], dtype=torch.bool), ends == store.numbers[1:]))  # [N, B]
     return Tree(
         prior=per_action(prior),
         visits=per_action(rows.visits),
         q=per_action(q),
-        value=per_node(node_value(rows, rows.visits.sum(0))),
-        reward=per_node(store.steps[0]),
-        discount=per_node(store.steps[1]),
-        depth=per_node(store.depth),
+        value=per_node(rows.value()),
+        reward=per_node(store.steps[0, :-1]),
+        discount=per_node(store.steps[1, :-1]),
+        depth=torch.where(made, store.depth.view(-1, batch), -1).t(),
         children=number.view(-1, actions, store.config.simulations + 1, batch).permute(3, 2, 1, 0),
         embedding=tuple(part.transpose(0, 1) for part in store.embedding),
     )

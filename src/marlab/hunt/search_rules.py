@@ -27,58 +27,67 @@ LOWEST_SCORE = -1e9
 
 
 class Rows(NamedTuple):
-    """The statistics of some nodes."""
+    """The statistics of some nodes, cut from a table [3 A + 1, R]."""
 
     prior: Tensor
     """[A, R] with PUCT probabilities, with Gumbel log-probabilities; -inf for illegal actions in both."""
     visits: Tensor
     """[A, R] how often each action was tried."""
-    total: Tensor
-    """[A, R] sum of the returns that followed."""
-    own: Tensor
-    """[R] the value the node was given when it was made."""
+    returns: Tensor
+    """[A + 1, R] sum of the returns that followed each action, and last the value the node was given when made."""
 
     @staticmethod
     def of(table: Tensor) -> Rows:
-        """Cut a table [3 A + 1, R] into its parts."""
         actions = table.shape[0] // 3
-        return Rows(table[:actions], table[actions : 2 * actions], table[2 * actions : -1], table[-1])
+        return Rows(table[:actions], table[actions : 2 * actions], table[2 * actions :])
 
+    @property
+    def own(self) -> Tensor:
+        """[R] the value a node was given when it was made."""
+        return self.returns[-1]
 
-def node_value(rows: Rows, visits: Tensor) -> Tensor:
-    """[R] mean of a node's own value and all returns through it; `visits` [R] is the sum over its actions."""
-    return (rows.own + rows.total.sum(0)) / (visits + 1)
+    def value(self, visits: Tensor | None = None) -> Tensor:
+        """[R] mean of a node's own value and all returns through it; `visits` [R] may give the sum over actions."""
+        return self.returns.sum(0) / ((self.visits.sum(0) if visits is None else visits) + 1)
 
+    def q(self, untried: Tensor, other: Tensor) -> Tensor:
+        """[A, R] mean returns, with `other` [R] for actions never tried; `untried` [A, R] is 1 for those, else 0."""
+        means = self.returns[:-1] / (self.visits + untried)  # 0 where never tried, so that the sum is exact
+        return torch.addcmul(means, untried, other)
 
-def q_values(rows: Rows, other: Tensor) -> tuple[Tensor, Tensor]:
-    """[A, R] mean returns, with `other` [R] for actions never tried, and 1 or 0 for tried or not."""
-    tried = rows.visits.clamp_max(1)
-    q = rows.total / rows.visits.clamp_min(1)  # 0 where never tried, so that the sum below is exact
-    return q + (1 - tried) * other, tried
+    def untried(self) -> Tensor:
+        """[A, R] 1 for actions never tried, else 0."""
+        return (1 - self.visits).clamp_min_(0)
 
 
 # --- PUCT ---------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=32)
+def prior_weights(c1: float, c2: float, simulations: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """[S + 1] weight of the prior at a node whose actions were tried so often: (c1 + log(...)) sqrt(N)."""
+    visits = torch.arange(1, simulations + 2, dtype=torch.float64)  # the node's own visit counts as well
+    return ((c1 + ((visits + c2 + 1) / c2).log()) * visits.sqrt()).to(device, dtype)
+
+
 def puct_scores(rows: Rows, config: SearchConfig, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """[A, R] scores; `low` and `high` [R] are the range of each row's tree, for `normalise` tree."""
     visits = rows.visits.sum(0)  # [R]
-    value = node_value(rows, visits)
-    if config.legacy_q:
-        q, tried = rows.total / (rows.visits + 1), None
-    else:
-        q, tried = q_values(rows, value)
+    value = rows.value(visits)
+    untried = rows.untried()
+    q = rows.returns[:-1] / (rows.visits + 1) if config.legacy_q else rows.q(untried, value)
     if config.normalise == "siblings":
         low, high = torch.minimum(q.amin(0), value), torch.maximum(q.amax(0), value)
     if config.normalise == "range":
-        q = (q - config.value_range[0]) / (config.value_range[1] - config.value_range[0])
+        q = q.sub_(config.value_range[0]).div_(config.value_range[1] - config.value_range[0])
     elif config.normalise != "none":
         assert low is not None and high is not None
-        q = (q - low) / (high - low).clamp_min_(SMALLEST_RANGE)
-    if config.unvisited == "lowest" and tried is not None:
-        q = q * tried
-    weight = (config.c1 + ((visits + (config.c2 + 1)) / config.c2).log()) * (visits + 1).sqrt()
-    return q + rows.prior * weight / (rows.visits + 1)
+        q = q.sub_(low).div_((high - low).clamp_min_(SMALLEST_RANGE))
+    if config.unvisited == "lowest" and not config.legacy_q:
+        q = q * (1 - untried)
+    table = prior_weights(config.c1, config.c2, config.simulations, q.dtype, q.device)
+    weight = table.index_select(0, visits.to(torch.int32))
+    return (rows.prior * weight).div_(rows.visits + 1).add_(q)
 
 
 def dirichlet_prior(prior: Tensor, config: SearchConfig, generator: torch.Generator | None) -> Tensor:
@@ -101,16 +110,16 @@ def dirichlet_prior(prior: Tensor, config: SearchConfig, generator: torch.Genera
 def completed_q(rows: Rows, config: SearchConfig) -> Tensor:
     """[A, R] values scaled to the size of logits; actions never tried get what prior and tried actions suggest."""
     visits = rows.visits.sum(0)
-    tried = rows.visits.clamp_max(1)
-    q = rows.total / rows.visits.clamp_min(1)
+    untried = rows.untried()
+    q = rows.returns[:-1] / (rows.visits + untried)
     tiny = torch.finfo(q.dtype).tiny
-    weight = rows.prior.exp().clamp_min(tiny) * tried
-    tried_mean = (weight * q).sum(0) / weight.sum(0).clamp_min(tiny)
-    mixed = (rows.own + visits * tried_mean) / (visits + 1)
-    q = q + (1 - tried) * mixed
+    weight = rows.prior.exp().clamp_min_(tiny).mul_(1 - untried)
+    tried_mean = (weight * q).sum(0) / weight.sum(0).clamp_min_(tiny)
+    mixed = torch.addcmul(rows.own, visits, tried_mean) / (visits + 1)
+    q = q.addcmul_(untried, mixed)
     low, high = q.amin(0), q.amax(0)
-    q = (q - low) / (high - low).clamp_min_(SMALLEST_RANGE)
-    return ((rows.visits.amax(0) + config.visit_offset) * config.value_scale) * q
+    scale = (rows.visits.amax(0) + config.visit_offset) * config.value_scale
+    return q.sub_(low).mul_(scale / (high - low).clamp_min_(SMALLEST_RANGE))
 
 
 def gumbel_scores(rows: Rows, config: SearchConfig) -> Tensor:
