@@ -9,7 +9,7 @@ from marlab.lab.errors import UserError
 from marlab.market import dataset as ds
 from marlab.market.dataset import LogInfo, Samples, Sizes, open_dataset, schema
 
-SIZES = Sizes(horizon=4, static=3, temporal=2, partner=5)
+SIZES = Sizes(horizon=4, static=3, temporal=2, extra=3, partner=5)
 
 
 def random_samples(seed: int, days: int = 3, calls: int = 4, threads: int = 2, offers: int = 30) -> Samples:

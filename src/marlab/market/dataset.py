@@ -51,7 +51,8 @@ class Sizes(NamedTuple):
     horizon: int = 40
     static: int = 12
     temporal: int = 10
-    partner: int = 0  # statistics of the partner, with the option `extra`
+    extra: int = 0  # with the option `extra`: further numbers of the factory,
+    partner: int = 0  # and statistics of the partner
 
 
 def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
@@ -64,6 +65,8 @@ def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
             "x_static": Column("float32", (sizes.static,)),
             "x_temporal": Column("float32", (slots, sizes.temporal)),
             "x_role": Column("float32", (2,)),
+            "extra": Column("float32", (sizes.extra,)),
+            "units": Column("float32"),  # the normaliser of quantities: lines times days of the game
             "label": Column("float32", (16,)),  # v2 goal: what the expert did that day
             "goal": Column("float32", (16,)),  # what L3 and L4 are told: zeros, the label, or L2's prediction
             "reward": Column("float32"),  # next morning's balance minus this morning's
@@ -98,10 +101,11 @@ def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
             "signed": Column("float32"),  # units signed today on this side in the bucket of thread_day, so far
             "alpha": Column("float32"),  # the heuristic coordinator's weight of this thread
             "source": Column("int8"),  # of the baseline: 0 recorded, 1 computed
+            "partner": Column("float32", (sizes.partner,)),
+            "acceptable": Column("bool"),  # there is an offer on the table, and L1 allows to accept it
             "breaks_caps": Column("bool"),  # the expert's own action is more than L1 allows
             "masked": Column("bool"),  # L1 allowed no day at all
             "outcome": Column("int8"),  # how the negotiation ended
-            "partner": Column("float32", (sizes.partner,)),
         },
         "offers": {"row": Column("float32", (4,))},
     }
