@@ -166,9 +166,9 @@ class OtherNets(nn.Module):
         return self.wishes()[copy, goal]
 
     def state(self, rows: Tensor, time: Tensor) -> Tensor:
-        """[P, N, S', X] from others' own views [P, N, S', W] and times [P, N]."""
+        """[P, N, S', X] from others' own views [P, N, S', W] and times [P, N] (or [P, N, S'] of separate steps)."""
         lead = rows.shape[:3]
-        wide = time.unsqueeze(2).expand(lead)
+        wide = time if time.dim() == 3 else time.unsqueeze(2).expand(lead)
         seen = self.sight(rows.flatten(1, 2), wide.flatten(1, 2)).unflatten(1, lead[1:])
         return self.middle(torch.relu(seen + self.place).flatten(1, 2)).unflatten(1, lead[1:])
 

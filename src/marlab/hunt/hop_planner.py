@@ -17,9 +17,10 @@ from torch import Tensor
 
 from marlab.hunt.game import STAY, Game, State
 from marlab.hunt.hop_coplayers import CoPlayers
-from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen
+from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.hop_nets import PlayerNets
 from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.replay import RankedRewards
 from marlab.hunt.search import Evaluation, SearchConfig, SearchResult, Transition, search
 from marlab.hunt.views import View
 from marlab.lab.choices import apply_mask, sample
@@ -124,6 +125,7 @@ class Planner:
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values."""
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
+        self.ranked: RankedRewards | None = None  # r2: what an exit is worth in a tree is then its rank
         self._stay = torch.arange(game.actions, device=game.device) == STAY
         self._powers = game.actions ** torch.arange(game.players - 1, device=game.device)
         self._rules = RulePlayers(game, [Kind.RAND] * game.players)
@@ -167,7 +169,7 @@ class Planner:
                 told = self._roll_out(stepped.embedding, prepared, generator)
                 value = (1 - self.rollout) * value + self.rollout * told
             evaluation = Evaluation(logits, value, own.legal.squeeze(1))
-            reward = stepped.reward * self.reward_scale
+            reward = self._reward(stepped, generator)
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
             return Transition(reward, self.config.gamma * stepped.stays, evaluation, stepped.embedding, drawn)
 
@@ -183,7 +185,7 @@ class Planner:
         tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
         stepped = self.dynamics.step(wide, tried, others.repeat_interleave(actions, 0))
         _, value = self._evaluate(self.dynamics.own(stepped.embedding))
-        q = stepped.reward * self.reward_scale + self.config.gamma * stepped.stays * value
+        q = self._reward(stepped, generator) + self.config.gamma * stepped.stays * value
         q = q.view(-1, draws, actions)  # [GM, draws, A]
         off = ~at.legal.unsqueeze(1)
         visits = (~off).expand_as(q).to(q.dtype)
@@ -200,6 +202,14 @@ class Planner:
         seen = self.dynamics.theirs(embedding)
         logits = apply_mask(self.coplayers.logits(embedding, seen, prepared), seen.legal)
         return sample(logits, (self.game.actions,), generator) * seen.legal[..., STAY]
+
+    def _reward(self, stepped: Stepped, generator: torch.Generator) -> Tensor:
+        """[R] scaled rewards; with r2 the rank of the reward that a player leaves with."""
+        reward = stepped.reward * self.reward_scale
+        if self.ranked is None:
+            return reward
+        seed = torch.arange(self.seeds, device=reward.device).repeat_interleave(len(reward) // self.seeds)
+        return self.ranked.rank(reward, seed, generator) * (stepped.stays == 0)
 
     def _evaluate(self, own: Seen) -> tuple[Tensor, Tensor]:
         """Prior logits [R, A] and values [R] of the planning players."""

@@ -107,17 +107,20 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def parse_seats(text: str, players: int) -> tuple[tuple[int, ...], tuple[Role, ...]]:
-    """(learning seats, everyone's roles) from roles such as "PPO,NS,NH,NH"; a learner's own role is never asked."""
+def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[int, ...], tuple[Role, ...]]:
+    """(learning seats, everyone's roles) from roles such as "PPO,NS,NH,NH"; a learner's own role is never asked.
+
+    `learner` is the word for seats that learn.
+    """
     if not text.strip():
         return tuple(range(players)), (Role(Kind.RAND),) * players
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]  # SWITCH(10,NH) is one word
     if len(parts) != players:
         raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
-    seats = tuple(seat for seat, part in enumerate(parts) if part == LEARNER)
+    seats = tuple(seat for seat, part in enumerate(parts) if part == learner)
     if not seats:
-        raise UserError(f"agent_roles '{text}' has no {LEARNER}: nobody would learn.")
-    return seats, tuple(Role(Kind.RAND) if part == LEARNER else parse_role(part) for part in parts)
+        raise UserError(f"agent_roles '{text}' has no {learner}: nobody would learn.")
+    return seats, tuple(Role(Kind.RAND) if part == learner else parse_role(part) for part in parts)
 
 
 class PPOTrainer:
@@ -194,7 +197,7 @@ class PPOTrainer:
         """Every seed's numbers under its own name, and their means over seeds without one."""
         per_seed: list[dict[str, float]] = []
         for place in range(len(self.seeds)):
-            values = _episode_metrics(stats[place])
+            values = episode_metrics(stats[place])
             for seat, error in zip(self.seats, errors[place]):
                 values[f"losses_player_{seat + 1}/value_error"] = error
             for learner in self.learners:
@@ -204,7 +207,7 @@ class PPOTrainer:
             per_seed.append(values)
         games = self.config.num_envs * self.config.ppo.n_steps
         row: dict[str, Any] = {"charts/env_steps": self.step * games, "charts/entropy_coef": entropy}
-        row |= _means(per_seed)
+        row |= seed_means(per_seed)
         for seed, values in zip(self.seeds, per_seed):
             row |= {f"seed_{seed}/{name}": value for name, value in values.items()}
         return row | self._timings(games * len(self.seeds))
@@ -280,7 +283,7 @@ class PPOTrainer:
         self.rngs.load_state_dict(state["rngs"])
 
 
-def _episode_metrics(stats: dict[str, float]) -> dict[str, float]:
+def episode_metrics(stats: dict[str, float]) -> dict[str, float]:
     """Names of the record; without a finished episode only their number."""
     values = {"charts/episode/episodes": stats["episodes"]}
     if not stats["episodes"]:
@@ -295,7 +298,7 @@ def _episode_metrics(stats: dict[str, float]) -> dict[str, float]:
     return values
 
 
-def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+def seed_means(rows: list[dict[str, float]]) -> dict[str, float]:
     """Means over seeds of what every seed has."""
     shared = [name for name in rows[0] if all(name in row for row in rows)]
     return {name: sum(row[name] for row in rows) / len(rows) for name in shared}

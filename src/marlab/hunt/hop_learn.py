@@ -1,0 +1,284 @@
+"""How planning agents learn: plans teach the prior, returns the value, observed actions the models of others.
+
+All seeds learn side by side: a batch leads with the copies of a network, every copy's gradient is that of its own
+mean, and one optimiser step moves them all. Planners and beliefs use slowly following copies of the weights.
+
+Letters: P copies, N rows of a copy's batch, S seeds, n players, S' = n - 1 slots, K goals, A actions.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from marlab.hunt.hop_models import Mind
+from marlab.hunt.hop_nets import OtherNets, Symmetries
+from marlab.hunt.others import Balance, action_loss
+from marlab.hunt.replay import Experience, Replay
+from marlab.lab.choices import apply_mask
+from marlab.lab.errors import UserError
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """How networks learn."""
+
+    lr: float = 1e-3
+    """Adam step size at the start; it falls linearly."""
+    lr_end: float = 1e-4
+    """Adam step size at the end."""
+    updates: int = 60
+    """Optimiser steps of prior and value per iteration."""
+    batch: int = 1024
+    """Steps in a minibatch of each network."""
+    moa_updates: int = 20
+    """Optimiser steps of the models of others per iteration."""
+    moa_batch: int = 256
+    """Steps in a minibatch for each pair of observer and other."""
+    offline_ratio: float = 0.25
+    """Share of offline steps in the batches of the models of others, where there are any."""
+    class_balance: Balance = "sqrt"
+    """How much more rare actions weigh for the models of others."""
+    value_weight: float = 1.0
+    """Weight of the squared value error beside the policy's cross-entropy."""
+    entropy: float = 0.01
+    """Entropy bonus of the prior at the start; it falls linearly to 0."""
+    weight_decay: float = 1e-4
+    """L2 penalty of the weights."""
+    grad_clip: float = 1.0
+    """Largest norm of each network's own gradient."""
+    follow: float = 0.995
+    """Weights used for planning keep this share of themselves at every optimiser step."""
+    replay: int = 40_000
+    """Steps kept of every player: about 20 iterations."""
+    warm_updates: int = 400
+    """Optimiser steps on offline data before the first game, where there is any."""
+    symmetries: bool = True
+    """Turn and mirror batches at random: a turned game is the same game."""
+
+    def __post_init__(self) -> None:
+        if min(self.updates, self.batch, self.moa_updates, self.moa_batch, self.replay) < 1 or self.warm_updates < 0:
+            raise UserError("updates, batch, moa_updates, moa_batch and replay of learning must be 1 or more.")
+        if not (self.lr > 0 and self.lr_end > 0 and self.grad_clip > 0 and 0 <= self.follow < 1):
+            raise UserError("lr, lr_end and grad_clip of learning must be above 0, follow from 0 to below 1.")
+        if not 0 <= self.offline_ratio <= 1:
+            raise UserError(f"offline_ratio is {self.offline_ratio:g}, expected a share from 0 to 1.")
+
+
+class HopLearner:
+    """Networks that learn (`fast`), those that play (`slow`), and their optimisers."""
+
+    def __init__(self, mind: Mind, config: LearnConfig, generator: torch.Generator) -> None:
+        self.config, self.generator = config, generator
+        self.fast, self.slow = mind, copy_mind(mind)
+        self.slow.requires_grad_(False)
+        device = next(mind.parameters()).device
+        self.turns = Symmetries(mind.game, device)
+        self._choose = torch.Generator().manual_seed(0)  # which symmetry: on the host, so that nothing waits
+        self.players = self._optimiser(mind.players)
+        self.others = None if mind.others is None else self._optimiser(mind.others)
+
+    def _optimiser(self, nets: nn.Module) -> torch.optim.Optimizer:
+        weights = list(nets.parameters())
+        fused = weights[0].device.type == "cuda"
+        return torch.optim.Adam(weights, self.config.lr, weight_decay=self.config.weight_decay, fused=fused)
+
+    # --- prior and value ------------------------------------------------------------------------------------------
+
+    def learn_players(self, replay: Replay, lr: float, entropy: float) -> dict[str, Tensor]:
+        """One iteration's steps on replayed plans and returns. All rings that learn must have rows."""
+        found = []
+        for _ in range(self.config.updates):
+            steps = replay.draw(self._rings(replay), self.generator)
+            found.append(self.player_step(steps, lr, entropy))
+        return {name: torch.stack([f[name] for f in found]).mean(0) for name in found[0]}
+
+    def _rings(self, replay: Replay) -> Tensor:
+        """[P, N] rings to draw from: a shared network learns from all seats that have rows, equally often."""
+        nets, n = self.fast.players, self.fast.game.players
+        device = replay.written.device
+        if nets.copies == replay.groups:
+            return torch.arange(nets.copies, device=device).unsqueeze(1).expand(-1, self.config.batch)
+        filled = (replay.written > 0).view(-1, n).float()  # [S, n]; rule-based seats never plan
+        planning = filled * self.learning_seats
+        seat = torch.multinomial(planning, self.config.batch, replacement=True, generator=self.generator)  # [S, N]
+        return seat + torch.arange(nets.copies, device=device).unsqueeze(1) * n
+
+    @property
+    def learning_seats(self) -> Tensor:
+        """[n] 1 for the seats that plan."""
+        return self._learning
+
+    def set_learning_seats(self, seats: Iterable[int]) -> None:
+        device = next(self.fast.parameters()).device
+        self._learning = torch.zeros(self.fast.game.players, device=device)
+        self._learning[list(seats)] = 1.0
+
+    def player_step(self, steps: Experience, lr: float, entropy: float) -> dict[str, Tensor]:
+        """One optimiser step on steps [P, N]: half the cross-entropy plus half the squared value error."""
+        steps = self._turned(steps)
+        legal = steps.rows[..., : self.fast.game.actions].bool()
+        logits, value = self.fast.players(steps.rows, steps.time)
+        log_p = apply_mask(logits, legal).log_softmax(-1)
+        policy_loss = -(steps.policy * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)  # [P]
+        value_loss = (value - steps.value).square().mean(1)
+        spread = -(log_p.exp() * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)
+        loss = 0.5 * (policy_loss + self.config.value_weight * value_loss) - entropy * spread
+        norm = self._step(self.players, loss.sum(), lr)
+        self._follow(self.slow.players, self.fast.players)
+        return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
+                "grad_norm": norm}  # fmt: skip
+
+    # --- models of others -----------------------------------------------------------------------------------------
+
+    def learn_others(self, replay: Replay, offline: Experience | None, lr: float) -> dict[str, Tensor]:
+        """One iteration's steps of every observer's models, on the same number of steps of every other player."""
+        nets = self.fast.others
+        if nets is None:
+            return {}
+        found = []
+        for _ in range(self.config.moa_updates):
+            found.append(self.other_step(self._pairs(nets, replay, offline), lr))
+        return {name: torch.stack([f[name] for f in found]).mean(0) for name in found[0]}
+
+    def _pairs(self, nets: OtherNets, replay: Replay, offline: Experience | None) -> Experience:
+        """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""
+        n, size, device = self.fast.game.players, self.config.moa_batch, replay.written.device
+        slot = torch.arange(n - 1, device=device)
+        old = 0 if offline is None else round(self.config.offline_ratio * size)
+        seed = torch.arange(len(self.fast.seeds), device=device).view(-1, 1, 1, 1)
+        observer = torch.arange(n, device=device).view(1, -1, 1, 1).expand(len(self.fast.seeds), -1, size - old, 1)
+        rings = seed * n + (observer + 1 + slot) % n  # [S, n, N, S']
+        steps = replay.draw(rings, self.generator)
+        own = slot.view(1, 1, 1, -1, 1, 1).expand(*rings.shape, 1, steps.goal.shape[-1])
+        steps = steps._replace(goal=steps.goal.gather(-2, own).squeeze(-2))
+        if old:
+            assert offline is not None
+            lead = (len(self.fast.seeds), n, old, n - 1)
+            index = torch.randint(len(offline.time), lead, generator=self.generator, device=device)
+            extra = offline.select(index)
+            extra = extra._replace(goal=extra.goal.squeeze(-2))
+            steps = Experience(*(torch.cat(pair, 2) for pair in zip(steps, extra)))
+        # Seats that share their models are further rows of one network.
+        return Experience(*(x.reshape(nets.copies, -1, n - 1, *x.shape[4:]) for x in steps))
+
+    def other_step(self, steps: Experience, lr: float) -> dict[str, Tensor]:
+        """One optimiser step on steps [P, N, S'] with goal probabilities [P, N, S', K]."""
+        nets = self.fast.others
+        assert nets is not None and self.others is not None
+        steps = self._turned(steps)
+        logits = nets(steps.rows, steps.time)
+        legal = steps.rows[..., : self.fast.game.actions].bool()
+        flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
+        loss = action_loss(flat[0], None, flat[1], flat[2], flat[3], balance=self.config.class_balance)
+        norm = self._step(self.others, loss.total * nets.copies, lr)
+        assert self.slow.others is not None
+        self._follow(self.slow.others, nets)
+        online = steps.update >= 0
+        age = (steps.update.max() - steps.update) * online
+        return {"ce": loss.given, "grad_norm": norm.mean(), "age": age.sum() / online.sum().clamp_min(1),
+                "offline_share": 1 - online.float().mean()}  # fmt: skip
+
+    # --- shared ---------------------------------------------------------------------------------------------------
+
+    def _turned(self, steps: Experience) -> Experience:
+        if not self.config.symmetries:
+            return steps
+        which = int(torch.randint(len(self.turns), (1,), generator=self._choose))
+        turns = self.turns
+        return steps._replace(
+            rows=steps.rows.index_select(-1, turns.rows[which]), action=turns.renamed[which][steps.action],
+            policy=steps.policy.index_select(-1, turns.by_action[which]),
+        )  # fmt: skip
+
+    def _step(self, optimiser: torch.optim.Optimizer, loss: Tensor, lr: float) -> Tensor:
+        """Move by a loss that sums over copies; returns the copies' gradient norms [P], each clipped on its own."""
+        for group in optimiser.param_groups:
+            group["lr"] = lr
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        gradients = [p.grad for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
+        norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
+        scale = (self.config.grad_clip / norm.clamp_min(1e-12)).clamp_max(1.0)
+        for g in gradients:
+            g.mul_(scale.view(-1, *[1] * (g.dim() - 1)))
+        optimiser.step()
+        return norm
+
+    @torch.no_grad()
+    def _follow(self, slow: nn.Module, fast: nn.Module) -> None:
+        torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), 1.0 - self.config.follow)
+
+    def settle(self) -> None:
+        """Let the playing weights catch up at once, as after a start."""
+        self.slow.load_state_dict(self.fast.state_dict())
+
+    def optimisers(self) -> list[torch.optim.Optimizer]:
+        return [self.players] if self.others is None else [self.players, self.others]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "fast": self.fast.state_dict(), "slow": self.slow.state_dict(),
+            "optimisers": [o.state_dict() for o in self.optimisers()], "choose": self._choose.get_state(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.fast.load_state_dict(state["fast"])
+        self.slow.load_state_dict(state["slow"])
+        for optimiser, saved in zip(self.optimisers(), state["optimisers"]):
+            optimiser.load_state_dict(saved)
+        self._choose.set_state(state["choose"].cpu())
+
+
+def copy_mind(mind: Mind) -> Mind:
+    """The same weights again, with the same (not copied) world model."""
+    world, mind.world = mind.world, [None]
+    made = copy.deepcopy(mind)
+    mind.world, made.world = world, world
+    return made
+
+
+class BestWeights:
+    """The weights of every seed's best time, to go back to when its reward falls."""
+
+    def __init__(self, learner: HopLearner) -> None:
+        self.learner = learner
+        self.kept = [x.clone() for x in self._tensors()]
+
+    def _tensors(self) -> list[Tensor]:
+        """Everything with a leading axis of copies: weights, and the optimisers' averages of gradients."""
+        learner = self.learner
+        found = [*learner.fast.parameters(), *learner.slow.parameters()]
+        for optimiser in learner.optimisers():
+            for group in optimiser.param_groups:
+                for p in group["params"]:
+                    found += [optimiser.state[p][k] for k in ("exp_avg", "exp_avg_sq") if p in optimiser.state]
+        return [x.detach() for x in found]
+
+    @torch.no_grad()
+    def keep(self, place: int) -> None:
+        """Remember how seed number `place` is now."""
+        now, seeds = self._tensors(), len(self.learner.fast.seeds)
+        if len(now) != len(self.kept):  # optimisers make their averages at their first step
+            self.kept = [x.clone() for x in now]
+        for kept, x in zip(self.kept, now):
+            kept.unflatten(0, (seeds, -1))[place] = x.unflatten(0, (seeds, -1))[place]
+
+    @torch.no_grad()
+    def restore(self, place: int) -> None:
+        """Bring seed number `place` back to what was kept."""
+        seeds = len(self.learner.fast.seeds)
+        for kept, x in zip(self.kept, self._tensors()):
+            x.unflatten(0, (seeds, -1))[place] = kept.unflatten(0, (seeds, -1))[place]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"kept": self.kept}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        device = next(self.learner.fast.parameters()).device
+        self.kept = [x.to(device) for x in state["kept"]]

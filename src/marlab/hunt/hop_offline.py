@@ -1,0 +1,110 @@
+"""Offline data of rule-based players as experience: goals that are known, a warm start, and a first examination.
+
+Letters: R rows, K goals, A actions, P copies of a network, N rows of a batch, S' = n - 1 slots.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from marlab.hunt.dataset import Dataset, Part, SplitName
+from marlab.hunt.goal_data import goal_data
+from marlab.hunt.goal_models import LoadedModels
+from marlab.hunt.goal_trainer import predict
+from marlab.hunt.hop_learn import HopLearner
+from marlab.hunt.hop_models import Goals, Mind, MindConfig
+from marlab.hunt.hop_nets import masked_mixture, row_layout, rows_of_planes
+from marlab.hunt.moa_metrics import ActionScores, score_actions
+from marlab.hunt.replay import Experience
+from marlab.lab.errors import UserError
+
+CHUNK = 8192
+SUBGOAL_HORIZON = 10
+
+
+def goals_of(config: MindConfig, models: LoadedModels | None) -> Goals:
+    """The goals of a variant: fixed ones, or the prototypes of pretrained codes."""
+    kind = config.parts.goals
+    if kind != "latent":
+        return Goals.hunt() if kind == "hunt" else Goals.none()
+    if models is None or models.codebook is None:
+        raise UserError(
+            f"The variant {config.variant} believes in codes; give a run of `marlab hunt pretrain vae` as --load-vae."
+        )
+    book = models.codebook
+    return Goals(book.prototypes.cpu(), book.outcome.cpu())
+
+
+def offline_experience(
+    dataset: Dataset,
+    split: SplitName,
+    config: MindConfig,
+    goals: Goals,
+    models: LoadedModels | None,
+    device: torch.device | str,
+) -> Experience:
+    """All rows of a split [R]; goals [R, 1, K] are those of the players' types, or the prototypes of their codes."""
+    part, game = dataset.part(split), dataset.game
+    rows, layout = part.rows, row_layout(dataset.game)
+    last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())  # [R] the last row of each row's sequence
+    paid = rows.r[last] * config.reward_scale
+    value = paid * config.plan.gamma ** (rows.steps - 1 - rows.t)
+    goal = _goal_weights(dataset, part, config, goals, models)
+    found = Experience(
+        rows=rows_of_planes(layout, rows.obs, rows.mask), time=rows.t / game.final_time, action=rows.a,
+        policy=one_hot(rows.a, game.actions).float(), value=value, goal=goal.unsqueeze(1),
+        update=torch.full_like(rows.a, -1),
+    )  # fmt: skip
+    return Experience(*(field.to(device) for field in found))
+
+
+def _goal_weights(
+    dataset: Dataset, part: Part, config: MindConfig, goals: Goals, models: LoadedModels | None
+) -> Tensor:
+    """[R, K] how probable each goal is for each row's player."""
+    kind, count = config.parts.goals, goals.candidates.shape[0]
+    if kind == "none":
+        return torch.ones(part.rows.size, 1)
+    data = goal_data(dataset.game, part, "type", SUBGOAL_HORIZON, "cpu")
+    if kind == "hunt":
+        return data.goal
+    assert models is not None and models.codebook is not None
+    device = next(models.models.parameters()).device
+    on_device = goal_data(dataset.game, part, "history", SUBGOAL_HORIZON, device)
+    code = predict(models.models, on_device, "history").code
+    assert code is not None
+    final = models.codebook.nearest(code[(part.offsets[1:] - 1).to(device)]).cpu()  # [sequences] at each one's end
+    return one_hot(final, count).float().repeat_interleave(part.offsets.diff(), 0)
+
+
+def warm_start(learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
+    """Teach all networks what rule-based players do and earn, before the first game."""
+    c, device = learner.config, offline.time.device
+    for _ in range(c.warm_updates):
+        index = torch.randint(
+            len(offline.time), (learner.fast.players.copies, c.batch), generator=generator, device=device
+        )
+        learner.player_step(offline.select(index), c.lr, c.entropy)
+        nets = learner.fast.others
+        if nets is None:
+            continue
+        lead = (nets.copies, c.moa_batch, nets.slots)
+        steps = offline.select(torch.randint(len(offline.time), lead, generator=generator, device=device))
+        learner.other_step(steps._replace(goal=steps.goal.squeeze(-2)), c.lr)
+    learner.settle()
+
+
+@torch.no_grad()
+def examine(mind: Mind, rows: Experience) -> ActionScores:
+    """How well the first observer's models, given the known goals, predict offline rows [R] of its next player."""
+    assert mind.others is not None
+    logits, legal = [], rows.rows[:, : mind.game.actions].bool()
+    for chunk in range(0, len(rows.time), CHUNK):
+        part = rows.select(slice(chunk, chunk + CHUNK))
+        wide = part.rows.view(1, -1, 1, part.rows.shape[-1]).expand(mind.others.copies, -1, mind.others.slots, -1)
+        time = part.time.unsqueeze(0).expand(mind.others.copies, -1)
+        logits.append(mind.others(wide, time)[0, :, 0])  # [N, K, A]
+    mixed = masked_mixture(torch.cat(logits), legal, rows.goal.squeeze(1))
+    return score_actions(mixed, rows.action)

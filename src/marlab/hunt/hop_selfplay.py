@@ -1,0 +1,235 @@
+"""Games that planning agents play to learn from: every seat plans, every observer's beliefs and predictions are kept.
+
+Games restart by themselves. An episode's steps wait until it is over; then they get their value labels and go to the
+replay. Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, T steps of an episode,
+W row width, A actions, K goals.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief import BeliefTracker
+from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.hop_models import Mind, seen_by_all
+from marlab.hunt.hop_nets import masked_mixture, row_layout
+from marlab.hunt.hop_planner import Plan, Planner
+from marlab.hunt.others import others_of
+from marlab.hunt.players import RulePlayers
+from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
+from marlab.hunt.rollout import HARE, STAG
+from marlab.hunt.views import View
+from marlab.lab.choices import sample
+
+PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
+"""What is summed for every pair of observer and other; correct and all predictions per action follow."""
+
+
+class Diary(NamedTuple):
+    """The episodes under way."""
+
+    rows: Tensor  # [B, T, n, W] uint8
+    policy: Tensor  # [B, T, n, A]
+    action: Tensor  # [B, T, n] int64
+    reward: Tensor  # [B, T, n] scaled
+    there: Tensor  # [B, T, n] bool: the player acted
+
+
+class SelfPlay:
+    """B games with the minds of S seeds in the learning seats and rule-based players in the others."""
+
+    def __init__(
+        self,
+        game: Game,
+        mind: Mind,
+        planner: Planner,
+        games: int,
+        generator: torch.Generator,
+        *,
+        learns: tuple[int, ...],
+        rules: RulePlayers | None,
+        ranked: RankedRewards | None = None,
+    ) -> None:
+        """games: E, of each seed. learns: seats that plan; `rules` plays the others."""
+        self.game, self.mind, self.planner, self.generator = game, mind, planner, generator
+        self.seeds, self.games, self.ranked = len(mind.seeds), games, ranked
+        self.tracker: BeliefTracker = mind.tracker(game)
+        batch, n, device = self.seeds * games, game.players, game.device
+        self.learns = torch.zeros(n, dtype=torch.bool, device=device)
+        self.learns[list(learns)] = True
+        self.rules = rules
+        self.state = game.reset(batch, generator)
+        self.memory = self.tracker.begin(batch)
+        self.rule_memory = {} if rules is None else rules.begin(batch, generator)
+        steps, layout = game.config.final_time, row_layout(game.config)
+        shape = (batch, steps, n)
+        self.diary = Diary(
+            torch.zeros(*shape, layout.size, dtype=torch.uint8, device=device),
+            torch.zeros(*shape, game.actions, device=device),
+            torch.zeros(shape, dtype=torch.int64, device=device),
+            torch.zeros(shape, device=device),
+            torch.zeros(shape, dtype=torch.bool, device=device),
+        )
+        self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
+        self._pairs = others_of(game)
+        slot = torch.arange(n - 1, device=device)
+        self._seen_by = (torch.arange(n, device=device).unsqueeze(1) - slot - 1) % n  # [n, S'] who sees me in slot k
+        self._slot = slot
+        self.stat_names = ["episodes", "length", *(f"reward_player_{i + 1}" for i in range(n)), "none", "hare",
+                           *(f"stag_{k}" for k in range(2, n + 1))]  # fmt: skip
+        self.clear_sums()
+
+    def clear_sums(self) -> None:
+        """Begin to count anew: episodes per seed, predictions per pair, beliefs, plans."""
+        n, actions, device = self.game.players, self.game.actions, self.game.device
+        self.stats = torch.zeros(self.seeds, len(self.stat_names), dtype=torch.float64, device=device)
+        wide = len(PAIR_SUMS) + 2 * actions
+        self.pairs = torch.zeros(self.seeds, n, n - 1, wide, dtype=torch.float64, device=device)
+        self.believed = torch.zeros(self.seeds, n, n - 1, 2, dtype=torch.float64, device=device)
+        self.plans: list[dict[str, Tensor]] = []
+        self.entropy = torch.zeros(self.seeds, 2, dtype=torch.float64, device=device)
+
+    @torch.no_grad()
+    def step(self, replay: Replay, update: int, beta: float) -> None:
+        """One step of every game; finished episodes go to `replay` and new ones begin."""
+        view = View(self.game, self.state)
+        rows, _, _ = seen_by_all(view)
+        alive = self.state.alive
+        plan = self.planner.plan(self.state, self.memory["belief"], alive & self.learns, self.generator, beta)
+        policy, actions = self._act(view, plan)
+        self._score_predictions(view, policy, actions)
+        after, outcome = self.game.step(self.state, actions)
+        self.memory = self.tracker.observe(view, outcome, self.memory)
+        self._write(rows, policy, outcome, alive)
+        self.hunters = self.hunters + outcome.hunters
+        self._count(plan, policy, alive, outcome, after)
+        over = outcome.over
+        ended = over.nonzero().squeeze(1)
+        if len(ended):
+            self._finish(ended, replay, update)
+        self.state = after.where(over, self.game.reset(len(over), self.generator))
+        self.memory = self.tracker.reset(self.memory, over)
+        if self.rules is not None:
+            self.rule_memory = self.rules.reset(self.rule_memory, over, self.generator)
+        self.hunters = self.hunters * ~over.unsqueeze(1)
+
+    def _act(self, view: View, plan: Plan) -> tuple[Tensor, Tensor]:
+        """The distributions [B, n, A] that players act by, and their actions [B, n]."""
+        policy = plan.policy
+        actions = sample(policy.clamp_min(1e-30).log(), (self.game.actions,), self.generator)
+        if self.rules is None:
+            return policy, actions
+        known = self.rules.probabilities(view, self.rule_memory)
+        theirs, self.rule_memory = self.rules.act(view, self.rule_memory, self.generator)
+        return torch.where(self.learns.view(1, -1, 1), policy, known), torch.where(self.learns, actions, theirs)
+
+    # --- statistics -----------------------------------------------------------------------------------------------
+
+    def _score_predictions(self, view: View, policy: Tensor, actions: Tensor) -> None:
+        """How well every observer foretold this step, before it learns from it."""
+        if self.mind.others is None:
+            return
+        logits, legal = self.mind.by_goal(view)
+        log_p = masked_mixture(logits, legal, self.memory["belief"])  # [B, n, S', A]
+        there = (view.state.alive[:, self._pairs] & view.state.alive.unsqueeze(2)).double()
+        did = actions[:, self._pairs].clamp(0, self.game.actions - 1)
+        chance = log_p.gather(-1, did.unsqueeze(-1)).squeeze(-1)
+        rank = (log_p > chance.unsqueeze(-1)).sum(-1)
+        true = policy[:, self._pairs]
+        floor = -(true * true.clamp_min(1e-30).log()).sum(-1)
+        kinds = torch.arange(self.game.actions, device=did.device)
+        of_kind = (did.unsqueeze(-1) == kinds).double()
+        right = (rank == 0).double()
+        columns = [torch.ones_like(right), -chance.double(), right, (rank < 3).double(), floor.double()]
+        wide = torch.cat([torch.stack(columns, -1), of_kind * right.unsqueeze(-1), of_kind], -1) * there.unsqueeze(-1)
+        self.pairs += wide.unflatten(0, (self.seeds, -1)).sum(1)
+        stag = (self.memory["belief"] * self.mind.goals.stag.to(log_p)).sum(-1).double() * there
+        self.believed += torch.stack([stag, there], -1).unflatten(0, (self.seeds, -1)).sum(1)
+
+    def _count(self, plan: Plan, policy: Tensor, alive: Tensor, outcome: Outcome, after: State) -> None:
+        self.plans.append(plan.metrics)
+        mine = (alive & self.learns).double()
+        entropy = -(policy * policy.clamp_min(1e-30).log()).sum(-1).double() * mine
+        self.entropy += torch.stack([entropy.sum(1), mine.sum(1)], 1).unflatten(0, (self.seeds, -1)).sum(1)
+        over = outcome.over.unsqueeze(1)
+        result = self.memory["outcome"]
+        left_with = torch.where(result == STAG, self.hunters, (result == HARE).long())  # 0 none, 1 hare, k a stag of k
+        kinds = torch.arange(self.game.players + 1, device=over.device)
+        shares = (left_with.unsqueeze(2) == kinds).double().mean(1)
+        paid = self.diary.reward.sum(1).double() / self.mind.config.reward_scale
+        columns = torch.cat([over.double(), after.t.double().unsqueeze(1), paid, shares], 1) * over
+        self.stats += columns.unflatten(0, (self.seeds, -1)).sum(1)
+
+    def pop_stats(self) -> list[dict[str, float]]:
+        """For every seed the means over its episodes that ended since `clear_sums`; only their number if none did."""
+        found = []
+        n = self.game.players
+        for row in self.stats.tolist():
+            sums = dict(zip(self.stat_names, row))
+            episodes = sums.pop("episodes")
+            means = {name: value / episodes for name, value in sums.items()} if episodes else {}
+            if means:
+                means["reward"] = sum(means[f"reward_player_{i + 1}"] for i in range(n)) / n
+            found.append({"episodes": episodes, **means})
+        return found
+
+    # --- the diary ------------------------------------------------------------------------------------------------
+
+    def _write(self, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor) -> None:
+        game, t = torch.arange(len(alive), device=alive.device), self.state.t
+        executed = outcome.executed.clamp_max(self.game.actions - 1)
+        reward = outcome.reward * self.mind.config.reward_scale
+        for kept, new in zip(self.diary, (rows, policy, executed, reward, alive)):
+            kept[game, t] = new
+
+    def _finish(self, ended: Tensor, replay: Replay, update: int) -> None:
+        """Label the episodes that are over and hand them to the replay."""
+        told = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
+        reward = told.reward if self.ranked is None else self._rank(ended, told)
+        labels = value_labels(reward.transpose(1, 2), self.planner.config.gamma).transpose(1, 2)
+        belief = self.memory["belief"][ended]  # [e, n, S', K] by observer and slot
+        goal = belief[:, self._seen_by, self._slot]  # [e, n, S', K] by player and the slot it is seen in
+        where, when, who = told.there.nonzero(as_tuple=True)
+        seed = ended[where] // self.games
+        steps = Experience(
+            told.rows[where, when, who], when / self.game.config.final_time, told.action[where, when, who],
+            told.policy[where, when, who], labels[where, when, who], goal[where, who],
+            torch.full_like(where, update),
+        )  # fmt: skip
+        replay.add(seed * self.game.players + who, steps)
+        self.diary.there[ended] = False
+        self.diary.reward[ended] = 0.0
+
+    def _rank(self, ended: Tensor, told: Diary) -> Tensor:
+        """r2: every player's final reward is replaced by its rank, at the player's last step."""
+        assert self.ranked is not None
+        final = told.reward.sum(1)  # [e, n]
+        seed = (ended // self.games).unsqueeze(1).expand_as(final)
+        ranks = self.ranked.rank(final, seed, self.generator)
+        self.ranked.add(final.flatten(), seed.flatten())
+        steps = told.there.shape[1]
+        last = steps - 1 - told.there.flip(1).to(torch.uint8).argmax(1)  # [e, n]
+        return torch.zeros_like(told.reward).scatter(1, last.unsqueeze(1), ranks.unsqueeze(1))
+
+    # --- saving ---------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "state": self.state._asdict(), "memory": dict(self.memory), "rule_memory": dict(self.rule_memory),
+            "diary": self.diary._asdict(), "hunters": self.hunters, "generator": self.generator.get_state(),
+            "ranked": None if self.ranked is None else self.ranked.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        device = self.game.device
+        self.state = State(**saved["state"]).to(device)
+        self.memory = {k: v.to(device) for k, v in saved["memory"].items()}
+        self.rule_memory = {k: v.to(device) for k, v in saved["rule_memory"].items()}
+        self.diary = Diary(**{k: v.to(device) for k, v in saved["diary"].items()})
+        self.hunters = saved["hunters"].to(device)
+        self.generator.set_state(saved["generator"].cpu())
+        if self.ranked is not None:
+            self.ranked.load_state_dict(saved["ranked"])

@@ -1,0 +1,285 @@
+"""The trainer of planning agents: all seeds, seats and trees in one batch, complete in its `state_dict`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.belief import BeliefConfig
+from marlab.hunt.dataset import load_dataset
+from marlab.hunt.episode_report import episode_report, over_seeds
+from marlab.hunt.game import Game
+from marlab.hunt.games import make_game
+from marlab.hunt.goal_models import LoadedModels, load_goal_models
+from marlab.hunt.hop_agent import HopAgent
+from marlab.hunt.hop_guard import Guard
+from marlab.hunt.hop_learn import BestWeights, HopLearner
+from marlab.hunt.hop_models import Mind, mind_state
+from marlab.hunt.hop_offline import goals_of, offline_experience, warm_start
+from marlab.hunt.hop_selfplay import PAIR_SUMS, SelfPlay
+from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.policy import Policy, Team
+from marlab.hunt.replay import Experience, RankedRewards, Replay
+from marlab.hunt.rollout import play
+from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
+from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
+from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
+from marlab.lab.config import to_dict
+from marlab.lab.device import choose_device
+from marlab.lab.rng import Rngs
+from marlab.lab.timing import Stopwatch
+
+Say = Callable[[str], None]
+FIRST_RANKS = 100
+"""r2: rewards of random play that its buffers begin with."""
+
+
+class Resources(NamedTuple):
+    """What a training starts from."""
+
+    offline: Experience | None
+    models: LoadedModels | None
+    world: WorldModel | None
+
+
+def load_resources(config: HopTrainConfig, device: torch.device) -> Resources:
+    """Read what the config points to; whatever does not fit its game is refused here."""
+    mind = config.mind
+    models = world = offline = None
+    if mind.parts.goals == "latent" and config.load_vae is not None:
+        models = load_goal_models(config.load_vae, config.game, device=device)
+    if mind.parts.world_model and not config.exact_step and config.load_wm is not None:
+        world = load_world_model(config.load_wm, config.game, device).requires_grad_(False)
+    goals = goals_of(mind, models)
+    if config.load_data is not None:
+        dataset = load_dataset(config.load_data, config.game)
+        offline = offline_experience(dataset, "train", mind, goals, models, device)
+    return Resources(offline, models, world)
+
+
+class HopTrainer:
+    """All learners of a command, one iteration of games and updates at a time."""
+
+    def __init__(self, config: HopTrainConfig, say: Say = lambda text: None) -> None:
+        self.config, self.say = config, say
+        self.device = choose_device(config.device)
+        self.step, self.total = 0, config.iterations
+        self.seeds = parse_seeds(config.seeds)
+        self.seats, self.roles = parse_seats(config.agent_roles, config.game.players, LEARNER)
+        label = ",".join(map(str, self.seeds))
+        self.rngs = Rngs(self.seeds[0], self.device)
+        self.game = make_game(config.game, self.rngs.torch("maps", "cpu"), maps=config.maps, device=self.device)
+        self.offline, models, world = load_resources(config, self.device)
+        goals = goals_of(config.mind, models)
+        mind = Mind(config.game, config.mind, goals, self.seeds, world).to(self.device)
+        self.learner = HopLearner(mind, config.learn, self.rngs.torch(f"learning of seeds {label}"))
+        self.learner.set_learning_seats(self.seats)
+        self.rules = None if len(self.seats) == self.game.players else RulePlayers(self.game, self.roles)
+        if self.offline is not None:
+            warm_start(self.learner, self.offline, self.rngs.torch("warm start"))
+        generator = self.rngs.torch(f"games of seeds {label}")
+        ranked = self._random_ranks(generator) if config.r2 else None
+        self.planner = self.learner.slow.planner(self.game)
+        self.planner.ranked = ranked
+        self.play = SelfPlay(
+            self.game, self.learner.slow, self.planner, config.num_envs, generator,
+            learns=self.seats, rules=self.rules, ranked=ranked,
+        )  # fmt: skip
+        self.replay = Replay(len(self.seeds) * self.game.players, config.learn.replay, self._like())
+        self.guard = Guard(config.guard, len(self.seeds), BestWeights(self.learner))
+        self.watch = Stopwatch(self.device)
+        self._rung: set[str] = set()
+
+    def _like(self) -> Experience:
+        """One step with the shapes and types of all."""
+        diary, n, count = self.play.diary, self.game.players, self.learner.fast.count
+        number = torch.zeros((), dtype=torch.int64, device=self.device)
+        some = torch.zeros((), device=self.device)
+        goal = torch.zeros(n - 1, count, device=self.device)
+        return Experience(diary.rows[0, 0, 0], some, number, diary.policy[0, 0, 0], some, goal, number)
+
+    def _random_ranks(self, generator: torch.Generator) -> RankedRewards:
+        episodes = play(self.game, RulePlayers(self.game, [Kind.RAND] * self.game.players), FIRST_RANKS, generator)
+        first = episodes.reward.flatten()[:FIRST_RANKS] * self.config.reward_scale
+        return RankedRewards(first.expand(len(self.seeds), -1))
+
+    # --- one iteration ------------------------------------------------------------------------------------------
+
+    def iterate(self) -> Mapping[str, Any]:
+        """Some steps of all games, then updates of all networks."""
+        c, progress = self.config, self.step / self.total
+        beta = c.plan.beta_start + (c.plan.beta_end - c.plan.beta_start) * progress
+        self.planner.rollout = c.rollout_share * max(0.0, 1.0 - 3.0 * progress)
+        self.play.clear_sums()
+        with self.watch("rollout"):
+            for _ in range(c.steps):
+                self.play.step(self.replay, self.step, beta)
+        rate = c.learn.lr + (c.learn.lr_end - c.learn.lr) * progress
+        losses: dict[str, dict[str, Tensor]] = {}
+        if self._ready():
+            with self.watch("train"):
+                losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
+                losses["moa"] = self.learner.learn_others(self.replay, self.offline, rate)
+        self.step += 1
+        return self._metrics(losses, beta, progress)
+
+    def _ready(self) -> bool:
+        """Every player of every seed has finished an episode at least."""
+        return bool((self.replay.written > 0).all())
+
+    # --- metrics --------------------------------------------------------------------------------------------------
+
+    def _metrics(self, losses: Mapping[str, Mapping[str, Tensor]], beta: float, progress: float) -> dict[str, Any]:
+        """Every seed's numbers under its own name, and their means over seeds without one."""
+        stats = self.play.pop_stats()
+        per_seed = [episode_metrics(values) for values in stats]
+        behaviour = (self.play.entropy[:, 0] / self.play.entropy[:, 1].clamp_min(1)).tolist()
+        plan = self._plan_metrics()
+        pairs = self._pair_metrics()
+        for place, values in enumerate(per_seed):
+            values["charts/behaviour_entropy"] = behaviour[place]
+            values |= pairs[place]
+            for name, found in losses.get("players", {}).items():
+                values[f"losses/{name}"] = float(found.unflatten(0, (len(self.seeds), -1)).mean(1)[place])
+        games = self.config.num_envs * self.config.steps
+        row: dict[str, Any] = {"charts/env_steps": self.step * games, "charts/beta": beta, **plan}
+        row |= {f"moa/{name}": float(value) for name, value in losses.get("moa", {}).items()}
+        row |= seed_means(per_seed)
+        row |= self._watch_over(stats, row, beta, progress)
+        for seed, values in zip(self.seeds, per_seed):
+            row |= {f"seed_{seed}/{name}": value for name, value in values.items()}
+        return row | self._timings(games * len(self.seeds))
+
+    def _plan_metrics(self) -> dict[str, float]:
+        found = [metrics for metrics in self.play.plans if metrics]
+        if not found:
+            return {}
+        names = list(found[0])
+        table = torch.stack([torch.stack([metrics[name].float() for name in names]) for metrics in found])
+        means, most = table.mean(0).tolist(), table.amax(0).tolist()
+        values = dict(zip(names, means))
+        values["depth_max"] = most[names.index("depth_max")]
+        return {f"plan/{name}": value for name, value in values.items()}
+
+    def _pair_metrics(self) -> list[dict[str, float]]:
+        """The note's figures for every pair of observer and other, and their means, per seed."""
+        if self.learner.fast.others is None:
+            return [{} for _ in self.seeds]
+        n, actions = self.game.players, self.game.actions
+        found = []
+        for pairs, believed in zip(self.play.pairs.tolist(), self.play.believed.tolist()):
+            values: dict[str, float] = {}
+            total = [0.0] * len(PAIR_SUMS)
+            for i in range(n):
+                for k in range(n - 1):
+                    j, sums = (i + k + 1) % n, pairs[i][k]
+                    values |= _pair_tags(i, j, sums, actions)
+                    if believed[i][k][1]:
+                        values[f"belief/{i + 1}->{j + 1}/stag"] = believed[i][k][0] / believed[i][k][1]
+                    total = [a + b for a, b in zip(total, sums)]
+            rows = max(total[0], 1.0)
+            means = {name: value / rows for name, value in zip(PAIR_SUMS[1:], total[1:])}
+            values |= {f"moa/{'ce_online' if name == 'ce' else name}": value for name, value in means.items()}
+            found.append(values | {"moa/excess": means["ce"] - means["floor"]})
+        return found
+
+    def _watch_over(
+        self, stats: list[dict[str, float]], row: Mapping[str, Any], beta: float, progress: float
+    ) -> dict[str, Any]:
+        """Alarms, rollbacks, and what the guard knows."""
+        spread = beta * row.get("plan/scaled_spread", 0.0)
+        alarms = self.guard.alarms(progress, row["charts/behaviour_entropy"], spread, row.get("moa/excess"))
+        told = (
+            f"behaviour entropy {row['charts/behaviour_entropy']:.2f} nats, beta x Q-spread {spread:.2f}, "
+            f"MOA excess {row.get('moa/excess', 0.0):.2f} nats"
+        )
+        for name in alarms:
+            if alarms[name] and name not in self._rung:
+                self.say(f"iteration {self.step}: alarm {name}: {told}")
+        self._rung = {name for name, rings in alarms.items() if rings}
+        for place in self.guard.follow([values.get("reward") for values in stats]):
+            self.say(f"iteration {self.step}: seed {self.seeds[place]} fell from {self.guard.best[place]:.3f} and goes "
+                     "back to its best weights")  # fmt: skip
+        best = [value for value in self.guard.best if value > float("-inf")]
+        return {
+            **{f"alarm/{name}": float(rings) for name, rings in alarms.items()},
+            "guard/rollbacks": float(sum(self.guard.rollbacks)),
+            **({"guard/best_smoothed_reward": sum(best) / len(best)} if best else {}),
+        }
+
+    def _timings(self, game_steps: int) -> dict[str, float]:
+        parts = self.watch.pop()
+        rollout, train = parts.get("rollout", 0.0), parts.get("train", 0.0)
+        return {"time/rollout": rollout, "time/train": train, "charts/SPS": game_steps / max(rollout + train, 1e-9)}
+
+    # --- playing ------------------------------------------------------------------------------------------------
+
+    def policy(self, game: Game, seed: int, *, greedy: bool = True, belief: BeliefConfig | None = None) -> Policy:
+        """A seed's agent in the seats where it learned, rule-based players in the others."""
+        mind = self.learner.slow.one(seed).to(self.device)
+        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief)
+        if self.rules is None:
+            return agent
+        return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
+
+    def evaluate(self) -> dict[str, Any]:
+        """Fresh episodes of every seed, with drawn and with best actions."""
+        c = self.config
+        found: dict[str, Any] = {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
+        maps = Rngs(self.seeds[0]).torch("evaluation maps", "cpu")
+        game = make_game(c.game, maps, maps=c.maps, device=self.device)
+        for mode in ("sampled", "greedy"):
+            reports = []
+            for seed in self.seeds:
+                generator = Rngs(seed, self.device).torch(f"evaluation {mode}")
+                episodes = play(game, self.policy(game, seed, greedy=mode == "greedy"), c.eval_episodes, generator)
+                reports.append(episode_report(c.game, episodes, self.seats))
+            found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
+        return found
+
+    # --- saving -------------------------------------------------------------------------------------------------
+
+    def agents(self) -> dict[str, Any]:
+        """What `hop_agent.agents_of` reads."""
+        mind, c = self.learner.slow, self.config
+        told = {"game": to_dict(c.game), "config": to_dict(c.mind), "seeds": list(self.seeds), **mind_state(mind)}
+        return {**told, "world": _world_state(mind.world[0])}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step, "agents": self.agents(), "learner": self.learner.state_dict(),
+            "play": self.play.state_dict(), "replay": self.replay.state_dict(), "guard": self.guard.state_dict(),
+            "rngs": self.rngs.state_dict(), "rung": sorted(self._rung),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.learner.load_state_dict(state["learner"])
+        self.replay.load_state_dict(state["replay"])
+        self.guard.load_state_dict(state["guard"])
+        self.rngs.load_state_dict(state["rngs"])
+        self.play.load_state_dict(state["play"])
+        self._rung = set(state["rung"])
+
+
+def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, float]:
+    """The note's names for one pair; nothing without rows."""
+    rows, ce, top1, top3, floor = sums[: len(PAIR_SUMS)]
+    if not rows:
+        return {}
+    head = f"losses_player_{i + 1}/moa/{i + 1}->{j + 1}"
+    values = {"acc_top1": top1, "acc_top3": top3, "ce_loss": ce, "floor": floor, "excess": ce - floor}
+    found = {f"{head}/{name}": value / rows for name, value in values.items()}
+    right, seen = sums[len(PAIR_SUMS) : len(PAIR_SUMS) + actions], sums[len(PAIR_SUMS) + actions :]
+    return found | {f"{head}/per_class_acc/{a}": right[a] / seen[a] for a in range(actions) if seen[a]}
+
+
+def _world_state(world: WorldModel | None) -> dict[str, Any] | None:
+    if world is None:
+        return None
+    width = world.first.out_channels if isinstance(world, StructuredModel) else 0
+    assert isinstance(world, StructuredModel | DenseModel)
+    return {"model": world.kind, "width": width, "weights": world.state_dict()}
