@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from marlab.market.features import FeatureOptions
+from marlab.market.l1 import L1Options
 from marlab.market.logs import WorldLog, read_world, write_world
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.tracker import read_tracker, write_tracker
@@ -38,8 +40,12 @@ def test_an_exported_world_reads_back_to_the_same_logs(world: WorldLog, tmp_path
     assert decisions > 500 and len(list(tmp_path.iterdir())) == 9
 
 
-def test_an_exported_world_makes_the_same_samples(world: WorldLog, tmp_path: Path) -> None:
-    options = SampleOptions()
+GUIDE = SampleOptions()
+ECONOMIC = SampleOptions(L1Options(rules="economic"), FeatureOptions(channels=12, extra=True))
+
+
+@pytest.mark.parametrize("options", [GUIDE, ECONOMIC], ids=["guide", "economic"])
+def test_an_exported_world_makes_the_same_samples(world: WorldLog, tmp_path: Path, options: SampleOptions) -> None:
     for log in world.tracked():
         expected, found = (extract(x, options) for x in (log, read_tracker(write_tracker(log, tmp_path))))
         assert expected.logs == found.logs
