@@ -41,6 +41,7 @@ COMMANDS: Table = {
         "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
     },
     "market": {
+        "collect": Command("marlab.market.collect:main", "experts play worlds of the Standard league, all recorded"),
         "export": Command("marlab.market.export:main", "recorded worlds as tracker logs, for other tools"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),

@@ -9,6 +9,8 @@ the world.
 from __future__ import annotations
 
 import importlib.metadata
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +34,7 @@ from marlab.market.logs import (
     TIMED_OUT,
     Table,
     WorldLog,
+    write_world,
 )
 from marlab.market.worlds import WorldSpec, hash_seed, playing
 
@@ -282,6 +285,10 @@ class Watch:
         self._calls += 1
         return self._recording.next_seq(), self._calls
 
+    def _taken(self, stamps: dict[str, tuple[int, int]], partner: str) -> tuple[int, int]:
+        """The stamp of an answer that was decided before, or a new one."""
+        return stamps.pop(partner) if partner in stamps else self._new_stamp()
+
     def respond(self, negotiator_id: str, state: Any, *args: Any, **kwargs: Any) -> Any:
         """The agent's answer to an offer, noted."""
         self._depth += 1
@@ -308,7 +315,7 @@ class Watch:
         kind = getattr(answer, "response", answer)  # an extended response carries data beside it
         if kind is ResponseType.WAIT:
             return
-        seq, call = self._counter.pop(partner, ()) or self._new_stamp()
+        seq, call = self._taken(self._counter, partner)
         if kind is ResponseType.REJECT_OFFER:
             self._rejected[partner] = (seq, call, state)
         elif kind is ResponseType.ACCEPT_OFFER:
@@ -324,7 +331,7 @@ class Watch:
             seq, call, answered = self._rejected.pop(partner)
             self._row(seq, call, partner, answered, END if offer is None else REJECT, offer)
         elif state.current_offer is None and offer is not None:  # a first move; one that is skipped is no decision
-            seq, call = self._first.pop(partner, ()) or self._new_stamp()
+            seq, call = self._taken(self._first, partner)
             self._row(seq, call, partner, state, REJECT, offer)
 
     def _row(self, seq: int, call: int, partner: str, state: Any, op: int, offer: Any) -> None:
@@ -343,6 +350,19 @@ def record_world(spec: WorldSpec, *, tables: Path | None = None) -> WorldLog:
         world.recording = recording
         world.run()
         return recording.log(world)
+
+
+def record_task(spec: dict[str, Any], tables: str | None) -> tuple[bytes, float]:
+    """The engine's task: play one world; returns its log file as bytes and the CPU seconds it took.
+
+    Bytes, because a worker of a cluster may not share a disk with the process that collects.
+    """
+    started = time.process_time()
+    log = record_world(WorldSpec.from_dict(spec), tables=None if tables is None else Path(tables))
+    with tempfile.TemporaryDirectory(prefix="marlab-log-") as folder:
+        path = Path(folder) / "world.parquet"
+        write_world(path, log)
+        return path.read_bytes(), time.process_time() - started
 
 
 # --- small pieces -------------------------------------------------------------------------------------------------

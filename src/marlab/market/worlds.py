@@ -80,7 +80,8 @@ class WorldSpec:
     def from_dict(cls, values: dict[str, Any]) -> WorldSpec:
         """The inverse of `to_dict`."""
         told: dict[str, Any] = {f.name: values[f.name] for f in fields(cls)}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+        told |= {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
+        return cls(**told)
 
 
 def hash_seed() -> int | None:
