@@ -35,13 +35,17 @@ def corrected(base: Action, decision: Decision, alpha: Array | float = 0.0) -> A
     return Action(quantity, base.price + strength * decision.price, decision.day)
 
 
+def good_price(offer: Action, goal: Array, selling: Bools | bool) -> Bools:
+    """Whether an offer's price is at most a tenth worse than the goal [..., 16] asks in its bucket: [...]."""
+    _, price = goals.part(goal, selling, goals.bucket_of(np.maximum(offer.day, 0)))
+    return np.where(selling, offer.price >= (1 - TOLERANCE) * price, offer.price <= (1 + TOLERANCE) * price)
+
+
 def rule_accepts(offer: Action, goal: Array, cap: Array, budget: Array, selling: Bools | bool, issue: Issue) -> Bools:
-    """Whether the partner's offer (nan: none) fits L1 and is at most a tenth worse than the goal's price: [...]."""
+    """Whether the partner's offer (nan: none) fits L1 and has a good price: [...]."""
     known = ~np.isnan(offer.price)
     offer = Action(*(np.where(known, part, 0) for part in offer))
-    _, price = goals.part(goal, selling, goals.bucket_of(np.maximum(offer.day, 0)))
-    good = np.where(selling, offer.price >= (1 - TOLERANCE) * price, offer.price <= (1 + TOLERANCE) * price)
-    return known & good & l1.can_accept(offer, cap, budget, selling, issue)
+    return known & good_price(offer, goal, selling) & l1.can_accept(offer, cap, budget, selling, issue)
 
 
 class HeuristicL3Executor:

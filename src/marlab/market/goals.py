@@ -20,6 +20,8 @@ BOUNDARIES = np.array([2.5, 7.5, 14.5])
 SPREAD = 1.0 / (np.array([1, 5, 11, 27.5]) + 1)
 SPREAD = SPREAD / SPREAD.sum()
 """rho [4]: how an open need is spread over the buckets, the nearest first."""
+GAP = 0.6
+"""Share of an open need that a label asks for."""
 IS_QUANTITY = np.arange(GOAL_SIZE) % 2 == 0
 IS_SELLING = np.arange(GOAL_SIZE) // 2 % 2 == 1
 BUY, SELL = 0, 1
@@ -87,7 +89,7 @@ def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = 
     wish_price = np.where(dealt, wish_price, (wish_price + _medians(days, offers)) / 2)
 
     needs = np.maximum(0, np.stack([state.needed_supplies, state.needed_sales], -1))  # [N, 2]
-    gap = 0.6 * needs[..., None] * SPREAD
+    gap = GAP * needs[..., None] * SPREAD
     if bounded:
         gap = np.minimum(gap, _reachable_days(state)[:, None] * state.n_lines[:, None, None])
     undecided = ~dealt.any(-1, keepdims=True) & wished.any(-1, keepdims=True)

@@ -1,0 +1,274 @@
+"""How good the learnt layers are on samples they did not see, beside predictors that learnt nothing.
+
+Errors are in raw units (units of goods, money per unit). Intervals come from resampling whole worlds: decisions of
+one world are not independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from marlab.market.coordinator_network import GlobalCoordinator
+from marlab.market.dataset import HISTORY, Samples
+from marlab.market.goals import GAP, GOAL_SIZE, IS_QUANTITY, IS_SELLING, SPREAD
+from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.losses import weight_loss
+from marlab.market.manager import HorizonManagerPPO
+
+Floats = NDArray[np.float64]
+BATCH = 4096
+REPEATS = 500
+"""Bootstrap repetitions."""
+
+
+# --- L2 -----------------------------------------------------------------------------------------------------------
+
+
+def goal_errors(predicted: Floats, target: Floats, roles: Floats) -> dict[str, dict[str, float]]:
+    """MAE, RMSE, mean target and mean relative error of Q and P, over components the factory can trade on: [N, 16]."""
+    allowed = np.where(IS_SELLING, roles[:, 1:], roles[:, :1]) > 0
+    found = {}
+    for name, chosen in (("Q", IS_QUANTITY), ("P", ~IS_QUANTITY)):
+        mask = allowed & chosen
+        error, wanted = np.abs(predicted - target)[mask], np.abs(target[mask])
+        if not len(error):
+            found[name] = dict.fromkeys(("mae", "rmse", "mean_target", "mean_rel_err"), float("nan"))
+            continue
+        found[name] = {
+            "mae": float(error.mean()), "rmse": float(np.sqrt((error**2).mean())),
+            "mean_target": float(target[mask].mean()), "mean_rel_err": float((error / np.maximum(wanted, 1)).mean()),
+        }  # fmt: skip
+    return found
+
+
+@torch.inference_mode()
+def predicted_goals(model: HorizonManagerPPO, table: DayTable) -> Floats:
+    """[N, 16] goals as they are used: nothing negative."""
+    model.eval()
+    parts = []
+    for index in torch.arange(table.rows, device=table.device).split(BATCH):
+        days = table.batch(index)
+        parts.append(model(days.x_static, days.x_temporal, days.x_role)[0].clamp_min(0).cpu())
+    return torch.cat(parts).double().numpy() if parts else np.zeros((0, GOAL_SIZE))
+
+
+def trivial_goals(samples: Samples) -> dict[str, Floats]:
+    """Goals that need no learning: nothing at the trading price, and only the open needs (which the label contains)."""
+    static, roles = np.asarray(samples.macro["x_static"], np.float64), np.asarray(samples.macro["x_role"], np.float64)
+    spot_in, spot_out = static[:, 6] * 50, static[:, 7] * 50
+    zero = np.zeros((len(static), GOAL_SIZE))
+    zero[:, 1::4], zero[:, 3::4] = 0.95 * spot_in[:, None], 1.05 * spot_out[:, None]
+    gap = zero.copy()
+    needs = np.asarray(samples.macro["needs"], np.float64)  # [N, 2]
+    gap[:, IS_QUANTITY] = (GAP * SPREAD[None, :, None] * needs[:, None, :]).reshape(len(needs), -1)
+    allowed = np.where(IS_SELLING, roles[:, 1:], roles[:, :1])
+    return {"zero and spot": zero * allowed, "gap only": gap * allowed}
+
+
+def evaluate_goals(model: HorizonManagerPPO, samples: Samples, device: torch.device) -> dict[str, Any]:
+    """Errors of L2 and of the trivial goals, each with an interval of its RMSE, and L2's errors per bucket."""
+    table = DayTable(samples, device)
+    target, roles = np.asarray(samples.macro["label"], np.float64), np.asarray(samples.macro["x_role"], np.float64)
+    worlds = world_numbers(samples)[samples.macro["log"]]
+    found: dict[str, Any] = {"days": samples.rows("macro")}
+    candidates = {"L2": predicted_goals(model, table), **trivial_goals(samples)}
+    for name, goal in candidates.items():
+        errors = goal_errors(goal, target, roles)
+        allowed = np.where(IS_SELLING, roles[:, 1:], roles[:, :1]) > 0
+        for part, chosen in (("Q", IS_QUANTITY), ("P", ~IS_QUANTITY)):
+            mask = allowed & chosen
+            squares = np.where(mask, (goal - target) ** 2, 0).sum(1)
+            errors[part]["rmse_interval"] = list(  # type: ignore[assignment]
+                world_interval(worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1))
+            )
+        found[name] = errors
+    found["per_bucket"] = [
+        goal_errors(_bucket(candidates["L2"], b), _bucket(target, b), roles) for b in range(GOAL_SIZE // 4)
+    ]
+    return found
+
+
+def _bucket(goal: Floats, bucket: int) -> Floats:
+    """A goal in which every bucket shows one bucket's numbers; errors over it are errors of that bucket."""
+    return np.tile(goal[:, 4 * bucket : 4 * bucket + 4], (1, GOAL_SIZE // 4))
+
+
+# --- L3 -----------------------------------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def predicted_actions(model: nn.Module, table: DecisionTable) -> dict[str, NDArray[Any]]:
+    """What L3 would do at each decision: op probabilities [N, 3], residual [N, 2], day [N]."""
+    model.eval()
+    parts: dict[str, list[NDArray[Any]]] = {"op": [], "residual": [], "day": []}
+    for index in torch.arange(table.rows, device=table.device).split(BATCH):
+        output = model(table.batch(index, HISTORY).inputs)
+        parts["op"].append(output.op_logits.softmax(1).cpu().numpy())
+        parts["residual"].append(output.residual.float().cpu().numpy())
+        parts["day"].append(output.time_logits.argmax(1).cpu().numpy())
+    return {name: np.concatenate(values) for name, values in parts.items()}
+
+
+def trivial_actions(samples: Samples, majority_op: int) -> dict[str, dict[str, NDArray[Any]]]:
+    """Actions that need no learning, as op [N], residual [N, 2] and day [N].
+
+    "copy" repeats the agent's own last offer in the negotiation (the baseline before the first one), "baseline" is
+    L1's, both with the operator of the acceptance rule; "majority" always does what is most common in training.
+    """
+    from marlab.market.imitate_data import rule_operators
+
+    micro = samples.micro
+    rows = len(micro["op"])
+    rule = rule_operators(samples)
+    base, day = np.asarray(micro["baseline"], np.float64), np.asarray(micro["baseline"][:, 2], np.int64)
+    own, has = _own_last(samples)
+    copied = np.where(has[:, None], own[:, :2] - base[:, :2], 0.0)
+    zeros = np.zeros((rows, 2))
+    return {
+        "copy": {"op": rule, "residual": copied, "day": np.where(has, own[:, 2], day).astype(np.int64)},
+        "baseline": {"op": rule, "residual": zeros, "day": day},
+        "majority": {"op": np.full(rows, majority_op), "residual": zeros, "day": day},
+    }
+
+
+def _own_last(samples: Samples) -> tuple[Floats, NDArray[np.bool_]]:
+    """The agent's last own offer in the negotiation of each decision [N, 4], and whether there is one [N]."""
+    micro, offers = samples.micro, samples.tables["offers"]["row"]
+    end = (micro["history"] + micro["history_length"]).astype(np.int64)
+    if not len(offers):
+        return np.zeros((len(end), 4)), np.zeros(len(end), bool)
+    mine = offers[:, 3] > 0
+    last = np.maximum.accumulate(np.where(mine, np.arange(len(offers)), -1))  # last own offer up to each row
+    at = np.where(micro["history_length"] > 0, last[np.maximum(end - 1, 0)], -1)
+    has = at >= micro["history"]
+    return np.asarray(offers[np.where(has, at, 0)], np.float64), has & (micro["history_length"] > 0)
+
+
+def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDArray[Any]) -> dict[str, Any]:
+    """Operators (confusion, recall), and errors of quantity, price and day where the expert made an offer.
+
+    Recall of a class is the share of the expert's decisions of that class that are found; `recall` is their mean.
+    """
+    micro = samples.micro
+    wanted = np.asarray(micro["op"], np.int64)
+    worlds = world_numbers(samples)[samples.macro["log"][micro["macro"]]]
+    confusion = np.zeros((3, 3), np.int64)
+    np.add.at(confusion, (wanted, op), 1)
+    recall = np.diag(confusion) / np.maximum(confusion.sum(1), 1)
+    offered = (wanted == REJECT) & np.asarray(micro["time_valid"])
+    error = np.abs(residual - np.asarray(micro["residual"], np.float64))
+    away = np.abs(day - np.asarray(micro["time_label"], np.int64))
+    found: dict[str, Any] = {
+        "decisions": len(wanted), "offers": int(offered.sum()), "confusion": confusion.tolist(),
+        "recall_by_op": {"accept": recall[ACCEPT], "reject": recall[REJECT], "end": recall[END]},
+        "op_acc": float((op == wanted).mean()) if len(wanted) else float("nan"),
+        "recall": float(recall[confusion.sum(1) > 0].mean()) if len(wanted) else float("nan"),
+    }  # fmt: skip
+    found["recall_by_op"] = {name: float(value) for name, value in found["recall_by_op"].items()}
+    for name, values in (("q", error[:, 0]), ("p", error[:, 1])):
+        found[f"mae_{name}"] = _share(values, offered)
+        found[f"mae_{name}_interval"] = list(world_interval(worlds, _ratio, np.where(offered, values, 0), offered))
+    found["mse_residual"] = _share((error / np.array([10.0, 5.0])) ** 2 @ np.array([0.5, 0.5]), offered)
+    found["day_acc"], found["day_within_1"] = _share(away == 0, offered), _share(away <= 1, offered)
+    hits = op == wanted
+    found["op_acc_interval"] = list(world_interval(worlds, _ratio, hits, np.ones(len(hits))))
+    return found
+
+
+def evaluate_actions(
+    model: nn.Module, samples: Samples, device: torch.device, majority_op: int, *, leaky: bool = False
+) -> dict[str, Any]:
+    """L3 and the trivial predictors on one split, and how far L3's errors are below the best trivial ones."""
+    predicted = predicted_actions(model, DecisionTable(samples, device, leaky=leaky))
+    found = {"L3": action_report(samples, predicted["op"].argmax(1), predicted["residual"], predicted["day"])}
+    for name, guess in trivial_actions(samples, majority_op).items():
+        found[name] = action_report(samples, guess["op"], guess["residual"], guess["day"])
+    trivial = [found[name] for name in ("copy", "baseline", "majority")]
+    for key in ("mae_q", "mae_p"):
+        best = min(guess[key] for guess in trivial)
+        found["L3"][f"{key}_ratio"] = found["L3"][key] / best if best > 0 else float("nan")
+    found["L3"]["best_trivial_recall"] = max(guess["recall"] for guess in trivial)
+    found["L3"]["calibration"] = _calibration(predicted["op"], np.asarray(samples.micro["op"], np.int64))
+    return found
+
+
+def _share(values: NDArray[Any], chosen: NDArray[np.bool_]) -> float:
+    return float(values[chosen].mean()) if chosen.any() else float("nan")
+
+
+def _ratio(total: Floats, count: Floats) -> Floats:
+    return total / np.maximum(count, 1)
+
+
+def _calibration(probability: Floats, wanted: NDArray[np.int64], bins: int = 10) -> list[dict[str, float]]:
+    """Confidence of the chosen operator against how often it is right, in bins of confidence."""
+    confidence, right = probability.max(1), probability.argmax(1) == wanted
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    return [
+        {"confidence": float(confidence[which == b].mean()), "right": float(right[which == b].mean()),
+         "decisions": int((which == b).sum())}
+        for b in range(bins) if (which == b).any()
+    ]  # fmt: skip
+
+
+# --- L4 -----------------------------------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.device) -> dict[str, float]:
+    """KL to the teacher and top-1 agreement of L4 over rounds with two threads or more, and of uniform weights."""
+    table = RoundTable(samples, device)
+    model.eval()
+    chosen = torch.from_numpy(np.flatnonzero(table.threads > 1)).to(device)
+    sums = np.zeros(4)
+    for index in chosen.split(BATCH):
+        r = table.batch(index)
+        scores, _ = model.scores(r.threads, r.days, r.roles, r.context, r.mask)
+        ours = weight_loss(scores, r.teacher, r.mask)
+        flat = weight_loss(torch.zeros_like(scores).masked_fill(~r.mask, -1e9), r.teacher, r.mask)
+        sums += len(index) * np.array([float(ours.kl), float(ours.agree), float(flat.kl), float(flat.agree)])
+    kl, agree, flat_kl, flat_agree = sums / max(1, len(chosen))
+    return {"rounds": len(chosen), "kl": kl, "top1": agree, "uniform_kl": flat_kl, "uniform_top1": flat_agree}
+
+
+# --- intervals ----------------------------------------------------------------------------------------------------
+
+
+def world_numbers(samples: Samples) -> NDArray[np.int64]:
+    """[logs] a number per world."""
+    return np.unique([log.unit for log in samples.logs], return_inverse=True)[1].astype(np.int64)
+
+
+def world_interval(
+    worlds: NDArray[np.integer], measure: Callable[[Any, Any], Any], total: NDArray[Any], count: NDArray[Any]
+) -> tuple[float, float]:
+    """95 % interval of measure(sum of total, sum of count) under resampling of worlds; [N] rows."""
+    if not len(worlds):
+        return float("nan"), float("nan")
+    sums = np.bincount(worlds, np.asarray(total, np.float64))
+    counts = np.bincount(worlds, np.asarray(count, np.float64))
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), REPEATS)  # [R, worlds]
+    low, high = np.percentile(measure(drawn @ sums, drawn @ counts), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def plan_advice(l3_val: Mapping[str, Any]) -> str:
+    """The guide's rule between plan E and F, as far as samples can tell; the rest needs games."""
+    ratio = max(l3_val["mae_q_ratio"], l3_val["mae_p_ratio"])
+    if not ratio <= 0.8:
+        return (
+            f"Stay with plan E and improve L3: its errors are {ratio:.2f} of the best trivial predictor's, so "
+            "residuals are not yet predicted accurately."
+        )
+    return (
+        f"Residuals are predicted accurately ({ratio:.2f} of the best trivial predictor's errors). Play decides: near "
+        "or above PenguinAgent keep plan E and improve L1; below it the baseline is the bottleneck, train plan F."
+    )

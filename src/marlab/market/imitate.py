@@ -1,0 +1,248 @@
+"""Offline learning, one phase at a time: L2 and L3 by behaviour cloning, L3 by advantages, L4 by distillation.
+
+A phase trainer learns in epochs and can be saved between any two of them (`lab.trainer.Trainer`); stopped and resumed
+it gives the weights of a training that never stopped. What happens around a phase (files, evaluation, the next
+phase's goals) is in `imitate_run`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from marlab.lab.errors import UserError
+from marlab.lab.rng import Rngs
+from marlab.market.coordinator_network import GlobalCoordinator
+from marlab.market.dataset import HISTORY
+from marlab.market.executor_network import L3PolicyModel, TemporalDecisionTransformer
+from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.imitate_settings import Phase, TrainSettings
+from marlab.market.losses import action_loss, advantage_weights, goal_loss, standardise, weight_loss
+from marlab.market.manager import HorizonManagerPPO
+
+Table = DayTable | DecisionTable | RoundTable
+NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}
+"""What a phase's files are called."""
+
+
+class PhaseTrainer(ABC):
+    """Epochs of AdamW over a table of samples, with the validation loss after each."""
+
+    phase: Phase
+
+    def __init__(
+        self, model: nn.Module, train: Table, val: Table | None, settings: TrainSettings, device: torch.device
+    ) -> None:
+        """Nothing of `settings` that changes between two calls of a resumed training is kept in the state."""
+        self.model, self.train, self.val = model.to(device), train, val
+        self.settings, self.device = settings, device
+        self.step, self.total = 0, settings.epochs(self.phase)
+        self.best: tuple[int, float] | None = None  # epoch, validation loss
+        self.rngs = Rngs(settings.seed, "cpu")
+        self.optimiser = torch.optim.AdamW(
+            model.parameters(), lr=settings.lr_at(self.phase, 0), weight_decay=settings.weight_decay,
+            fused=device.type == "cuda",
+        )  # fmt: skip
+        self.parameters = [p for group in self.optimiser.param_groups for p in group["params"]]
+        if train.rows == 0:
+            raise UserError(f"There are no samples for {NAMES[self.phase]}; collect more worlds or check the expert.")
+
+    @property
+    @abstractmethod
+    def batch_size(self) -> int: ...
+
+    @abstractmethod
+    def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of some rows, and what else to report as means over rows."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the validation loss has not improved for `patience` epochs."""
+        return bool(self.settings.patience and self.best and self.step - self.best[0] >= self.settings.patience)
+
+    def iterate(self) -> dict[str, Any]:
+        """One epoch: shuffled batches, then the validation rows."""
+        lr = self.settings.lr_at(self.phase, self.step)
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr  # also after a resume: the settings decide, not the checkpoint
+        self.model.train()
+        torch.manual_seed(self.rngs.draw_seed(f"{self.phase}/dropout/{self.step}"))
+        order = torch.randperm(self.train.rows, generator=self.rngs.torch("shuffle")).to(self.device)
+        means = _Means()
+        for index in order.split(self.batch_size):
+            loss, more = self.losses(self.train, index)
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip)
+            self.optimiser.step()
+            means.add(len(index), {"loss": loss.detach(), **more})
+        self.step += 1
+        name = NAMES[self.phase]
+        values = {f"{name}/train/{key}": value for key, value in means.values().items()}
+        values |= {f"{name}/epoch": float(self.step), f"{name}/lr": lr}
+        if self.val is not None and self.val.rows:
+            found = self.measure(self.val)
+            values |= {f"{name}/val/{key}": value for key, value in found.items()}
+            if self.best is None or found["loss"] < self.best[1]:
+                self.best = self.step, found["loss"]
+        if not np.isfinite(values[f"{name}/train/loss"]):
+            raise RuntimeError(f"{name}: the loss of epoch {self.step} is not a number")
+        return values
+
+    @torch.no_grad()
+    def measure(self, table: Table) -> dict[str, float]:
+        """Means over all rows of a table, without dropout."""
+        self.model.eval()
+        means = _Means()
+        for index in torch.arange(table.rows, device=self.device).split(max(self.batch_size, 1024)):
+            loss, more = self.losses(table, index)
+            means.add(len(index), {"loss": loss, **more})
+        return means.values()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next epoch depends on."""
+        return {
+            "options": getattr(self.model, "options", {}), "data": getattr(self.model, "data", {}),
+            "plan": getattr(self.model, "plan", ""), "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(), "epoch": self.step, "best": self.best,
+            "rngs": self.rngs.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        mine = getattr(self.model, "options", {})
+        if state["options"] != mine:
+            raise UserError(f"The checkpoint holds a network with {state['options']}, this training builds {mine}.")
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.step = int(state["epoch"])
+        best = state["best"]
+        self.best = None if best is None else (int(best[0]), float(best[1]))
+        self.rngs.load_state_dict(state["rngs"])
+
+
+class _Means:
+    """Weighted means of tensors, read back once at the end."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, Tensor] = {}
+        self._rows = 0
+
+    def add(self, rows: int, values: Mapping[str, Tensor]) -> None:
+        self._rows += rows
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, torch.zeros((), device=value.device)) + value.detach() * rows
+
+    def values(self) -> dict[str, float]:
+        return {name: float(total) / max(1, self._rows) for name, total in self._sums.items()}
+
+
+class GoalTrainer(PhaseTrainer):
+    """L2 learns the day's goal."""
+
+    phase: Phase = "l2"
+
+    @property
+    def batch_size(self) -> int:
+        return self.settings.l2_batch_size
+
+    def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        assert isinstance(table, DayTable)
+        days = table.batch(index)
+        mean = self.model(days.x_static, days.x_temporal, days.x_role)[0]
+        found = goal_loss(mean, days.label, days.x_role, self.settings.l2_q_transform, self.settings.l2_q_weight)
+        return found.loss, {"mse": found.square / found.weight.clamp_min(1)}
+
+
+class ActionTrainer(PhaseTrainer):
+    """L3 learns what the expert did in each negotiation."""
+
+    phase: Phase = "l3"
+
+    def __init__(
+        self, model: nn.Module, train: Table, val: Table | None, settings: TrainSettings, device: torch.device
+    ) -> None:
+        super().__init__(model, train, val, settings, device)
+        self._run = torch.compile(model, dynamic=False) if settings.compile else model
+
+    @property
+    def batch_size(self) -> int:
+        return self.settings.l3_batch_size
+
+    def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        assert isinstance(table, DecisionTable)
+        slots = HISTORY if self.device.type != "cpu" else max(1, int(table.length[index.numpy()].max(initial=1)))
+        decisions = table.batch(index, slots)
+        full = len(index) == self.batch_size  # a compiled network is for full batches; the last one runs as it is
+        with self._precision():
+            output = (self._run if full else self.model)(decisions.inputs)
+        found = action_loss(output, decisions.labels, self.weights(decisions.advantage), self.settings.l3_residual_loss)
+        hits = (output.op_logits.argmax(1) == decisions.labels.op).float().mean()
+        return found.total, {
+            "loss_op": found.op, "loss_q": found.quantity, "loss_p": found.price, "loss_t": found.day, "op_acc": hits,
+        }  # fmt: skip
+
+    def weights(self, advantage: Tensor) -> Tensor | None:
+        """Weights of the decisions of a batch; None where all count the same."""
+        return None
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self.device.type == "cuda" and self.settings.mixed_precision:
+            return torch.autocast("cuda", torch.bfloat16)
+        return nullcontext()
+
+
+class AdvantageTrainer(ActionTrainer):
+    """L3 learns more from decisions on days that went better than expected."""
+
+    phase: Phase = "awr"
+
+    def weights(self, advantage: Tensor) -> Tensor | None:
+        if not self.model.training:
+            return None
+        return advantage_weights(standardise(advantage), self.settings.awr_beta, self.settings.awr_clip)[0]
+
+
+class WeightTrainer(PhaseTrainer):
+    """L4 learns the teacher's weights of a round's threads."""
+
+    phase: Phase = "l4"
+
+    @property
+    def batch_size(self) -> int:
+        return self.settings.l4_batch_size
+
+    def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        assert isinstance(table, RoundTable) and isinstance(self.model, GlobalCoordinator)
+        rounds = table.batch(index)
+        scores, _ = self.model.scores(rounds.threads, rounds.days, rounds.roles, rounds.context, rounds.mask)
+        found = weight_loss(scores, rounds.teacher, rounds.mask)
+        return found.loss, {"kl": found.kl, "agree": found.agree}
+
+
+def seeded(settings: TrainSettings, phase: Phase) -> None:
+    """Make the initial weights of a phase a function of the seed alone."""
+    torch.manual_seed(Rngs(settings.seed).draw_seed(f"{phase}/weights"))
+
+
+def new_manager(settings: TrainSettings, horizon: int, d_static: int = 12, d_temporal: int = 10) -> HorizonManagerPPO:
+    seeded(settings, "l2")
+    return HorizonManagerPPO(horizon, d_static=d_static, d_temporal=d_temporal, positive_q=settings.l2_positive)
+
+
+def new_executor(settings: TrainSettings, horizon: int, d_partner: int = 0) -> TemporalDecisionTransformer:
+    seeded(settings, "l3")
+    plan = L3PolicyModel if settings.l3_plan == "F" else TemporalDecisionTransformer
+    return plan(
+        horizon, d_model=settings.l3_width, n_layers=settings.l3_layers, dropout=settings.dropout, d_partner=d_partner
+    )
+
+
+def new_coordinator(settings: TrainSettings, horizon: int) -> GlobalCoordinator:
+    seeded(settings, "l4")
+    return GlobalCoordinator(horizon=horizon)

@@ -1,0 +1,219 @@
+"""Samples as the trainers take them: by number, in batches of tensors on the device that learns.
+
+On a GPU every column lies in its memory, so a batch costs a few gathers and the host never makes it wait. On a CPU
+columns stay memory-mapped and a batch reads only its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from marlab.lab.errors import UserError
+from marlab.market import executor
+from marlab.market.dataset import HISTORY, Columns, Samples
+from marlab.market.executor_network import L3Inputs
+from marlab.market.l1 import Action
+from marlab.market.logs import ACCEPT, REJECT
+from marlab.market.losses import ActionLabels
+
+CHUNK = 1 << 20
+"""Rows that are sent to a GPU at a time."""
+
+
+class Store:
+    """Columns that can be indexed by rows and give tensors on one device."""
+
+    def __init__(self, columns: Columns, device: torch.device) -> None:
+        self.device = device
+        self.rows = len(next(iter(columns.values())))
+        self._mapped = columns if device.type == "cpu" else {}
+        self._loaded = {} if device.type == "cpu" else {k: _send(v, device) for k, v in columns.items()}
+
+    def take(self, name: str, index: Tensor) -> Tensor:
+        """Rows [n, ...] of a column."""
+        if self.device.type == "cpu":
+            return torch.from_numpy(np.ascontiguousarray(self._mapped[name][index.numpy()]))
+        return self._loaded[name][index]
+
+
+def _send(values: NDArray[Any], device: torch.device) -> Tensor:
+    out = torch.empty(values.shape, dtype=torch.from_numpy(np.zeros(0, values.dtype)).dtype, device=device)
+    for start in range(0, len(values), CHUNK):
+        out[start : start + CHUNK] = torch.from_numpy(np.array(values[start : start + CHUNK]))
+    return out
+
+
+class Days(NamedTuple):
+    """A batch for L2."""
+
+    x_static: Tensor  # [B, 12]
+    x_temporal: Tensor  # [B, H+1, 10]
+    x_role: Tensor  # [B, 2]
+    label: Tensor  # [B, 16]
+
+
+class DayTable:
+    """What L2 learns from."""
+
+    def __init__(self, samples: Samples, device: torch.device) -> None:
+        names = ("x_static", "x_temporal", "x_role", "label")
+        _check_numbers(samples.macro, names, "macro")
+        self.samples = samples
+        self._store = Store({name: samples.macro[name] for name in names}, device)
+        self.rows, self.device = self._store.rows, device
+
+    def batch(self, index: Tensor) -> Days:
+        return Days(*(self._store.take(name, index) for name in Days._fields))
+
+
+class Decisions(NamedTuple):
+    """A batch for L3."""
+
+    inputs: L3Inputs
+    labels: ActionLabels
+    advantage: Tensor  # [B]; zeros without returns
+
+
+class DecisionTable:
+    """What L3 learns from. `leaky` also shows it the very offer it is to predict, for comparison with old figures."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        device: torch.device,
+        *,
+        leaky: bool = False,
+        advantage: NDArray[np.float32] | None = None,
+        only: NDArray[np.integer] | None = None,
+    ) -> None:
+        micro = samples.micro
+        _check_numbers(micro, ("baseline", "residual", "aux"), "micro")
+        kept = slice(None) if only is None else only
+        self.samples, self.device = samples, device
+        length = np.minimum(micro["history_length"][kept].astype(np.int64), HISTORY if not leaky else 10**6)
+        end = micro["history"][kept] + micro["history_length"][kept]
+        if leaky:
+            answered = micro["op"][kept] == REJECT
+            length, end = length + answered, end + answered
+        length = np.minimum(length, HISTORY)
+        zeros = np.zeros(len(length), np.float32)
+        columns = {
+            "day": np.asarray(micro["macro"][kept]),
+            "end": end.astype(np.int64),
+            "length": length,
+            "op": micro["op"][kept].astype(np.int64),
+            "role": micro["role"][kept].astype(np.int64),
+            "rule_op": rule_operators(samples)[kept],
+            "time_label": micro["time_label"][kept].astype(np.int64),
+            "advantage": zeros if advantage is None else advantage[kept],
+        }
+        names = ("baseline", "residual", "time_valid", "time_open", "aux", "partner")
+        columns |= {name: micro[name] if only is None else micro[name][kept] for name in names}
+        self.length = length
+        self._store = Store(columns, device)
+        self._goals = Store({"goal": samples.macro["goal"]}, device)
+        offers = samples.tables["offers"]["row"]
+        self._offers = Store({"row": offers if len(offers) else np.zeros((1, 4), np.float32)}, device)
+        self.rows = self._store.rows
+
+    def batch(self, index: Tensor, slots: int = HISTORY) -> Decisions:
+        """Some decisions with `slots` rows of history, at least one and as many as their longest."""
+        take = self._store.take
+        back = torch.arange(slots, 0, -1, device=self.device)
+        present = back <= take("length", index).unsqueeze(1)
+        at = torch.where(present, take("end", index).unsqueeze(1) - back, 0)
+        history = self._offers.take("row", at.flatten()).view(*at.shape, 4) * present.unsqueeze(2)
+        inputs = L3Inputs(
+            history, present, self._goals.take("goal", take("day", index)), take("role", index),
+            take("baseline", index), take("aux", index), take("time_open", index), take("rule_op", index),
+            take("partner", index),
+        )  # fmt: skip
+        labels = ActionLabels(
+            take("op", index), take("residual", index), take("time_label", index), take("time_valid", index)
+        )
+        return Decisions(inputs, labels, take("advantage", index))
+
+
+def rule_operators(samples: Samples) -> NDArray[np.int64]:
+    """[micro] what the acceptance rule of L1 would do with the offer on the table, given the day's goal."""
+    micro = samples.micro
+    rows = np.flatnonzero(micro["acceptable"])
+    found = np.full(len(micro["op"]), REJECT)
+    if len(rows):
+        last = samples.tables["offers"]["row"][micro["history"][rows] + micro["history_length"][rows] - 1]
+        offer = Action(*last[:, :3].T.astype(np.float64))
+        goal = samples.macro["goal"][micro["macro"][rows]].astype(np.float64)
+        found[rows[executor.good_price(offer, goal, micro["role"][rows] == 1)]] = ACCEPT
+    return found
+
+
+class Rounds(NamedTuple):
+    """A batch for L4; K is the largest number of threads in it."""
+
+    threads: Tensor  # [B, K, 24]
+    days: Tensor  # [B, K] int64
+    roles: Tensor  # [B, K] int64
+    context: Tensor  # [B, 30]
+    mask: Tensor  # [B, K] bool
+    teacher: Tensor  # [B, K]
+
+
+class RoundTable:
+    """What L4 learns from: joint decisions over at least one thread."""
+
+    def __init__(self, samples: Samples, device: torch.device) -> None:
+        from marlab.market.samples import global_features
+
+        self.samples, self.device = samples, device
+        calls = np.flatnonzero(samples.calls["threads"] > 0)
+        self.threads = samples.calls["threads"][calls].astype(np.int64)
+        self._calls = Store(
+            {
+                "first": samples.calls["first"][calls],
+                "threads": self.threads,
+                "context": global_features(samples, calls),
+            },
+            device,
+        )
+        names = ("thread", "thread_day", "role", "alpha")
+        self._micro = Store({name: samples.micro[name] for name in names}, device)
+        self.rows, self.widest = len(calls), int(self.threads.max(initial=1))
+
+    def batch(self, index: Tensor) -> Rounds:
+        take = self._calls.take
+        count = take("threads", index).unsqueeze(1)
+        widest = self.widest if self.device.type != "cpu" else int(count.max())
+        place = torch.arange(widest, device=self.device)
+        mask = place < count
+        at = torch.where(mask, take("first", index).unsqueeze(1) + place, 0)
+
+        def threads(name: str) -> Tensor:
+            values = self._micro.take(name, at.flatten())
+            return values.view(*at.shape, *values.shape[1:])
+
+        teacher = threads("alpha") * mask
+        return Rounds(
+            threads("thread"),
+            threads("thread_day").long(),
+            threads("role").long(),
+            take("context", index),
+            mask,
+            teacher,
+        )
+
+
+def _check_numbers(columns: Columns, names: Iterable[str], table: str) -> None:
+    """Refuse data that would silently turn weights into NaN."""
+    for name in names:
+        values = columns[name]
+        for start in range(0, len(values), CHUNK):
+            bad = ~np.isfinite(values[start : start + CHUNK])
+            if bad.any():
+                row = start + int(np.argwhere(bad)[0][0])
+                raise UserError(f"The samples hold a value that is not a number: column {table}.{name}, row {row}.")
