@@ -27,7 +27,7 @@ def random_samples(seed: int, days: int = 3, calls: int = 4, threads: int = 2, o
             tables[table][name] = values.astype(column.kind)
     tables["micro"]["history_length"] = rng.integers(0, offers // 2, rows["micro"]).astype("int16")
     tables["micro"]["history"] = rng.integers(0, offers // 2, rows["micro"])
-    logs = [LogInfo(f"w{seed}", f"w{seed}", f"a{i}", "PenguinAgent", "x.PenguinAgent", "file") for i in range(2)]
+    logs = [LogInfo(f"w{seed}", f"a{i}", "PenguinAgent", "x.PenguinAgent", "file") for i in range(2)]
     return Samples(SIZES, logs, tables)
 
 

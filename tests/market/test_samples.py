@@ -155,6 +155,23 @@ def test_actions_beyond_the_caps_are_marked(log):
 
 
 @pytest.mark.parametrize("log", LOGS, ids=IDS)
+def test_offers_that_may_be_accepted_are_marked(log):
+    samples = extract(log, SampleOptions())
+    for moment, i in zip(sorted(moments(log)), by_row(log, samples)):
+        quantity, day, price = (
+            int(log.decisions[f"received_{name}"][moment.row]) for name in ("quantity", "day", "price")
+        )
+        if quantity == NONE:
+            assert not samples.micro["acceptable"][i]
+            continue
+        caps = l1.caps(moment.state, L1Options())
+        cap = caps.of(moment.selling)[day - int(log.days.day[moment.day_row])]
+        assert samples.micro["acceptable"][i] == (
+            quantity <= cap and (moment.selling or quantity * price <= caps.budget)
+        )
+
+
+@pytest.mark.parametrize("log", LOGS, ids=IDS)
 def test_daily_inputs_come_from_yesterday_and_labels_from_the_day(log):
     options = SampleOptions()
     samples = extract(log, options)

@@ -35,6 +35,14 @@ def test_few_worlds_have_one_on_each_side_as_soon_as_there_are_three(n, sizes):
     assert tuple(len(splits[name]) for name in ("train", "val", "test")) == sizes
 
 
+def test_worlds_of_a_group_stay_together():
+    group_of = {f"w{i:02d}-r{run}": f"w{i:02d}" for i in range(40) for run in range(3)}
+    splits = split_worlds(group_of)
+    assert [len(splits[name]) for name in ("train", "val", "test")] == [34 * 3, 4 * 3, 2 * 3]
+    side = side_of(splits)
+    assert all(side[f"w{i:02d}-r0"] == side[f"w{i:02d}-r1"] == side[f"w{i:02d}-r2"] for i in range(40))
+
+
 def test_ratios_zero_are_no_split():
     splits = split_worlds(["a", "b", "c"], SplitOptions(0.0, 0.0))
     assert splits == {"train": ["a", "b", "c"], "val": [], "test": []}

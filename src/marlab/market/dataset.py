@@ -115,7 +115,6 @@ class LogInfo(NamedTuple):
     """Where a log came from."""
 
     world: str
-    unit: str  # what the split moves as a whole: the world, or the configuration that it repeats
     agent: str
     agent_type: str
     full_type: str

@@ -68,7 +68,7 @@ def extract(log: AgentLog, options: SampleOptions, info: LogInfo | None = None) 
     """All samples of one log, with goals of zero."""
     if log.days.horizon != options.features.horizon:
         raise ValueError(f"the log looks {log.days.horizon} days ahead, the options {options.features.horizon}")
-    info = info or LogInfo(log.world_id, log.world_id, log.agent_id, log.agent_type, log.full_type, "")
+    info = info or LogInfo(log.world_id, log.agent_id, log.agent_type, log.full_type, "")
     decisions, deals = decisions_of(log), deals_of(log)
     history = history_of(decisions)
     known = Known(log, decisions, history)

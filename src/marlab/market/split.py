@@ -1,6 +1,6 @@
 """Which worlds are for training, validation and test: one file, shared by L2 and L3, kept with the samples.
 
-The unit is the world (or the configuration it repeats): all agents of a world land on one side, so nothing learnt on
+All agents of a world, and all worlds that repeat it with other random numbers, land on one side, so nothing learnt on
 the training side has been seen on the other two.
 """
 
@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from marlab.lab.errors import UserError
 from marlab.lab.files import read_json, write_json
@@ -19,6 +19,7 @@ from marlab.lab.files import read_json, write_json
 SCHEMA = 1
 FILE = "world_split.json"
 SPLITS = ("train", "val", "test")
+_KEPT = ("val_ratio", "test_ratio", "split_seed", "split_by")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class SplitOptions:
     """Share of the worlds for the test, likewise; both ratios 0 mean no split."""
     split_seed: int = 42
     """Seed of the shuffle."""
+    split_by: Literal["repeat", "market"] = "repeat"
+    """What stays together: repeated runs of the same agents in the same market, or all worlds of a market."""
 
     def __post_init__(self) -> None:
         if not (self.val_ratio >= 0 and self.test_ratio >= 0 and self.val_ratio + self.test_ratio < 1):
@@ -38,14 +41,22 @@ class SplitOptions:
             raise UserError(f"{told}, expected shares of at least 0 that leave worlds for training.")
 
 
-def split_worlds(worlds: Iterable[str], options: SplitOptions | None = None) -> dict[str, list[str]]:
-    """{train, val, test} -> sorted units; the order and repetition of `worlds` do not matter."""
+Worlds = Mapping[str, str] | Iterable[str]
+"""World ids; a mapping also says which group of worlds each belongs to."""
+
+
+def split_worlds(worlds: Worlds, options: SplitOptions | None = None) -> dict[str, list[str]]:
+    """{train, val, test} -> sorted worlds; the order and repetition of `worlds` do not matter, groups stay together."""
     options = options or SplitOptions()
-    units = sorted(set(worlds))
+    group_of = dict(worlds) if isinstance(worlds, Mapping) else {world: world for world in worlds}
+    groups: dict[str, list[str]] = {}
+    for world in sorted(group_of):
+        groups.setdefault(group_of[world], []).append(world)
+    units = list(groups.values())  # in the order of their first worlds
     random.Random(options.split_seed).shuffle(units)
     val, test = (_share(ratio, len(units)) for ratio in (options.val_ratio, options.test_ratio))
     parts = (units[val + test :], units[:val], units[val : val + test])
-    return {name: sorted(part) for name, part in zip(SPLITS, parts)}
+    return {name: sorted(world for unit in part for world in unit) for name, part in zip(SPLITS, parts)}
 
 
 def _share(ratio: float, n: int) -> int:
@@ -54,7 +65,7 @@ def _share(ratio: float, n: int) -> int:
 
 
 def read_or_make_split(
-    path: Path, source: str, worlds: Iterable[str], options: SplitOptions | None = None, regen: bool = False
+    path: Path, source: str, worlds: Worlds, options: SplitOptions | None = None, regen: bool = False
 ) -> dict[str, list[str]]:
     """The split stored at `path` if it was made for the same data, else a new one, stored there.
 
@@ -63,15 +74,15 @@ def read_or_make_split(
     would move worlds from the test side to the training side.
     """
     options = options or SplitOptions()
-    units = set(worlds)
+    worlds = worlds if isinstance(worlds, Mapping) else list(worlds)
     if path.exists() and not regen:
         stored = _read(path)
         if stored["tournament_dir"] == source:
-            _check_same(path, stored, units, options)
+            _check_same(path, stored, set(worlds), options)
             return {name: list(stored["splits"][name]) for name in SPLITS}
-    made = split_worlds(units, options)
-    ratios = {"val_ratio": options.val_ratio, "test_ratio": options.test_ratio, "split_seed": options.split_seed}
-    write_json(path, {"schema": SCHEMA, "tournament_dir": source, **ratios, "splits": made})
+    made = split_worlds(worlds, options)
+    kept = {name: getattr(options, name) for name in _KEPT}
+    write_json(path, {"schema": SCHEMA, "tournament_dir": source, **kept, "splits": made})
     return made
 
 
@@ -83,14 +94,14 @@ def _read(path: Path) -> dict[str, Any]:
     return stored
 
 
-def _check_same(path: Path, stored: Mapping[str, Any], units: set[str], options: SplitOptions) -> None:
-    for key in ("val_ratio", "test_ratio", "split_seed"):
+def _check_same(path: Path, stored: Mapping[str, Any], worlds: set[str], options: SplitOptions) -> None:
+    for key in _KEPT:
         if key in stored and stored[key] != getattr(options, key):
             raise UserError(
                 f"{path} was made with {key} {stored[key]}, asked is {getattr(options, key)};"
                 " --regen-split makes a new one."
             )
-    new = units - {unit for name in SPLITS for unit in stored["splits"][name]}
+    new = worlds - {world for name in SPLITS for world in stored["splits"][name]}
     if new:
         raise UserError(
             f"{path} does not know {len(new)} of the worlds found now (such as {min(new)});"
@@ -99,5 +110,5 @@ def _check_same(path: Path, stored: Mapping[str, Any], units: set[str], options:
 
 
 def side_of(splits: Mapping[str, list[str]]) -> dict[str, str]:
-    """Unit -> train, val or test."""
-    return {unit: name for name, units in splits.items() for unit in units}
+    """World -> train, val or test."""
+    return {world: name for name, worlds in splits.items() for world in worlds}
