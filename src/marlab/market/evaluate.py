@@ -243,7 +243,7 @@ def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.d
 
 def world_numbers(samples: Samples) -> NDArray[np.int64]:
     """[logs] a number per world."""
-    return np.unique([log.unit for log in samples.logs], return_inverse=True)[1].astype(np.int64)
+    return np.unique([log.world for log in samples.logs], return_inverse=True)[1].astype(np.int64)
 
 
 def world_interval(

@@ -52,7 +52,7 @@ def _send(values: NDArray[Any], device: torch.device) -> Tensor:
 class Days(NamedTuple):
     """A batch for L2."""
 
-    x_static: Tensor  # [B, 12]
+    x_static: Tensor  # [B, 12], and the extra features where there are any
     x_temporal: Tensor  # [B, H+1, 10]
     x_role: Tensor  # [B, 2]
     label: Tensor  # [B, 16]
@@ -62,14 +62,16 @@ class DayTable:
     """What L2 learns from."""
 
     def __init__(self, samples: Samples, device: torch.device) -> None:
-        names = ("x_static", "x_temporal", "x_role", "label")
+        names = ("x_static", "extra", "x_temporal", "x_role", "label")
         _check_numbers(samples.macro, names, "macro")
         self.samples = samples
         self._store = Store({name: samples.macro[name] for name in names}, device)
         self.rows, self.device = self._store.rows, device
 
     def batch(self, index: Tensor) -> Days:
-        return Days(*(self._store.take(name, index) for name in Days._fields))
+        take = self._store.take
+        x_static = torch.cat([take("x_static", index), take("extra", index)], 1)
+        return Days(x_static, take("x_temporal", index), take("x_role", index), take("label", index))
 
 
 class Decisions(NamedTuple):

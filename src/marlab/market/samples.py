@@ -106,6 +106,7 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
         "x_temporal": features.temporal_features(days, offer_slots(days, seen), options.features),
         "x_role": goals.roles(days),
         "units": features.stock_norm(days),
+        "needs": np.maximum(0, np.stack([days.needed_supplies, days.needed_sales], -1)),
         "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days)), options.bounded_needs),
         "goal": np.zeros((len(days), GOAL_SIZE)),
         "reward": rewards(log),
