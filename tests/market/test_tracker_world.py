@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from marlab.market.l1 import L1Options
 from marlab.market.logs import WorldLog, read_world, write_world
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.tracker import read_tracker, write_tracker
-from tests.market.test_tracker import assert_same
+from tests.market.test_tracker import Document, assert_same, own
 
 pytest.importorskip("scml")
 from marlab.market.record import record_world
 from marlab.market.worlds import WorldSpec
 
+TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 NUMBERS = {"negotiation", "seq"}
 """Columns that only number things inside their file."""
 
@@ -38,6 +40,49 @@ def test_an_exported_world_reads_back_to_the_same_logs(world: WorldLog, tmp_path
         assert_same(read_tracker(write_tracker(log, tmp_path)), log)
         decisions += len(log.decisions["seq"])
     assert decisions > 500 and len(list(tmp_path.iterdir())) == 9
+
+
+def as_first_trackers_wrote_it(document: Document) -> Document:
+    """The answers of a joint decision before its actions; no call, no relative time, no mechanism in outcomes."""
+    entries: list[Document] = []
+    answers: list[Document] = []  # of the decision whose action comes next
+    together: tuple[list[Document], list[Document]] = ([], [])  # answers and actions of one call
+    for entry in [*document["entries"], {"event": "the end"}]:
+        action = entry["event"] == "aop_action"
+        if entry["event"] in ("offer_received", "offer_made", "accept", "reject"):
+            answers.append(entry)
+            continue
+        if not action or (together[1] and together[1][0]["data"]["call"] != entry["data"]["call"]):
+            entries += together[0] + together[1]
+            together = ([], [])
+        together[0].extend(answers)
+        answers = []
+        (together[1] if action else entries).append(entry)
+    for entry in (entries := entries[:-1]):
+        for key in ("relative_time", "received", "call", "rounds", "ended_by", "caller"):
+            entry["data"].pop(key, None)
+        if entry["event"] in ("success", "failure", "signed"):
+            entry["data"].pop("mechanism_id", None)
+        if entry["event"] == "failure":
+            entry["data"]["reason"] = "negotiation_ended_without_agreement"
+    return document | {"entries": entries}
+
+
+def test_what_first_trackers_left_out_is_found_again(tmp_path: Path) -> None:
+    """Decisions, outcomes and contracts of a real world do not suffer; joint decisions of joint deciders neither."""
+    for log in read_world(TINY).tracked():
+        told = as_first_trackers_wrote_it(json.loads(write_tracker(log, tmp_path).read_text()))
+        (tmp_path / "agent_x.json").write_text(json.dumps(told))
+        read, expected = read_tracker(tmp_path / "agent_x.json"), own(log)
+        assert {"relative_time", "call", "mechanism_id of an outcome"} <= read.missing.keys()
+        for name in ("negotiations", "decisions", "contracts"):
+            columns = getattr(expected, name).items()
+            for column, values in columns:
+                if column not in ("seq", "call"):
+                    np.testing.assert_array_equal(getattr(read, name)[column], values, err_msg=f"{name}.{column}")
+        if log.agent_type == "SyncRandomStdAgent":
+            first, second = (x.decisions["call"] for x in (read, expected))
+            np.testing.assert_array_equal(first[:, None] == first, second[:, None] == second)
 
 
 GUIDE = SampleOptions()

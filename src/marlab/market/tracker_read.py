@@ -355,24 +355,26 @@ class _Reader:
             self._ending(i, n, partner)
 
     def _ending(self, i: int, n: Row, partner: int) -> None:
+        """The caller moves first in a round; one that never moved has left, and its partner's answer comes in the next
+        round."""
         last = self.last_decision.get(i)
-        rounds = n.get("rounds")
-        if rounds is None:
+        i_call = n["caller"] == self.me
+        if n.get("rounds") is None:
             self.missing["rounds of a negotiation"] += 1
-            rounds = last["round"] + 1 if last else 0
-        n["rounds"] = rounds
+            answered_later = last is not None and last["op"] == REJECT and not i_call
+            n["rounds"] = min(last["round"] + 1 + answered_later, ROUNDS) if last else 1
         if n.get("outcome") == AGREED or i in self.signed:
             n |= {"outcome": AGREED, "ended_by": NONE}
             return
         reason = n.pop("reason", None)
-        i_left = bool(last) and last["op"] == END
+        i_left = last["op"] == END if last else i_call
         if isinstance(reason, str) and reason.startswith(("timed", "timeout")):
             n["outcome"] = TIMED_OUT
         elif reason == "broken":
             n["outcome"] = BROKEN
         else:
             self.missing["outcome of a negotiation"] += 1
-            n["outcome"] = TIMED_OUT if rounds >= ROUNDS and not i_left else BROKEN
+            n["outcome"] = TIMED_OUT if n["rounds"] >= ROUNDS and not i_left else BROKEN
         if n.get("ended_by") is None:
             n["ended_by"] = NONE if n["outcome"] == TIMED_OUT else self.me if i_left else partner
 
