@@ -1,8 +1,8 @@
 """The only file that reads the simulator's AWI: it turns a morning into a DayState.
 
 A `Reader` belongs to one agent in one world and is asked once every morning (in `before_step`, or by the recorder
-before the first offer), because the means of exogenous quantities are over the days it has seen. Attributes are read
-plainly: one that is missing raises AttributeError instead of trading with zeros.
+before the first offer), because the means of exogenous quantities are over the days it has seen. An attribute that is
+missing raises AttributeError, so that nobody trades with zeros.
 """
 
 from __future__ import annotations
@@ -37,6 +37,17 @@ class Reader:
     def values(self, awi: Any, horizon: int) -> tuple[list[float], tuple[Schedule, ...], list[int]]:
         """The same as plain numbers, for the recorder: scalars in the order of SCALARS, schedules (q_in, q_out, pay,
         receive), and the days on which the exogenous quantity reached 1..10."""
+        try:
+            return self._values(awi, horizon)
+        except AttributeError as error:
+            raise AttributeError(
+                f"The simulator does not tell an agent its {error.name!r}, which a DayState is made of; "
+                "scml 0.8.4 does: install that version.",
+                name=error.name,
+                obj=error.obj,
+            ) from error
+
+    def _values(self, awi: Any, horizon: int) -> tuple[list[float], tuple[Schedule, ...], list[int]]:
         day = awi.current_step
         balance = float(awi.current_balance)
         if self._initial_balance is None:
@@ -94,6 +105,12 @@ class Reader:
         self._exogenous_out += outside
         for k in range(min(int(inside + outside), LINES)):
             self._reach[k] += 1
+
+
+def reports_of(awi: Any, day: int) -> dict[str, float]:
+    """Cash of all factories in the public reports of a day, by agent id; most days have none."""
+    reports = awi.bb_read("reports_time", str(day)) or {}
+    return {name: float(report.cash) for name, report in reports.items()}
 
 
 def _ranges(issues: Any) -> tuple[float, ...]:

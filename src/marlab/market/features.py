@@ -16,7 +16,7 @@ from marlab.market import goals, l1
 from marlab.market.daystate import HORIZON, Array, DayState
 from marlab.market.goals import roles
 from marlab.market.l1 import Action, Bools, Issue
-from marlab.market.offers import OfferSlots, no_offers
+from marlab.market.offers import ROUNDS, OfferSlots, no_offers
 
 BALANCE = 10_000.0
 PRICE = 50.0
@@ -26,6 +26,8 @@ THREAD_SIZE = 24
 GLOBAL_SIZE = 30
 AUX_SIZE = 7
 MAX_HISTORY = 20
+FIRST_RELATIVE_TIME = 1 / (ROUNDS + 1)
+"""Relative time of a first move. At a joint first proposal most negotiations have not started and would still say 0."""
 BUY_PRESSURE, SELL_PRESSURE = 8, 9
 """Channels of X_temporal."""
 
