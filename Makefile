@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: quickstart test lint bench clean
+.NOTPARALLEL: # two pips in one environment would disturb each other
 
-quickstart: $(VENV)/.report
+quickstart: $(VENV)/.report $(VENV)/.experts
 	$(BIN)/marlab quickstart
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev $(VENV)/.experts lint
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev
@@ -30,6 +31,13 @@ $(VENV)/.core: pyproject.toml constraints.txt
 # The same and what a report page needs.
 $(VENV)/.report: $(VENV)/.core
 	$(PIP) --editable '.[report]'
+	touch $@
+
+# The market: the SCML simulator, and PenguinAgent with the other entrants. scml-agents asks for TensorFlow, xgboost,
+# torch and more (4 GB), of which no agent of the Standard league imports anything, so it comes without them.
+$(VENV)/.experts: $(VENV)/.core
+	$(PIP) --editable '.[market]'
+	$(PIP) --no-deps scml-agents
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core

@@ -26,8 +26,8 @@ LITA = ("LitaAgentY", "LitaAgentP", "LitaAgentYR", "LitaAgentN", "LitaAgentCIR")
 """The LitaAgents that scml-agents carries; those that it does not carry are left out of the roster."""
 YEARS = (2024, 2025, 2026)
 HOW_TO_INSTALL = (
-    "PenguinAgent and the other entrants come with scml-agents: "
-    "python -m pip install --no-deps -r requirements-experts.txt (`make` does it)."
+    "PenguinAgent and the other entrants come with scml-agents: pip install --no-deps scml-agents==0.5.2 "
+    "(without --no-deps it brings 4 GB that no agent needs)."
 )
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 
