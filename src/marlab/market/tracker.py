@@ -20,9 +20,9 @@ from marlab.lab.files import replacing
 from marlab.market.logs import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 from marlab.market.tracker_days import SCHEMA_VERSION, daily_status
 from marlab.market.tracker_read import read_tracker
-from marlab.market.tracker_words import OPERATORS, RANGES, SYSTEM_BUYER, SYSTEM_SELLER, plain
+from marlab.market.tracker_words import OPERATORS, RANGES, SYSTEM_BUYER, SYSTEM_SELLER, class_name, plain, world_name
 
-__all__ = ["FOLDER", "file_name", "find_trackers", "read_tracker", "write_tracker"]
+__all__ = ["FOLDER", "class_name", "file_name", "find_trackers", "read_tracker", "world_name", "write_tracker"]
 
 FOLDER = "tracker_logs"
 RESPONSES = {ACCEPT: "ACCEPT_OFFER", REJECT: "REJECT_OFFER", END: "END_NEGOTIATION"}

@@ -33,6 +33,7 @@ from marlab.market.tracker_words import (
     roles_of,
     terms,
     whole,
+    world_name,
 )
 
 Row = dict[str, Any]
@@ -289,8 +290,10 @@ class _Reader:
         class_name, full_type = class_of(self.document, self.game)
         stats = self.document.get("stats")
         final = number(stats.get("final_balance")) if isinstance(stats, dict) else None
+        world_id = world_name(self.document.get("world_id"), self.path)
+        self.missing["world_id"] += world_id != self.document.get("world_id")
         log = AgentLog(
-            world_id=self._world_id(),
+            world_id=world_id,
             agent_id=self.agent_id,
             agent_type=class_name,
             full_type=full_type,
@@ -395,13 +398,6 @@ class _Reader:
             known = call if row["call"] is None else row["call"]
             rows.append({**row, **offers, "agent": self.me, "call": known})
         return rows
-
-    def _world_id(self) -> str:
-        told = self.document.get("world_id")
-        if isinstance(told, str) and told not in ("", "unknown"):
-            return told
-        self.missing["world_id"] += 1
-        return self.path.name.removesuffix(".gz").removesuffix(".json")
 
 
 def refuse_same_day_issues(path: Path, log: AgentLog) -> None:

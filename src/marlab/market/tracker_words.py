@@ -49,13 +49,24 @@ def oneshot(path: Path) -> UserError:
     return UserError(f"{path} is a log of a OneShot world; only the Standard league (SCML2024StdWorld) is supported.")
 
 
+def class_name(agent_type: Any) -> str:
+    """The expert's class: trackers record a subclass whose name ends in "Tracked"."""
+    name = str(agent_type)
+    return name.removesuffix("Tracked") or name
+
+
 def class_of(document: Mapping[str, Any], game: Mapping[str, Any]) -> tuple[str, str]:
-    """Class name without "Tracked", and with its module: the tracked subclass's base if that is what it says."""
-    raw = str(game.get("agent_type_raw") or document.get("agent_type"))
-    name = raw.removesuffix("Tracked") or raw
+    """Class name, and the same with its module: that of the subclass's base if it bears this name."""
+    name = class_name(document.get("agent_type") or game.get("agent_type_raw"))
     fulls = [str(game[key]) for key in ("agent_type_base_full", "agent_type_raw_full") if game.get(key)]
     named = [full for full in fulls if full.rpartition(".")[2] == name]
     return name, (named or fulls or [name])[0]
+
+
+def world_name(world_id: Any, path: Path) -> str:
+    """The world's id; some trackers do not know it, then the file stands for it."""
+    known = isinstance(world_id, str) and world_id not in ("", "unknown")
+    return world_id if known else path.name.removesuffix(".gz").removesuffix(".json")
 
 
 def roles_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
