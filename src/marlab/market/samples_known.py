@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Decisions:
-    """An agent's decisions in the order of its calls; one whose day has no record is left out and counted."""
+    """An agent's decisions in the order of its calls; one whose day has no record is left out."""
 
     table: Table  # columns of `decisions`, [M]
     day: Index  # [M] row of `days`
@@ -31,7 +31,6 @@ class Decisions:
     first: Index  # [C] its first decision
     call_day: Index  # [C] row of `days`
     call_seq: Index  # [C]
-    without_day: int
 
     @property
     def has_offer(self) -> NDArray[np.bool_]:
@@ -64,7 +63,6 @@ def decisions_of(log: AgentLog) -> Decisions:
         first=first,
         call_day=row[first],
         call_seq=np.minimum.reduceat(table["seq"].astype(np.int64), first) if len(first) else np.zeros(0, np.int64),
-        without_day=len(log.decisions["seq"]) - len(order),
     )
 
 
