@@ -42,6 +42,7 @@ COMMANDS: Table = {
     },
     "market": {
         "collect": Command("marlab.market.collect:main", "experts play worlds of the Standard league, all recorded"),
+        "samples": Command("marlab.market.samples_command:main", "recorded games become samples for L2, L3 and L4"),
         "export": Command("marlab.market.export:main", "recorded worlds as tracker logs, for other tools"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
