@@ -57,7 +57,7 @@ def class_name(agent_type: Any) -> str:
 
 def class_of(document: Mapping[str, Any], game: Mapping[str, Any]) -> tuple[str, str]:
     """Class name, and the same with its module: that of the subclass's base if it bears this name."""
-    name = class_name(document.get("agent_type") or game.get("agent_type_raw"))
+    name = class_name(game.get("agent_type_raw") or document.get("agent_type"))
     fulls = [str(game[key]) for key in ("agent_type_base_full", "agent_type_raw_full") if game.get(key)]
     named = [full for full in fulls if full.rpartition(".")[2] == name]
     return name, (named or fulls or [name])[0]
