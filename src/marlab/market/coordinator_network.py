@@ -79,10 +79,10 @@ class GlobalCoordinator(nn.Module):
         lowest = torch.finfo(bias.dtype).min
         bias = bias.masked_fill(~thread_mask.unsqueeze(1), lowest)
         weight = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(q.shape[3]) + bias.unsqueeze(1), 3)
-        mixed = (weight @ v).transpose(1, 2).reshape(batch, threads, -1)
+        mixed = (weight @ v).transpose(1, 2).reshape(batch, threads, query.shape[2])
         hidden = self.norm(own + query + self.join(mixed))
         return self.score(hidden).squeeze(2).masked_fill(~thread_mask, lowest), hidden
 
     def _split(self, x: Tensor) -> Tensor:
         """[B, heads, K, d / heads]"""
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+        return x.view(*x.shape[:2], self.heads, x.shape[2] // self.heads).transpose(1, 2)
