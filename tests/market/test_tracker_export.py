@@ -14,7 +14,7 @@ from marlab.lab.errors import UserError
 from marlab.market.daystate import SCHEDULES
 from marlab.market.export import ExportConfig, export
 from marlab.market.logs import TABLES, WorldLog, empty_table, read_world, write_world
-from marlab.market.tracker import find_trackers, read_tracker
+from marlab.market.tracker import find_trackers, read_tracker, write_tracker
 from tests.market.test_tracker import assert_same
 from tests.market.tracker_example import ME, NAMES, example_log
 
@@ -49,7 +49,8 @@ def run(tmp_path: Path) -> Path:
 
 def test_every_tracked_agent_of_every_world(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["market", "export", str(run), "--format", "tracker"]) == 0
-    assert capsys.readouterr().out.startswith("2 files of 2 worlds, ")
+    said = capsys.readouterr().out
+    assert "left out: " in said and "broken.parquet is damaged" in said and "2 files of 2 worlds, " in said
     files = find_trackers(run)
     assert [path.parent for path in files] == [run / "tracker_logs"] * 2
     for path, world_id in zip(files, ("a", "b")):
@@ -64,13 +65,16 @@ def test_one_world_compressed_elsewhere(run: Path, tmp_path: Path) -> None:
 
 
 def test_agents_are_chosen_by_class(run: Path) -> None:
-    assert export(ExportConfig(str(run), agents=("PenguinAgent",))).files == 2
-    with pytest.raises(UserError, match="no tracked agent of Penguin; it has PenguinAgent"):
-        export(ExportConfig(str(run), agents=("Penguin",)))
+    assert export(ExportConfig(str(run), agent_name="Pe")).files == 2
+    with pytest.raises(UserError, match="No log is of an agent 'enguin'; the logs are of PenguinAgent"):
+        export(ExportConfig(str(run), agent_name="enguin"))
 
 
 def test_nothing_to_export(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no log of a market world"):
+    with pytest.raises(UserError, match="holds no logs"):
+        export(ExportConfig(str(tmp_path)))
+    write_tracker(example_log(), tmp_path)
+    with pytest.raises(UserError, match="holds no recorded world"):
         export(ExportConfig(str(tmp_path)))
     with pytest.raises(UserError, match="There is no run 'never-made'"):
         export(ExportConfig("never-made"))

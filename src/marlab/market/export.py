@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.market.logs import read_world
+from marlab.market.samples_find import EVERYBODY, choose_experts, find_logs, read_logs
 from marlab.market.tracker import FOLDER, write_tracker
 
 
@@ -24,8 +21,8 @@ class ExportConfig:
     """The run of `marlab market collect` (its name or folder), any folder with world logs, or one log."""
     format: Literal["tracker"] = "tracker"
     """tracker: tracker_logs/agent_*.json."""
-    agents: tuple[str, ...] = ()
-    """Only agents of these classes, by their exact names; all tracked agents by default."""
+    agent_name: str = EVERYBODY
+    """Only this class, or classes whose name begins so; "all" means every agent whose decisions were recorded."""
     output_dir: Path | None = None
     """Folder that gets tracker_logs/; by default the run itself."""
     compressed: bool = False
@@ -40,44 +37,25 @@ class Exported:
     worlds: int
     files: int
     size: int  # bytes
+    bad: dict[str, str]  # path of a damaged world -> why
 
 
 def export(config: ExportConfig) -> Exported:
     """Write the tracker logs of a run; files that exist are replaced."""
     place = _place(config.run)
-    worlds = world_files(place)
+    found = find_logs(place)
+    worlds = [log for log in found.logs if log.path.suffix == ".parquet"]
     if not worlds:
-        raise UserError(f"{place} holds no log of a market world; `marlab market collect` makes them.")
+        raise UserError(f"{place} holds no recorded world; `marlab market collect` makes them.")
+    experts = choose_experts(config.agent_name, (kind for world in worlds for kind in world.types))
     folder = (config.output_dir or (place if place.is_dir() else place.parent)) / FOLDER
-    sizes: list[int] = []
-    found: set[str] = set()
+    sizes = []
     with Progress("exporting", total=len(worlds), unit="worlds") as bar:
-        for path in worlds:
-            for log in read_world(path).tracked():
-                found.add(log.agent_type)
-                if not config.agents or log.agent_type in config.agents:
-                    sizes.append(write_tracker(log, folder, compressed=config.compressed).stat().st_size)
+        for world in worlds:
+            for log in read_logs(world.path, experts):
+                sizes.append(write_tracker(log, folder, compressed=config.compressed).stat().st_size)
             bar.advance(1)
-    if not sizes:
-        raise UserError(
-            f"{place} has no tracked agent of {', '.join(config.agents) or 'any class'}; "
-            f"it has {', '.join(sorted(found)) or 'none at all'}."
-        )
-    return Exported(folder, len(worlds), len(sizes), sum(sizes))
-
-
-def world_files(place: Path) -> list[Path]:
-    """The world logs in a folder and below it, sorted; other Parquet files are passed over."""
-    if place.is_file():
-        return [place]
-    return [path for path in sorted(place.rglob("*.parquet")) if _is_world(path)]
-
-
-def _is_world(path: Path) -> bool:
-    try:
-        return {"meta", "days.agent"} <= set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowInvalid):
-        return False
+    return Exported(folder, len(worlds), len(sizes), sum(sizes), found.bad)
 
 
 def _place(run: str) -> Path:
@@ -94,4 +72,6 @@ def main(argv: Sequence[str]) -> None:
     from marlab.lab.flags import parse
 
     done = export(parse(ExportConfig, argv, prog="marlab market export", positional=("run",)))
-    print(f"{done.files} files of {done.worlds} worlds, {done.size / 1e6:.1f} MB, in {done.folder}")
+    for why in done.bad.values():
+        print(f"left out: {why}")
+    print(f"{done.files} files of {done.worlds} worlds, {done.size / 1e6:,.2f} MB, in {done.folder}")
