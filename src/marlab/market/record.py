@@ -80,6 +80,7 @@ class Recording:
         self._rows: dict[str, list[Any]] = {name: [] for name in TABLES}
         self._schedules: dict[str, list[list[float]]] = {name: [] for name in SCHEDULES}
         self._reach: list[list[int]] = []
+        self._errors: Counter[int] = Counter()  # negotiations that ended with an exception, by the agent that raised it
         self._number: dict[str, int] = {}  # of running negotiations, by the mechanism's id
         self.number_with: list[dict[str, int]] = [{} for _ in self._ids]  # today's negotiations of an agent, by partner
         self._watches = {
@@ -150,6 +151,7 @@ class Recording:
             outcome = BROKEN
             last = mechanism.negotiators[mechanism._last_checked_negotiator]
             row[_NEGOTIATION["ended_by"]] = owners[last.id]
+            self._errors[owners[last.id]] += bool(state.has_error)
         row[_NEGOTIATION["outcome"]] = outcome
         row[_NEGOTIATION["rounds"]] = state.step
         offers = self._rows["offers"]
@@ -208,8 +210,6 @@ class Recording:
         agents = []
         for place, name in enumerate(self._ids):
             cls = type(world.agents[name].adapted_object)
-            exceptions = len(world.agent_exceptions.get(name, ()))
-            exceptions += sum(len(found) for found in world.negotiator_exceptions.get(name, ()))
             agents.append(
                 {
                     "id": name,
@@ -220,7 +220,7 @@ class Recording:
                     "score": float(scores[name]),
                     "final_balance": float(world.current_balance(name)),
                     "bankrupt": bool(world.is_bankrupt[name]),
-                    "exceptions": exceptions,
+                    "exceptions": len(world.agent_exceptions.get(name, ())) + self._errors[place],
                     "decisions": int(decided[place]),
                 }
             )

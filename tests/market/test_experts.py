@@ -1,0 +1,73 @@
+"""Agents are found by name, and a wrong name gets one helpful sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("scml")
+from marlab.lab.errors import UserError
+from marlab.market import experts
+from marlab.market.experts import address, builtin_agents, entrants, find_agent, have_entrants, roster
+
+needs_entrants = pytest.mark.skipif(not have_entrants(), reason="scml-agents is not installed")
+
+
+@needs_entrants
+def test_all_entrants_of_three_years_are_found() -> None:
+    assert len(entrants()) == 35
+    for name in entrants():
+        assert find_agent(name).__name__ == name
+
+
+@needs_entrants
+def test_roster_follows_the_rule() -> None:
+    names = roster()
+    assert len(names) == len(set(names)) and names[-2:] == ["RandomStdAgent", "SyncRandomStdAgent"]
+    assert {"PenguinAgent", "AS0", "LitaAgentYR", "QuickDecisionAgent"} <= set(names)
+    few = roster(max_top_2025=1, max_top_2024=0)
+    assert "AS0" in few and "PenguinAgent" not in few and "AX" not in few
+
+
+@pytest.mark.parametrize("name", ["RandomStdAgent", "scml.std.agents:RandomStdAgent", "scml.std.RandomStdAgent"])
+def test_three_ways_to_name_a_class(name: str) -> None:
+    assert address(find_agent(name)) == "scml.std.agents.rand:RandomStdAgent"
+
+
+@needs_entrants
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Penguin", "did you mean PenguinAgent"),
+        ("penguinagent", "did you mean PenguinAgent"),
+        ("SimpleAgent", "say which one"),
+        ("no_such_module:Agent", "cannot be imported"),
+        ("scml.std.agents:NoAgent", "has no class NoAgent"),
+        ("scml.std:UNIT_PRICE", "is not a class"),
+        ("pathlib:Path", "is no agent"),
+        ("scml.oneshot:GreedyOneShotAgent", "is a OneShot agent"),
+        ("scml.std:StdSyncAgent", "is abstract"),
+        ("scml.scml2020:DecentralizingAgent", "2020 API"),
+    ],
+)
+def test_wrong_names(name: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        find_agent(name)
+
+
+def test_without_scml_agents_the_built_in_agents_work_and_the_way_to_penguin_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find_spec = experts.importlib.util.find_spec
+    hidden = lambda name, *rest: None if name == "scml_agents" else find_spec(name, *rest)  # noqa: E731
+    monkeypatch.setattr(experts.importlib.util, "find_spec", hidden)
+    for cached in (experts.entrants, experts._definitions):
+        cached.cache_clear()
+    try:
+        assert find_agent("GreedyStdAgent").__name__ == "GreedyStdAgent"
+        assert roster() == ["RandomStdAgent", "SyncRandomStdAgent"]
+        with pytest.raises(UserError, match="pip install --no-deps scml-agents"):
+            find_agent("PenguinAgent")
+    finally:
+        for cached in (experts.entrants, experts._definitions):
+            cached.cache_clear()
+    assert "SyncRandomStdAgent" in builtin_agents()
