@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -20,9 +20,8 @@ from marlab.lab.errors import UserError
 from marlab.market.dataset import Columns, Samples, Sizes
 from marlab.market.goals import mask_goal
 from marlab.market.manager import HorizonManagerPPO, find_manager, load_manager
-from marlab.market.samples import with_goals
+from marlab.market.samples import GoalSource, with_goals
 
-GoalSource = Literal["none", "v2", "l2"]
 BATCH = 1024
 
 

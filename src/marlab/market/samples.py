@@ -8,7 +8,7 @@ Letters: D days of the log, C joint decisions ("calls"), M decisions in single n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ from marlab.market.samples_known import (
 )
 from marlab.market.samples_partners import EXTRA_SIZE, PARTNER_SIZE, morning_features
 
+GoalSource = Literal["none", "v2", "l2"]
+"""Goals told to L3 and L4: zeros, what the expert did that day, or the prediction of a trained L2."""
 RECORDED, COMPUTED = range(2)
 """Where a baseline comes from."""
 

@@ -25,19 +25,16 @@ from marlab.lab.files import read_json, write_json
 from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note
 from marlab.lab.run import Run, RunOptions, detach, run_path
-from marlab.market.backfill import BATCH, GoalSource, check_source
+from marlab.market.backfill import BATCH, check_source
 from marlab.market.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
-from marlab.market.samples import SampleOptions
+from marlab.market.samples import GoalSource, SampleOptions
 from marlab.market.samples_find import LogFile, choose_experts, find_logs
 from marlab.market.samples_stats import describe, draw, table
-from marlab.market.samples_work import filling, make_part
+from marlab.market.samples_work import filling, make_part, refuse_many
 from marlab.market.split import FILE as SPLIT_FILE
 from marlab.market.split import SPLITS, SplitOptions, read_or_make_split, side_of
-
-MOST_BAD = 0.05
-"""Share of unreadable log files above which the samples are not made."""
 
 
 @dataclass(frozen=True)
@@ -209,8 +206,7 @@ def _reading(run: Run, told: list[dict[str, Any]], unread: dict[str, str]) -> di
     files = sum(part["files"] for part in told) + len(unread)
     for why in bad.values():
         run.log(why)
-    if len(bad) > MOST_BAD * files:
-        raise UserError(f"{len(bad)} of {files} log files cannot be used; the first: {next(iter(bad.values()))}")
+    refuse_many(bad, files)
     missing: Counter[str] = Counter()
     for part in told:
         missing.update(part["missing"])

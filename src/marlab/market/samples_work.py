@@ -6,15 +6,17 @@ import functools
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
-from marlab.market.backfill import Backfill, GoalSource
 from marlab.market.dataset import LogInfo, Samples, concatenate, empty, save_part
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples import GoalSource, SampleOptions, extract
 from marlab.market.samples_find import read_logs
+
+if TYPE_CHECKING:
+    from marlab.market.backfill import Backfill
 
 
 class Asked(Protocol):
@@ -56,9 +58,21 @@ def filling(config: Asked) -> Filling | None:
 
 @functools.lru_cache(maxsize=1)
 def _load(settings: Filling) -> Backfill:
+    from marlab.market.backfill import Backfill  # needs torch, which most workers can do without
+
     model = None if settings.model is None else Path(settings.model)
     sizes, data = settings.options.sizes, to_dict(settings.options)
     return Backfill(settings.source, model, sizes, data, settings.device, settings.batch)
+
+
+MOST_BAD = 0.05
+"""Share of unusable log files above which no samples are made."""
+
+
+def refuse_many(bad: dict[str, str], files: int) -> None:
+    """A few damaged files are left out; more of them mean that something is wrong."""
+    if len(bad) > MOST_BAD * files:
+        raise UserError(f"{len(bad)} of {files} log files cannot be used; the first: {next(iter(bad.values()))}")
 
 
 class Reading:

@@ -1,0 +1,268 @@
+"""The data pipeline under the names of the training guide; every function is a thin door to the modules behind it.
+
+    macro, micro = load_tournament_data("runs/market/collected", agent_name="PenguinAgent", goal_backfill="v2")
+
+Logs may be recorded worlds or tracker JSON. With `num_workers=1` all happens in this process, which is what inline
+scripts and Windows need.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marlab.lab.config import to_dict
+from marlab.lab.engine import EngineConfig, Task, run_tasks
+from marlab.lab.engine_local import usable_cores
+from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
+from marlab.market import goals, l1
+from marlab.market.backfill import check_source
+from marlab.market.dataset import Samples, concatenate, load_part
+from marlab.market.daystate import HORIZON, Array, DayState, stack
+from marlab.market.features import FeatureOptions, StateBuilder
+from marlab.market.l1 import L1Options
+from marlab.market.logs import AgentLog
+from marlab.market.manager import HorizonManagerPPO
+from marlab.market.safety import L1SafetyLayer
+from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
+from marlab.market.samples_find import choose_experts, find_logs
+from marlab.market.samples_lists import (
+    L4DistillSample,
+    L4Samples,
+    MacroSample,
+    MacroSamples,
+    MicroSample,
+    MicroSamples,
+    check_sizes,
+    load_columns,
+    save_columns,
+    with_defaults,
+)
+from marlab.market.samples_work import Filling, Reading, make_part, refuse_many
+from marlab.market.tracker_days import Surroundings, read_days
+
+__all__ = [
+    "HorizonManagerPPO", "L1SafetyLayer", "L4DistillSample", "MacroSample", "MicroSample", "StateBuilder",
+    "compute_l1_baseline_offline", "extract_l3_residuals", "extract_macro_state", "load_l4_distill_data",
+    "load_l4_samples", "load_samples", "load_tournament_data", "reconstruct_l2_goals", "save_l4_samples",
+    "save_samples",
+]  # fmt: skip
+
+CHUNK = 16
+"""Log files that one worker takes at a time."""
+
+
+def load_tournament_data(
+    tournament_dir: str | Path,
+    agent_name: str = "PenguinAgent",
+    num_workers: int | None = None,
+    goal_backfill: GoalSource = "none",
+    l2_model_path: str | Path | None = None,
+    strict_json_only: bool = True,
+    l2_backfill_device: str = "cpu",
+    l2_backfill_batch_size: int = 256,
+    options: SampleOptions | None = None,
+) -> tuple[MacroSamples, MicroSamples]:
+    """Days and decisions of one expert in all logs below a folder; prints how many there are.
+
+    `num_workers` None or 0 uses all cores, 1 this process. `goal_backfill` l2 needs `l2_model_path`.
+    """
+    if not strict_json_only:
+        raise UserError("strict_json_only=False is not supported: the simulator's CSV tables lack what samples need.")
+    fill = _filling(goal_backfill, l2_model_path, l2_backfill_device, l2_backfill_batch_size, options)
+    samples = _load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions())
+    return MacroSamples.view(samples), MicroSamples.view(samples)
+
+
+def load_l4_distill_data(
+    tournament_dir: str | Path,
+    agent_name: str = "PenguinAgent",
+    goal_source: GoalSource = "l2",
+    l2_model_path: str | Path | None = None,
+    num_workers: int | None = None,
+    l2_backfill_device: str = "cpu",
+    options: SampleOptions | None = None,
+) -> L4Samples:
+    """Joint decisions with the weights of the heuristic coordinator, for goals of the chosen source."""
+    fill = _filling(goal_source, l2_model_path, l2_backfill_device, 256, options)
+    return L4Samples.view(_load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions()))
+
+
+def _filling(
+    source: GoalSource, model: str | Path | None, device: str, batch: int, options: SampleOptions | None
+) -> Filling | None:
+    check_source(source, None if model is None else Path(model))
+    if source == "none":
+        return None
+    return Filling(source, None if model is None else str(model), device, batch, options or SampleOptions())
+
+
+def _load(place: Path, agent_name: str, workers: int | None, fill: Filling | None, options: SampleOptions) -> Samples:
+    found = find_logs(place)
+    experts = choose_experts(agent_name, (kind for log in found.logs for kind in log.types))
+    files = [log.path.as_posix() for log in found.logs if experts.intersection(log.types)]
+    chunks = [files[i : i + CHUNK] for i in range(0, len(files), CHUNK)]
+    workers = min(workers or usable_cores(), len(chunks))
+    bad = dict(found.bad)
+    parts = _here(chunks, experts, options, bad) if workers == 1 else _workers(chunks, experts, options, workers, bad)
+    refuse_many(bad, len(files) + len(found.bad))
+    for why in bad.values():
+        print(f"left out: {why}")
+    samples = concatenate(parts)
+    if fill is not None:
+        samples = fill.load()(samples)
+    print(f"{len({log.world for log in samples.logs}):,} worlds, {len(samples.logs):,} logs of"
+          f" {', '.join(sorted(experts))}: {samples.rows('macro'):,} macro and {samples.rows('micro'):,} micro"
+          f" samples, {samples.rows('calls'):,} joint decisions")  # fmt: skip
+    return samples
+
+
+def _here(
+    chunks: list[list[str]], experts: frozenset[str], options: SampleOptions, bad: dict[str, str]
+) -> list[Samples]:
+    reading = Reading()
+    with Progress("samples", total=sum(map(len, chunks)), unit="logs") as bar:
+        parts = []
+        for chunk in chunks:
+            parts.append(reading.samples(chunk, experts, options))
+            bar.advance(len(chunk))
+    bad |= reading.bad
+    return parts
+
+
+def _workers(
+    chunks: list[list[str]], experts: frozenset[str], options: SampleOptions, workers: int, bad: dict[str, str]
+) -> list[Samples]:
+    with tempfile.TemporaryDirectory(prefix="marlab-samples-") as folder:
+        names = [f"{i:06d}" for i in range(len(chunks))]
+        told = to_dict(options)
+        tasks = [
+            Task(name, (chunk, sorted(experts), told, None, str(Path(folder) / name)))
+            for name, chunk in zip(names, chunks)
+        ]
+        for result in run_tasks(make_part, tasks, EngineConfig("local", workers), "samples"):
+            if not result.ok:
+                raise RuntimeError(f"a part of the logs failed ({result.kind}): {result.error}")
+            bad |= result.value["bad"]
+        return [load_part(Path(folder) / f"{name}.npz") for name in names]
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def save_samples(
+    macro: Sequence[MacroSample], micro: Sequence[MicroSample], out_dir: str | Path, horizon: int = HORIZON
+) -> None:
+    """Write l2_samples.npz, l3_samples.npz and l3_histories.npz; an empty list writes no file."""
+    folder = Path(out_dir)
+    if len(macro):
+        columns = MacroSamples.of(macro).columns
+        _check_horizon(columns["state_temporal"].shape[1] - 1, horizon)
+        save_columns(folder / "l2_samples.npz", columns, horizon=horizon)
+    if len(micro):
+        columns = dict(MicroSamples.of(micro).columns)
+        _check_horizon(columns["time_masks"].shape[1] - 1, horizon)
+        histories = {name: columns.pop(name) for name in ("histories", "offsets")}
+        save_columns(folder / "l3_samples.npz", columns, horizon=horizon)
+        save_columns(folder / "l3_histories.npz", histories)
+
+
+def load_samples(in_dir: str | Path) -> tuple[Sequence[MacroSample], Sequence[MicroSample]]:
+    """What `save_samples` wrote; a kind that was not written is an empty list."""
+    folder = Path(in_dir)
+    macro: Sequence[MacroSample] = []
+    micro: Sequence[MicroSample] = []
+    if not (folder / "l2_samples.npz").exists() and not (folder / "l3_samples.npz").exists():
+        raise UserError(f"{folder} holds neither l2_samples.npz nor l3_samples.npz; save_samples writes them.")
+    if (folder / "l2_samples.npz").exists():
+        path = folder / "l2_samples.npz"
+        columns = load_columns(path, ("state_static", "state_temporal", "x_roles", "goals"))
+        columns.pop("horizon", None)
+        check_sizes(columns, path)
+        macro = MacroSamples(with_defaults(columns, MacroSamples))
+    if (folder / "l3_samples.npz").exists():
+        path = folder / "l3_samples.npz"
+        columns = load_columns(path, ("roles", "goals", "baselines", "residuals", "time_labels"))
+        check_sizes(columns, path)
+        slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
+        histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
+        micro = MicroSamples({**with_defaults(columns, MicroSamples, slots), **histories})
+    return macro, micro
+
+
+def save_l4_samples(samples: Sequence[L4DistillSample], out_dir: str | Path) -> None:
+    """Write l4_samples.npz."""
+    save_columns(Path(out_dir) / "l4_samples.npz", L4Samples.of(samples).columns)
+
+
+def load_l4_samples(in_dir: str | Path) -> L4Samples:
+    """What `save_l4_samples` wrote."""
+    return L4Samples(load_columns(Path(in_dir) / "l4_samples.npz", ("global_feats", "thread_feats", "offsets")))
+
+
+def _check_horizon(found: int, told: int) -> None:
+    if found != told:
+        raise UserError(f"The samples look {found} days ahead, horizon is {told}; give horizon={found}.")
+
+
+# --- pieces -------------------------------------------------------------------------------------------------------
+
+
+def reconstruct_l2_goals(log: AgentLog, options: SampleOptions | None = None) -> dict[int, NDArray[np.float32]]:
+    """The v2 goal [16] of every day of a log: what the expert did, was offered and still needed."""
+    macro = extract(log, options or _options_for(log.days)).macro
+    return {int(day): goal for day, goal in zip(macro["day"], macro["label"])}
+
+
+def extract_macro_state(
+    state: DayState | Mapping[str, Any], options: SampleOptions | None = None
+) -> tuple[Array, Array, Array]:
+    """x_static [12], X_temporal [H+1, 10] and roles [2] of a morning with no offers known.
+
+    `state` is a DayState (one day or a batch) or the data of a tracker's daily_status.
+    """
+    day = _day_state(state)
+    return StateBuilder(day.horizon, None if options is None else options.features).build(day)
+
+
+def compute_l1_baseline_offline(
+    state: DayState | Mapping[str, Any], is_buying: bool, options: L1Options | None = None
+) -> Array:
+    """The projected baseline [..., 3] (quantity, price, days to delivery) of one side."""
+    day, rules = _day_state(state), options or L1Options()
+    return np.stack(l1.baseline(day, l1.caps(day, rules), not is_buying, rules), -1)
+
+
+def extract_l3_residuals(
+    log: AgentLog,
+    daily_states: DayState | Sequence[DayState] | None = None,
+    goal_of_day: Mapping[int, NDArray[Any]] | None = None,
+) -> MicroSamples:
+    """One sample per decision of a log; other `daily_states` replace the recorded ones, goals are zero by default."""
+    if daily_states is not None:
+        log = replace(log, days=daily_states if isinstance(daily_states, DayState) else stack(daily_states))
+    samples = extract(log, _options_for(log.days))
+    if goal_of_day is not None:
+        zero = np.zeros(goals.GOAL_SIZE)
+        samples = with_goals(samples, np.stack([goal_of_day.get(int(d), zero) for d in samples.macro["day"]]))
+    return MicroSamples.view(samples)
+
+
+def _options_for(days: DayState) -> SampleOptions:
+    return SampleOptions(features=FeatureOptions(horizon=days.horizon))
+
+
+def _day_state(state: DayState | Mapping[str, Any]) -> DayState:
+    if isinstance(state, DayState):
+        return state
+    day = int(state.get("current_step", state.get("day", 0)))
+    around = Surroundings("daily_status", {}, suppliers=1, consumers=1)
+    return read_days([(day, state)], around, HORIZON, Counter()).take(0)

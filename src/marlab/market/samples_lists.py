@@ -1,0 +1,305 @@
+"""Samples as the guide hands them around: sequences of small records, and `.npz` files of plain arrays.
+
+A list is a view of columns: record i is made when it is asked for, so a million samples take no million objects.
+Trainers that want arrays take `columns`, or the `Samples` a list came from. Ragged columns are flat values and
+offsets; texts (worlds, files, negotiations) are stored once and referred to by number; nothing is pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marlab.lab.errors import UserError
+from marlab.lab.files import replacing
+from marlab.market.dataset import HISTORY, Columns, Samples
+from marlab.market.goals import GOAL_SIZE
+from marlab.market.logs import REJECT
+from marlab.market.samples import global_features
+
+SCHEMA = 1
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class MacroSample:
+    """One morning for L2."""
+
+    day: int
+    state_static: Floats  # [12]
+    state_temporal: Floats  # [H+1, 10]
+    x_role: Floats  # [2] can buy, can sell
+    goal: Floats  # [16] v2 label
+    value: float = float("nan")  # what the day earned
+    world_id: str = ""
+    file_id: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class MicroSample:
+    """One decision in one negotiation for L3."""
+
+    negotiation_id: str
+    history: Floats  # [T <= 20, 4] quantity, price, delta, mine; before the decision
+    baseline: Floats  # [3] quantity, price, delta
+    residual: Floats  # [2] expert minus baseline; 0 unless the expert made an offer
+    goal: Floats  # [16] of the day
+    time_label: int
+    time_mask: Floats  # [H+1] 0 or -inf
+    role: int = 0  # 0 buyer, 1 seller
+    x_role: Floats | None = None  # [2] one-hot of role
+    reward: float = float("nan")  # what the day earned
+    op: int = REJECT
+    aux: Floats | None = None  # [7]
+    day: int = -1
+    world_id: str = ""
+    time_valid: bool = True
+    file_id: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class L4DistillSample:
+    """All negotiations that were decided together, for L4."""
+
+    day: int
+    global_feat: Floats  # [30]
+    thread_feats: Floats  # [K, 24]
+    thread_times: NDArray[np.integer]  # [K]
+    thread_roles: NDArray[np.integer]  # [K]
+    teacher_weights: Floats  # [K], sum 1
+    thread_ids: list[str]
+    world_id: str = ""
+    file_id: str = ""
+
+
+T = TypeVar("T")
+
+
+class SampleList(Sequence[T], Generic[T]):
+    """Records over columns; see the subclasses for which fields are which columns."""
+
+    record: ClassVar[type]
+    plain: ClassVar[dict[str, str]]  # field -> column
+    texts: ClassVar[dict[str, str]]  # field -> stem of NAME_names and NAME_index
+    ragged: ClassVar[dict[str, str]] = {}  # field -> column of flat values, rows offsets[i] .. offsets[i + 1]
+    ragged_texts: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, columns: Columns, samples: Samples | None = None) -> None:
+        self.columns, self.samples = columns, samples
+
+    def __len__(self) -> int:
+        return len(self.columns[next(iter(self.plain.values()))])
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        i = range(len(self))[at]  # counts from the end for negative numbers, raises beyond it
+        c = self.columns
+        values: dict[str, Any] = {field: c[name][i] for field, name in self.plain.items()}
+        values = {field: v.item() if np.ndim(v) == 0 else v for field, v in values.items()}
+        values |= {field: str(c[f"{stem}_names"][c[f"{stem}_index"][i]]) for field, stem in self.texts.items()}
+        if self.ragged:
+            rows = slice(c["offsets"][i], c["offsets"][i + 1])
+            values |= {field: c[name][rows] for field, name in self.ragged.items()}
+            for field, stem in self.ragged_texts.items():
+                values[field] = c[f"{stem}_names"][c[f"{stem}_index"][rows]].tolist()
+        return self.record(**values)
+
+    @classmethod
+    def of(cls, items: Sequence[T]) -> SampleList[T]:
+        """The list itself, or a list of records made elsewhere as columns."""
+        if isinstance(items, SampleList):
+            return items
+        if not items:
+            raise UserError(f"There are no {cls.record.__name__}s to store.")
+        columns: Columns = {}
+        for field, name in cls.plain.items():
+            columns[name] = np.stack([np.asarray(cls.told(item, field)) for item in items])
+        for field, stem in cls.texts.items():
+            columns |= _numbered(stem, [getattr(item, field) for item in items])
+        for field, name in cls.ragged.items():
+            columns[name] = np.concatenate([getattr(item, field) for item in items])
+            columns["offsets"] = np.cumsum([0, *(len(getattr(item, field)) for item in items)])
+        for field, stem in cls.ragged_texts.items():
+            columns |= _numbered(stem, [text for item in items for text in getattr(item, field)])
+        return cls(columns)
+
+    @classmethod
+    def told(cls, item: T, field: str) -> Any:
+        """A field of a record that may have been left out."""
+        return getattr(item, field)
+
+
+def _numbered(stem: str, texts: list[str]) -> Columns:
+    names, index = np.unique(np.array(texts, dtype=np.str_), return_inverse=True)
+    return {f"{stem}_names": names, f"{stem}_index": index}
+
+
+def _logs(samples: Samples, log: NDArray[np.integer]) -> Columns:
+    """World and file of rows, by the number of their log."""
+    world = _numbered("world", [info.world for info in samples.logs])
+    file = _numbered("file", [f"{info.world}/{info.agent}" for info in samples.logs])
+    return {name: values[log] if name.endswith("_index") else values for name, values in {**world, **file}.items()}
+
+
+def _negotiations(samples: Samples) -> Columns:
+    """Negotiation of each decision: a text per (log, negotiation), and its number [micro]."""
+    log, number = samples.macro["log"][samples.micro["macro"]], samples.micro["negotiation"].astype(np.int64)
+    span = int(number.max(initial=0)) + 1
+    pairs, index = np.unique(log * span + number, return_inverse=True)
+    files = [f"{info.world}/{info.agent}" for info in samples.logs]
+    names = np.array([f"{files[pair // span]}/n{pair % span}" for pair in pairs.tolist()], dtype=np.str_)
+    return {"negotiation_names": names, "negotiation_index": index}
+
+
+class MacroSamples(SampleList[MacroSample]):
+    """Days for L2."""
+
+    record = MacroSample
+    plain: ClassVar = {
+        "day": "days", "state_static": "state_static", "state_temporal": "state_temporal", "x_role": "x_roles",
+        "goal": "goals", "value": "values",
+    }  # fmt: skip
+    texts: ClassVar = {"world_id": "world", "file_id": "file"}
+
+    @classmethod
+    def view(cls, samples: Samples) -> MacroSamples:
+        """The days of tables of samples; their goals are the v2 labels."""
+        macro = samples.macro
+        columns = {
+            "days": macro["day"], "state_static": macro["x_static"], "state_temporal": macro["x_temporal"],
+            "x_roles": macro["x_role"], "goals": macro["label"], "values": macro["reward"],
+        }  # fmt: skip
+        return cls({**columns, **_logs(samples, macro["log"])}, samples)
+
+
+class MicroSamples(SampleList[MicroSample]):
+    """Decisions for L3."""
+
+    record = MicroSample
+    plain: ClassVar = {
+        "baseline": "baselines", "residual": "residuals", "goal": "goals", "time_label": "time_labels",
+        "time_mask": "time_masks", "role": "roles", "x_role": "x_roles", "reward": "rewards", "op": "ops",
+        "aux": "aux", "day": "days", "time_valid": "time_valid",
+    }  # fmt: skip
+    texts: ClassVar = {"negotiation_id": "negotiation", "world_id": "world", "file_id": "file"}
+    ragged: ClassVar = {"history": "histories"}
+
+    @classmethod
+    def view(cls, samples: Samples) -> MicroSamples:
+        """The decisions of tables of samples."""
+        micro, macro = samples.micro, samples.macro
+        day = micro["macro"]
+        found, there = samples.histories(np.arange(samples.rows("micro")))
+        columns = {
+            "baselines": micro["baseline"], "residuals": micro["residual"], "goals": macro["goal"][day],
+            "time_labels": micro["time_label"],
+            "time_masks": np.where(micro["time_open"], np.float32(0), np.float32(-np.inf)),
+            "roles": micro["role"], "x_roles": np.eye(2, dtype=np.float32)[micro["role"]],
+            "rewards": macro["reward"][day], "ops": micro["op"], "aux": micro["aux"], "days": macro["day"][day],
+            "time_valid": micro["time_valid"], "histories": found[there],
+            "offsets": np.concatenate([[0], np.cumsum(np.minimum(micro["history_length"], HISTORY), dtype=np.int64)]),
+        }  # fmt: skip
+        return cls({**columns, **_logs(samples, macro["log"][day]), **_negotiations(samples)}, samples)
+
+    @classmethod
+    def told(cls, item: MicroSample, field: str) -> Any:
+        """What a record that was made by hand may leave to its other fields."""
+        if field == "x_role" and item.x_role is None:
+            return np.eye(2, dtype=np.float32)[item.role]
+        if field == "aux" and item.aux is None:
+            return np.zeros(7, np.float32)
+        return getattr(item, field)
+
+
+class L4Samples(SampleList[L4DistillSample]):
+    """Joint decisions for L4."""
+
+    record = L4DistillSample
+    plain: ClassVar = {"day": "days", "global_feat": "global_feats"}
+    texts: ClassVar = {"world_id": "world", "file_id": "file"}
+    ragged: ClassVar = {
+        "thread_feats": "thread_feats", "thread_times": "thread_times", "thread_roles": "thread_roles",
+        "teacher_weights": "teacher_weights",
+    }  # fmt: skip
+    ragged_texts: ClassVar = {"thread_ids": "thread"}
+
+    @classmethod
+    def view(cls, samples: Samples) -> L4Samples:
+        """The calls of tables of samples."""
+        micro, calls = samples.micro, samples.calls
+        threads = {name.replace("negotiation", "thread"): v for name, v in _negotiations(samples).items()}
+        columns = {
+            "days": samples.macro["day"][calls["macro"]], "global_feats": global_features(samples),
+            "thread_feats": micro["thread"], "thread_times": micro["thread_day"], "thread_roles": micro["role"],
+            "teacher_weights": micro["alpha"],
+            "offsets": np.concatenate([[0], np.cumsum(calls["threads"], dtype=np.int64)]),
+        }  # fmt: skip
+        return cls({**columns, **threads, **_logs(samples, samples.macro["log"][calls["macro"]])}, samples)
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def save_columns(path: Path, columns: Columns, **more: int) -> None:
+    """An `.npz` of plain arrays."""
+    arrays = {**columns, **{name: np.asarray(value) for name, value in {"schema": SCHEMA, **more}.items()}}
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_columns(path: Path, needed: Iterable[str]) -> Columns:
+    """Arrays of an `.npz`; one that is damaged, lacks a column or holds Python objects is refused."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            columns = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; save_samples writes it.") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{path} is not a file of plain arrays: {error}") from None
+    if int(columns.pop("schema", np.asarray(SCHEMA))) != SCHEMA:
+        raise UserError(f"{path} was written by another version; this one reads schema {SCHEMA}.")
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise UserError(f"{path} lacks {', '.join(missing)}.")
+    return columns
+
+
+def with_defaults(columns: Columns, kind: type[SampleList[Any]], slots: int = 0) -> Columns:
+    """Columns of a file by another program, completed: everything allowed, nothing known."""
+    columns = dict(columns)
+    rows = len(columns["goals"])
+    roles = columns.get("roles", np.zeros(rows, np.int8)).astype(np.int64)
+    usual: dict[str, Any] = {
+        "days": np.full(rows, -1, np.int16), "values": np.full(rows, np.nan, np.float32),
+        "rewards": np.full(rows, np.nan, np.float32), "ops": np.full(rows, REJECT, np.int8),
+        "aux": np.zeros((rows, 7), np.float32), "time_valid": np.ones(rows, bool),
+        "time_masks": np.zeros((rows, slots), np.float32), "x_roles": np.eye(2, dtype=np.float32)[roles],
+    }  # fmt: skip
+    for name in set(kind.plain.values()) & set(usual):
+        columns.setdefault(name, usual[name])
+    for stem in kind.texts.values():
+        columns.setdefault(f"{stem}_names", np.array([""], dtype=np.str_))
+        columns.setdefault(f"{stem}_index", np.zeros(rows, np.int64))
+    return columns
+
+
+def check_sizes(columns: Columns, path: Path) -> None:
+    """Refuse goals of another length."""
+    if columns["goals"].ndim != 2 or columns["goals"].shape[1] != GOAL_SIZE:
+        raise UserError(f"{path} holds goals of shape {columns['goals'].shape}, expected [samples, {GOAL_SIZE}].")
+
+
+def records_equal(a: Any, b: Any) -> bool:
+    """Whether two records hold the same values; nan equals nan."""
+    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]
+    return all(x == y if isinstance(x, (str, list)) else np.array_equal(x, y, equal_nan=True) for x, y in pairs)
