@@ -57,7 +57,7 @@ class RandomCoPlayers:
 
 
 class SelfCoPlayers:
-    """Everybody acts by the planner's own prior, from their own seats."""
+    """Everybody acts by the planner's own prior, from their own seats; there are no goals in this variant."""
 
     def __init__(self, nets: PlayerNets) -> None:
         self.nets = nets
@@ -68,7 +68,7 @@ class SelfCoPlayers:
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
         lead, copies = seen.rows.shape[:2], self.nets.copies
         time = seen.time.unsqueeze(1).expand(lead)
-        logits, _ = self.nets(*(x.flatten(0, 1).unflatten(0, (copies, -1)) for x in (seen.rows, time)))
+        logits, _ = self.nets(*(x.flatten(0, 1).unflatten(0, (copies, -1)) for x in (seen.rows, time)), None)
         return logits.flatten(0, 1).unflatten(0, lead)
 
 

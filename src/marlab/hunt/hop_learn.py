@@ -56,8 +56,10 @@ class LearnConfig:
     """Weights used for planning keep this share of themselves at every optimiser step."""
     replay: int = 40_000
     """Steps kept of every player: about 20 iterations."""
-    warm_updates: int = 400
+    warm_updates: int = 1500
     """Optimiser steps on offline data before the first game, where there is any."""
+    warm_lr: float = 2e-3
+    """Adam step size at the start of those; it falls to 0."""
     symmetries: bool = True
     """Turn and mirror batches at random: a turned game is the same game."""
 
@@ -123,7 +125,7 @@ class HopLearner:
         """One optimiser step on steps [P, N]: half the cross-entropy plus half the squared value error."""
         steps = self._turned(steps)
         legal = steps.rows[..., : self.fast.game.actions].bool()
-        logits, value = self.fast.players(steps.rows, steps.time)
+        logits, value = self.fast.players(steps.rows, steps.time, self._told(steps))
         log_p = apply_mask(logits, legal).log_softmax(-1)
         policy_loss = -(steps.policy * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)  # [P]
         value_loss = (value - steps.value).square().mean(1)
@@ -133,6 +135,13 @@ class HopLearner:
         self._follow(self.slow.players, self.fast.players)
         return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
                 "grad_norm": norm}  # fmt: skip
+
+    def _told(self, steps: Experience) -> Tensor | None:
+        """Half of the steps are told the belief of that moment, as at a root, half what came out, as inside a tree."""
+        lead = steps.time.shape
+        final = torch.rand(*lead, 1, 1, generator=self.generator, device=steps.time.device) < 0.5
+        goals = torch.where(final, steps.believed[..., 1, :, :], steps.believed[..., 0, :, :])
+        return self.fast.players.told(goals)
 
     # --- models of others -----------------------------------------------------------------------------------------
 

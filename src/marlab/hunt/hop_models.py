@@ -101,7 +101,8 @@ class Mind(nn.Module):
         if config.parts.world_model and not config.exact_step and world is None:
             raise UserError(f"The variant {config.variant} imagines with a world model; give one with --load-wm.")
         per_seed = game.players if config.independent else 1
-        self.players = PlayerNets(game, config.hidden, copy_generators(seeds, per_seed, "players"))
+        count = goals.candidates.shape[0]
+        self.players = PlayerNets(game, count, config.hidden, copy_generators(seeds, per_seed, "players"))
         observers = game.players if config.own_moa else 1
         self.others: OtherNets | None = None
         if config.parts.coplayers == "learned":
@@ -183,7 +184,7 @@ class Mind(nn.Module):
         seats, slots = pairs.shape
         wide = time.view(-1, 1, 1).expand(-1, seats, slots)
         folded = [fold(x, len(self.seeds), self.players.copies).flatten(1, 2) for x in (rows[:, pairs], wide)]
-        logits, _ = self.players(*folded)
+        logits, _ = self.players(*folded, None)
         logits = unfold(logits.unflatten(1, (-1, slots)), len(self.seeds), seats)
         return apply_mask(logits, legal[:, pairs]).softmax(-1)
 

@@ -115,19 +115,31 @@ class Sight(nn.Module):
 
 
 class PlayerNets(nn.Module):
-    """Prior and value of P players."""
+    """Prior and value of P players, given what the others are after.
 
-    def __init__(self, game: GameConfig, hidden: int, generators: Sequence[torch.Generator]) -> None:
+    A value that does not know the others' goals waits at the stag for players who never come. So both heads are told
+    how probable each of K goals is for each of the S' others: a belief at the root, a drawn goal inside a tree.
+    """
+
+    def __init__(self, game: GameConfig, goals: int, hidden: int, generators: Sequence[torch.Generator]) -> None:
         super().__init__()
         self.copies = len(generators)
+        width = (game.players - 1) * goals if goals > 1 else 0  # a single goal tells nothing
+        weights = [torch.empty(width, hidden).normal_(0.0, 0.5, generator=g) for g in generators]
+        self.wish = nn.Parameter(torch.stack(weights)) if width else None  # [P, S' K, X]
         self.sight = Sight(row_layout(game), hidden, generators)
         self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
         self.actor = Layer(hidden, game.actions, generators, 0.01)
         self.critic = Layer(hidden, 1, generators, 0.01)
 
-    def forward(self, rows: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
+    def told(self, goals: Tensor) -> Tensor | None:
+        """[P, N, X] what goal probabilities [P, N, S', K] add; constant in a tree, so made once."""
+        return None if self.wish is None else torch.bmm(goals.flatten(2), self.wish)
+
+    def forward(self, rows: Tensor, time: Tensor, told: Tensor | None) -> tuple[Tensor, Tensor]:
         """Logits [P, N, A] (without a mask) and values [P, N] in scaled reward units."""
-        x = torch.relu(self.middle(torch.relu(self.sight(rows, time))))
+        x = self.middle(torch.relu(self.sight(rows, time)))
+        x = torch.relu(x if told is None else x + told)
         return self.actor(x), self.critic(x).squeeze(-1)
 
 

@@ -5,6 +5,8 @@ Letters: R rows, K goals, A actions, P copies of a network, N rows of a batch, S
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -55,6 +57,7 @@ def offline_experience(
     found = Experience(
         rows=rows_of_planes(layout, rows.obs, rows.mask), time=rows.t / game.final_time, action=rows.a,
         policy=one_hot(rows.a, game.actions).float(), value=value, goal=goal.unsqueeze(1),
+        believed=_beliefs(part, goal, game.players),
         update=torch.full_like(rows.a, -1),
     )  # fmt: skip
     return Experience(*(field.to(device) for field in found))
@@ -79,21 +82,47 @@ def _goal_weights(
     return one_hot(final, count).float().repeat_interleave(part.offsets.diff(), 0)
 
 
+def _beliefs(part: Part, goal: Tensor, players: int) -> Tensor:
+    """[R, 2, S', K] what a player would believe of the others: nothing at first, and the truth in the end."""
+    rows = part.rows
+    episode = torch.unique_consecutive(rows.episode, return_inverse=True)[1]
+    by_player = torch.zeros(int(episode[-1]) + 1, players, goal.shape[1])
+    by_player[episode, rows.player] = goal  # everybody has a row at the start of an episode
+    other = (rows.player.unsqueeze(1) + torch.arange(1, players)) % players
+    known = by_player[episode.unsqueeze(1), other]  # [R, S', K]
+    return torch.stack([torch.full_like(known, 1.0 / goal.shape[1]), known], 1)
+
+
 def warm_start(learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
-    """Teach all networks what rule-based players do and earn, before the first game."""
-    c, device = learner.config, offline.time.device
-    for _ in range(c.warm_updates):
-        index = torch.randint(
-            len(offline.time), (learner.fast.players.copies, c.batch), generator=generator, device=device
-        )
-        learner.player_step(offline.select(index), c.lr, c.entropy)
-        nets = learner.fast.others
-        if nets is None:
-            continue
-        lead = (nets.copies, c.moa_batch, nets.slots)
-        steps = offline.select(torch.randint(len(offline.time), lead, generator=generator, device=device))
-        learner.other_step(steps._replace(goal=steps.goal.squeeze(-2)), c.lr)
+    """Teach all networks what rule-based players do and earn, before the first game.
+
+    Every seed learns one network of each kind, which all of its seats then begin with.
+    """
+    mind, c = learner.fast, learner.config
+    if not c.warm_updates:
+        return
+    device = offline.time.device
+    shared = replace(mind.config, independent=False, own_moa=False)
+    first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0]).to(device)
+    teacher = HopLearner(first, c, generator)
+    size = len(offline.time)
+    for k in range(c.warm_updates):
+        rate = c.warm_lr * (1.0 - k / c.warm_updates)
+        index = torch.randint(size, (first.players.copies, c.batch), generator=generator, device=device)
+        teacher.player_step(offline.select(index), rate, 0.0)
+        if first.others is not None:
+            lead = (first.others.copies, c.moa_batch, first.others.slots)
+            steps = offline.select(torch.randint(size, lead, generator=generator, device=device))
+            teacher.other_step(steps._replace(goal=steps.goal.squeeze(-2)), rate)
+    learned = teacher.slow.state_dict()
+    own = mind.state_dict()
+    mind.load_state_dict({name: _spread(weights, own[name]) for name, weights in learned.items()})
     learner.settle()
+
+
+def _spread(weights: Tensor, like: Tensor) -> Tensor:
+    """Weights of one network per seed for all networks of each seed."""
+    return weights if weights.shape == like.shape else weights.repeat_interleave(len(like) // len(weights), 0)
 
 
 @torch.no_grad()

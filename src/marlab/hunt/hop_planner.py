@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from marlab.hunt.game import STAY, Game, State
 from marlab.hunt.hop_coplayers import CoPlayers
@@ -143,9 +144,9 @@ class Planner:
         game, seat = who.game.flatten(), who.seat.flatten()
         root = self.dynamics.root(state, game, seat)
         own = self.dynamics.own(root)
-        logits, guess = self._evaluate(own)
-        legal = self._something(own.legal.squeeze(1))
         believed = belief[game, seat]  # [GM, S', K]
+        logits, guess = self._evaluate(own, self._told(believed))
+        legal = self._something(own.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
         found = run(root, Evaluation(logits, guess, legal), believed, generator)
         return self._combine(who, found, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
@@ -155,7 +156,7 @@ class Planner:
     def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
         trees = self.config.trees
         goals = draw_goals(believed, trees, generator).flatten(0, 1)  # [R, S']
-        prepared = self.coplayers.prepare(goals)
+        prepared, told = self.coplayers.prepare(goals), self._told(one_hot(goals, believed.shape[-1]).to(believed))
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
         resampled = self.config.search.outcomes > 1
@@ -164,10 +165,10 @@ class Planner:
             others = self._others(embedding, prepared, generator)
             stepped = self.dynamics.step(embedding, actions, others)
             own = self.dynamics.own(stepped.embedding)
-            logits, value = self._evaluate(own)
+            logits, value = self._evaluate(own, told)
             if self.rollout:
-                told = self._roll_out(stepped.embedding, prepared, generator)
-                value = (1 - self.rollout) * value + self.rollout * told
+                earned = self._roll_out(stepped.embedding, prepared, generator)
+                value = (1 - self.rollout) * value + self.rollout * earned
             evaluation = Evaluation(logits, value, own.legal.squeeze(1))
             reward = self._reward(stepped, generator)
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
@@ -181,10 +182,11 @@ class Planner:
         goals = draw_goals(believed, draws, generator).flatten(0, 1)  # [GM draws, S']
         start = tuple(x.repeat_interleave(draws, 0) for x in root)
         others = self._others(start, self.coplayers.prepare(goals), generator)
+        told = self._told(one_hot(goals, believed.shape[-1]).to(believed).repeat_interleave(actions, 0))
         wide = tuple(x.repeat_interleave(actions, 0) for x in start)
         tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
         stepped = self.dynamics.step(wide, tried, others.repeat_interleave(actions, 0))
-        _, value = self._evaluate(self.dynamics.own(stepped.embedding))
+        _, value = self._evaluate(self.dynamics.own(stepped.embedding), told)
         q = self._reward(stepped, generator) + self.config.gamma * stepped.stays * value
         q = q.view(-1, draws, actions)  # [GM, draws, A]
         off = ~at.legal.unsqueeze(1)
@@ -211,10 +213,14 @@ class Planner:
         seed = torch.arange(self.seeds, device=reward.device).repeat_interleave(len(reward) // self.seeds)
         return self.ranked.rank(reward, seed, generator) * (stepped.stays == 0)
 
-    def _evaluate(self, own: Seen) -> tuple[Tensor, Tensor]:
+    def _told(self, goals: Tensor) -> Tensor | None:
+        """What the planning players' networks make of goal probabilities [R, S', K] of the others."""
+        return self.nets.told(goals.unflatten(0, (self.nets.copies, -1)))
+
+    def _evaluate(self, own: Seen, told: Tensor | None) -> tuple[Tensor, Tensor]:
         """Prior logits [R, A] and values [R] of the planning players."""
-        copies = self.nets.copies
-        logits, value = self.nets(own.rows.squeeze(1).unflatten(0, (copies, -1)), own.time.unflatten(0, (copies, -1)))
+        rows, time = (x.unflatten(0, (self.nets.copies, -1)) for x in (own.rows.squeeze(1), own.time))
+        logits, value = self.nets(rows, time, told)
         return logits.flatten(0, 1), value.flatten()
 
     def _something(self, legal: Tensor) -> Tensor:

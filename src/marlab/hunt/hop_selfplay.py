@@ -36,6 +36,7 @@ class Diary(NamedTuple):
     action: Tensor  # [B, T, n] int64
     reward: Tensor  # [B, T, n] scaled
     there: Tensor  # [B, T, n] bool: the player acted
+    believed: Tensor  # [B, T, n, S', K] its beliefs about the others
 
 
 class SelfPlay:
@@ -72,6 +73,7 @@ class SelfPlay:
             torch.zeros(shape, dtype=torch.int64, device=device),
             torch.zeros(shape, device=device),
             torch.zeros(shape, dtype=torch.bool, device=device),
+            torch.zeros(*shape, n - 1, mind.count, device=device),
         )
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
         self._pairs = others_of(game)
@@ -102,8 +104,8 @@ class SelfPlay:
         policy, actions = self._act(view, plan)
         self._score_predictions(view, policy, actions)
         after, outcome = self.game.step(self.state, actions)
-        self.memory = self.tracker.observe(view, outcome, self.memory)
         self._write(rows, policy, outcome, alive)
+        self.memory = self.tracker.observe(view, outcome, self.memory)
         self.hunters = self.hunters + outcome.hunters
         self._count(plan, policy, alive, outcome, after)
         over = outcome.over
@@ -182,7 +184,7 @@ class SelfPlay:
         game, t = torch.arange(len(alive), device=alive.device), self.state.t
         executed = outcome.executed.clamp_max(self.game.actions - 1)
         reward = outcome.reward * self.mind.config.reward_scale
-        for kept, new in zip(self.diary, (rows, policy, executed, reward, alive)):
+        for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"])):
             kept[game, t] = new
 
     def _finish(self, ended: Tensor, replay: Replay, update: int) -> None:
@@ -197,7 +199,7 @@ class SelfPlay:
         steps = Experience(
             told.rows[where, when, who], when / self.game.config.final_time, told.action[where, when, who],
             told.policy[where, when, who], labels[where, when, who], goal[where, who],
-            torch.full_like(where, update),
+            torch.stack([told.believed[where, when, who], belief[where, who]], 1), torch.full_like(where, update),
         )  # fmt: skip
         replay.add(seed * self.game.players + who, steps)
         self.diary.there[ended] = False

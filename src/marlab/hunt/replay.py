@@ -21,6 +21,7 @@ class Experience(NamedTuple):
     policy: Tensor  # [*S, A] float32: what it planned
     value: Tensor  # [*S] float32: its value label, in scaled reward units
     goal: Tensor  # [*S, S', K] float32: final belief about its goal; entry k is by the player who sees it in slot k
+    believed: Tensor  # [*S, 2, S', K] float32: its belief about the others' goals, at the step and in the end
     update: Tensor  # [*S] int64: policy updates when it was played; -1 for offline rows
 
     def select(self, index: Any) -> Experience:

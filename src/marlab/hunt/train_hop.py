@@ -99,7 +99,8 @@ class HopTrainer:
         number = torch.zeros((), dtype=torch.int64, device=self.device)
         some = torch.zeros((), device=self.device)
         goal = torch.zeros(n - 1, count, device=self.device)
-        return Experience(diary.rows[0, 0, 0], some, number, diary.policy[0, 0, 0], some, goal, number)
+        believed = torch.stack([goal, goal])
+        return Experience(diary.rows[0, 0, 0], some, number, diary.policy[0, 0, 0], some, goal, believed, number)
 
     def _random_ranks(self, generator: torch.Generator) -> RankedRewards:
         episodes = play(self.game, RulePlayers(self.game, [Kind.RAND] * self.game.players), FIRST_RANKS, generator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from marlab.hunt.belief import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.config import GameConfig
@@ -17,6 +18,42 @@ from marlab.hunt.train_ppo import parse_seats, parse_seeds
 from marlab.lab.errors import UserError
 
 LEARNER = "HOP"
+PHASES = ("P0", "P1", "P2", "P3", "P4", "P5", "P6", "P7")
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    """Sizes of the phases around the training."""
+
+    gates: Literal["stop", "warn"] = "stop"
+    """A phase whose gate fails stops the command, or is only noted."""
+    check_episodes: int = 4096
+    """P0: episodes per population."""
+    rows: int = 107_010
+    """P1: offline rows to collect."""
+    goal_epochs: int = 10
+    """P2: epochs of the goal codes, for the variants that believe in codes."""
+    world_rows: int = 50_000
+    """P3: transitions of the world model's training."""
+    world_epochs: int = 20
+    """P3: epochs of the world model."""
+    ppo_steps: int = 1_000_000
+    """P4: game steps per seed of the PPO baseline."""
+    single_steps: int = 60_000
+    """P5: game steps per seed of one learner among rule-based players."""
+    single_roles: str = "HOP,NS,NH,NH"
+    """P5: who sits where."""
+    adapt_games: int = 64
+    """P7: games per team of the few-shot report."""
+    adapt_steps: int = 2400
+    """P7: game steps of every one of them; the last quarter is scored."""
+
+    def __post_init__(self) -> None:
+        for name in ("check_episodes", "rows", "goal_epochs", "world_rows", "world_epochs", "ppo_steps",
+                     "single_steps", "adapt_games", "adapt_steps"):  # fmt: skip
+            if getattr(self, name) < 1:
+                raise UserError(f"pipeline {name} is {getattr(self, name)}, expected 1 or more.")
 
 
 @dataclass(frozen=True)
@@ -25,6 +62,10 @@ class HopTrainConfig:
 
     variant: VariantName = "hopplus-mcts"
     """What is planned with, whom the others are taken for, what is believed."""
+    phases: str = AUTO
+    """Phases to go through in order, such as P0..P7 or P1,P6; auto takes those that the variant needs to train."""
+    pipeline: PipelineConfig = field(default_factory=PipelineConfig)
+    """Sizes of the phases around the training."""
     game: GameConfig = field(default_factory=GameConfig)
     """The game; `--preset msh_8x8_b5` and its like set it."""
     agent_roles: str = ""
@@ -84,8 +125,28 @@ class HopTrainConfig:
             raise UserError("Planning agents play the stag hunt; the snowdrift game has no goals stag and hare.")
         if self.rollout_share and self.mind.parts.world_model and not self.exact_step:
             raise UserError("rollout_share needs the game itself to roll out in: use --exact-step, or leave it at 0.")
+        parse_phases(self.phases)
         parse_seeds(self.seeds)
+        if "P7" in self.chosen and self.game.players != 4:
+            raise UserError(f"P7 seats agents among teams of three; this game has {self.game.players} players.")
+        if "P5" in self.chosen:
+            parse_seats(self.pipeline.single_roles, self.game.players, LEARNER)
         parse_seats(self.agent_roles, self.game.players, LEARNER)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The phases to go through."""
+        named = parse_phases(self.phases)
+        if named is not None:
+            return named
+        parts = self.mind.parts
+        needed = {
+            "P1": self.load_data is None,
+            "P2": parts.goals == "latent" and self.load_vae is None,
+            "P3": parts.world_model and not self.exact_step and self.load_wm is None,
+            "P6": True,
+        }
+        return tuple(phase for phase in PHASES if needed.get(phase))
 
     @property
     def iterations(self) -> int:
@@ -99,3 +160,17 @@ class HopTrainConfig:
             self.variant, self.hidden, self.independent, self.own_moa, self.plan, self.belief, self.reward_scale,
             self.exact_step,
         )  # fmt: skip
+
+
+def parse_phases(text: str) -> tuple[str, ...] | None:
+    """Phases in order from words such as "P0..P7" or "P1,P6"; None for "auto"."""
+    if text.strip() == AUTO:
+        return None
+    found: set[str] = set()
+    for part in text.split(","):
+        first, dots, last = (word.strip().upper() for word in part.partition(".."))
+        ends = (first, last) if dots else (first, first)
+        if not all(end in PHASES for end in ends) or ends[0] > ends[1]:
+            raise UserError(f"phases is '{text}', expected auto, or phases such as P0..P7 or P1,P2,P6.")
+        found |= {phase for phase in PHASES if ends[0] <= phase <= ends[1]}
+    return tuple(sorted(found))

@@ -1,0 +1,67 @@
+"""`marlab hunt train --variant NAME`: PPO, or agents that plan with beliefs about the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from marlab.hunt.config import PRESETS
+from marlab.hunt.hop_variants import VARIANTS
+from marlab.lab.errors import UserError
+
+TRAININGS = Path(__file__).parent / "trainings"
+"""Presets of planning agents: sizes of a training together with its game."""
+PPO_VARIANTS = ("ppo", "ps-ppo")
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab hunt train [--variant ppo|ps-ppo|hop|hopplus|...] [--preset NAME] ...`; without a variant, PPO."""
+    words = list(argv)
+    variant = _variant(words)
+    if variant in PPO_VARIANTS:
+        from marlab.hunt.train_ppo import main as train_ppo
+
+        return train_ppo(words)
+    if variant not in VARIANTS:
+        raise UserError(f"--variant is '{variant}', expected one of {', '.join((*PPO_VARIANTS, *VARIANTS))}.")
+    return _planners(words)
+
+
+def _variant(words: list[str]) -> str:
+    """The value of --variant; that of a training preset, where one is named; else ppo."""
+    chosen = _value(words, "--variant")
+    if chosen is not None:
+        return chosen
+    preset = _value(words, "--preset")
+    if preset is not None and (TRAININGS / f"{preset}.toml").exists():
+        from marlab.lab.config import load_preset
+
+        return str(load_preset(preset, TRAININGS).values.get("variant", "hopplus-mcts"))
+    return "ppo"
+
+
+def _value(words: list[str], flag: str) -> str | None:
+    """What follows the last `flag` among the words, as its own word or after an equals sign."""
+    for place in range(len(words) - 1, -1, -1):
+        if words[place] == flag and place + 1 < len(words):
+            return words[place + 1]
+        if words[place].startswith(f"{flag}="):
+            return words[place].partition("=")[2]
+    return None
+
+
+def _planners(words: list[str]) -> int:
+    from marlab.hunt.train_hop_config import HopTrainConfig
+    from marlab.hunt.train_hop_run import train
+    from marlab.lab.flags import parse_run
+    from marlab.lab.run import detach, run_path
+
+    preset = _value(words, "--preset")
+    folder = TRAININGS if preset is not None and (TRAININGS / f"{preset}.toml").exists() else PRESETS
+    parsed = parse_run(HopTrainConfig, words, prog="marlab hunt train", presets=folder)
+    command = ["hunt", "train", *words]
+    if parsed.options.background:
+        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
+        print(f"process {detach(command, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    return train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *command]).exit_code

@@ -1,0 +1,75 @@
+"""A training of planning agents as a run: phases, checkpoints, evaluation, figure. `train` is its command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from marlab.hunt.hop_agent import KIND, PATTERN
+from marlab.hunt.hop_figures import draw_training
+from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.train_phases import Pipeline
+from marlab.hunt.train_ppo import describe
+from marlab.lab.checkpoint import CheckpointStore, Keep
+from marlab.lab.config import Preset
+from marlab.lab.files import write_json
+from marlab.lab.run import Run, RunOptions
+from marlab.lab.trainer import drive
+
+SHOWN = ("charts/episode/avg_reward_per_episode_all_agents", "charts/behaviour_entropy", "moa/excess")
+
+
+def train_hop(config: HopTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
+    """Go through the phases (or resume), and return the run directory.
+
+    It holds phases.json with every gate, phases/ with the runs of earlier phases, checkpoints/model_iter_N.pt that
+    `hop_agent.load_hop` reads, metrics.jsonl, evaluation.json and figures/training.png.
+    """
+    return train(config, options, quiet=quiet).path
+
+
+def train(
+    config: HopTrainConfig,
+    options: RunOptions | None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    with Run.open("hunt", config, options, preset=preset, command=command) as run:
+        pipeline = Pipeline(run, config, quiet=quiet)
+        filled = pipeline.prepare()
+        if "P6" in config.chosen:
+            _self_play(run, filled, pipeline, quiet)
+        pipeline.finish()
+        if not quiet:
+            print(f"run directory: {run.path}")
+    return run
+
+
+def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool) -> None:
+    """P6: the training itself, its evaluation and its gate."""
+
+    def say(text: str) -> None:
+        run.log(text)
+        if not quiet:
+            print(text)
+
+    trainer = HopTrainer(config, say)
+    store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
+    run.add_stage(config.variant, lr=config.learn.lr, steps=config.total_steps, trees=config.plan.trees,
+                  simulations=config.plan.search.simulations)  # fmt: skip
+    drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=SHOWN, quiet=quiet)
+    evaluation = trainer.evaluate()
+    write_json(run.path / "evaluation.json", evaluation)
+    for mode in ("sampled", "greedy"):
+        found = evaluation[mode]["over_seeds"]
+        for name in ("reward", "reward_learners", "seat_spread"):
+            run.add_results({f"{name}_{mode}": found[name]})
+    run.add_results({"rollbacks": sum(trainer.guard.rollbacks)})
+    title = f"{config.variant} in the stag hunt"
+    draw_training(run.path / "metrics.jsonl", run.figure("training.png"), config.game, trainer.seeds, title)
+    if not quiet:
+        print(describe(evaluation))
+    pipeline.judge_self_play(evaluation)
