@@ -1,0 +1,205 @@
+"""Exhibits about data and losses: probabilities fed to a loss of logits, rows of players who left, stale actions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from marlab.hunt.dataset import Part, load_dataset
+from marlab.hunt.diagnose_note import CONFUSION
+from marlab.hunt.game import ABSENT, DOWN, LEFT, RIGHT, UP
+from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
+from marlab.hunt.museum import Exhibit, Finding, Museum
+from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
+from marlab.lab.metrics import read_metrics
+from marlab.lab.report.figures import Curve, bars, curves, reference_lines
+from marlab.lab.report.style import legend, panels, save
+from marlab.lab.run import RunOptions
+
+ACTIONS = 7
+TWICE_PERFECT = math.log(math.e + ACTIONS - 1) - 1
+"""Least cross-entropy of probabilities taken for logits: 1.165 nats with seven actions."""
+TWICE_WRONG = math.log(math.e + ACTIONS - 1)
+UNIFORM = math.log(ACTIONS)
+
+
+# --- double softmax -------------------------------------------------------------------------------------------------
+
+
+def _train(museum: Museum, part: str, **switches: Any) -> Path:
+    config = PretrainGoalsConfig(
+        data=museum.data(), goal_source="type", epochs=museum.config.epochs, batch=128, belief_games=0,
+        overfit_check=False, seed=museum.config.seed, device=museum.config.device,
+    )  # fmt: skip
+    return pretrain(replace(config, **switches), RunOptions(output_dir=museum.fresh(part)), quiet=True)
+
+
+def _healthy(museum: Museum) -> Path:
+    """The training without a fault, made once for all exhibits."""
+    if museum.healthy is None:
+        museum.healthy = _train(museum, "healthy")
+    return museum.healthy
+
+
+def _loss_curve(run: Path) -> tuple[list[float], list[float]]:
+    """(updates, cross-entropy as the training loss reports it)."""
+    rows = read_metrics(run / "metrics.jsonl")
+    return [s for row in rows for s in row["curve"]["step"]], [v for row in rows for v in row["curve"]["policy"]]
+
+
+def _double_softmax(museum: Museum) -> Finding:
+    runs = {"logits once": _healthy(museum), "softmax twice": _train(museum, "twice", legacy_double_softmax=True)}
+    figure, [loss, top] = panels(1, 2, size=(7.0, 4.6))
+    curves(
+        loss, {name: Curve(*_loss_curve(run)) for name, run in runs.items()}, xlabel="updates",
+        ylabel="training cross-entropy [nats]", title="The loss has a floor", smooth=9,
+    )  # fmt: skip
+    loss.set_ylim(0, 2.3)
+    reference_lines(loss, {"wrong, twice": TWICE_WRONG, "uniform": UNIFORM, "perfect, twice": TWICE_PERFECT})
+    last = {name: read_metrics(run / "metrics.jsonl")[-1] for name, run in runs.items()}
+    keys = {"top-1": "top1", "top-3": "top3", "calibration error": "ece"}
+    shown = {name: [row[f"moa/validation/{key}"] for key in keys.values()] for name, row in last.items()}
+    bars(top, list(keys), shown, ylabel="share of held-out rows", title="What it predicts in the end")
+    legend(figure)
+    save(figure, museum.picture)
+    ends = {name: float(np.mean(_loss_curve(run)[1][-20:])) for name, run in runs.items()}
+    once, twice = ends["logits once"], ends["softmax twice"]
+    said = (
+        f"Fed with probabilities, the training loss ends at {twice:.2f} nats and can never fall below "
+        f"{TWICE_PERFECT:.3f}; fed with logits it ends at {once:.2f}. The note saw 1.5 to 1.75 and took it for a loss "
+        "of another scale."
+    )
+    figures = {"loss": ends, "floor": TWICE_PERFECT, "validation": shown}
+    return Finding(said, twice >= TWICE_PERFECT and once < TWICE_PERFECT, figures)
+
+
+DOUBLE_SOFTMAX = Exhibit(
+    "W1", "Softmax twice",
+    "a training loss that stays above 1.165 nats however good the predictor is, and low confidence everywhere",
+    "marlab hunt pretrain vae --data DATA --goal-source type --legacy-double-softmax", _double_softmax,
+)  # fmt: skip
+
+
+# --- rows after exit ------------------------------------------------------------------------------------------------
+
+
+def _shares(part: Part) -> Tensor:
+    return torch.bincount(part.rows.a, minlength=ACTIONS)[:ACTIONS] / part.rows.size
+
+
+def _predicted_stay(run: Path) -> dict[str, float]:
+    """Recall of the moves and share of predictions that are "stay", on clean held-out rows."""
+    last = sorted((run / "eval").glob("moa_eval_epoch*.npz"), key=lambda p: int(p.stem.removeprefix("moa_eval_epoch")))
+    with np.load(last[-1], allow_pickle=False) as kept:
+        matrix = kept["confusion"]
+    return {
+        "predicted stay": float(matrix[:, 4].sum() / matrix.sum()),
+        "true stay": float(matrix[4].sum() / matrix.sum()),
+        "recall of moves": float(np.trace(matrix[:4, :4]) / matrix[:4].sum()),
+    }
+
+
+def _post_exit_rows(museum: Museum) -> Finding:
+    dataset = load_dataset(museum.data())
+    clean = dataset.part("train")
+    spoilt = with_rows_after_exit(clean, dataset.game.players)
+    runs = {
+        "steps only": _healthy(museum),
+        "with rows after exit": _train(museum, "spoilt", legacy_post_exit_rows=True),
+    }
+    figure, [classes, learnt] = panels(1, 2, size=(7.4, 4.6))
+    note = torch.tensor(CONFUSION).sum(1)
+    series = {"steps only": _shares(clean), "with rows after exit": _shares(spoilt), "lab note": note / note.sum()}
+    short = ["up", "down", "left", "right", "stay", "stag", "hare"]
+    bars(classes, short, {name: v.tolist() for name, v in series.items()}, ylabel="share of training rows",
+         title="What the model is taught")  # fmt: skip
+    judged = {name: _predicted_stay(run) for name, run in runs.items()}
+    keys = list(next(iter(judged.values())))
+    bars(learnt, [k.replace(" of ", "\nof ").replace(" stay", "\nstay") for k in keys],
+         {name: [v[k] for k in keys] for name, v in judged.items()}, ylabel="share of held-out real steps",
+         title="What it learns")  # fmt: skip
+    legend(figure)
+    save(figure, museum.picture)
+    extra = 1 - clean.rows.size / spoilt.rows.size
+    stay = float(series["steps only"][4]), float(series["with rows after exit"][4])
+    said = (
+        f"{extra:.0%} of the training rows would belong to players who had left, all of them stay: its share rises "
+        f"from {stay[0]:.2f} to {stay[1]:.2f}. On real steps the model says stay in "
+        f"{judged['with rows after exit']['predicted stay']:.0%} of the cases (without the fault "
+        f"{judged['steps only']['predicted stay']:.0%}): it sees that nobody is there, so it is the shares, the class "
+        "weights and every score over all rows that the fault spoils."
+    )
+    figures = {"rows_after_exit": extra, "stay_share": {"clean": stay[0], "spoilt": stay[1]}, "held_out": judged}
+    return Finding(said, stay[1] > stay[0] + 0.1, figures)
+
+
+POST_EXIT_ROWS = Exhibit(
+    "W9", "Rows of players who left",
+    "staying is far more frequent in the training rows than in play, and part of it has no player on the board",
+    "marlab hunt pretrain vae --data DATA --goal-source type --legacy-post-exit-rows", _post_exit_rows,
+)  # fmt: skip
+
+
+# --- stale action order ---------------------------------------------------------------------------------------------
+
+
+def moved(obs: Tensor, after: Tensor) -> Tensor:
+    """[R, n] the move that every player of the planes made from `obs` to `after` [R, H, W, C], -1 where none or gone.
+
+    Only the planes are looked at, so this is what an eye would see.
+    """
+    n = obs.shape[-1] - 3
+    width = obs.shape[2]
+    here, there = (planes[..., :n].flatten(1, 2).int() for planes in (obs, after))  # [R, C, n]
+    both = (here.sum(1) > 0) & (there.sum(1) > 0)
+    step = there.argmax(1) - here.argmax(1)  # [R, n]
+    found = torch.full_like(step, -1)
+    for action, shift in ((UP, -width), (DOWN, width), (LEFT, -1), (RIGHT, 1)):
+        found[step == shift] = action
+    return found.masked_fill(~both, -1)
+
+
+def _stale_actions(museum: Museum) -> Finding:
+    dataset = load_dataset(museum.data())
+    part, n = dataset.part("train"), dataset.game.players
+    rows = part.rows
+    motion = moved(rows.obs, rows.next_obs)  # [R, n] ego-first, as the planes are
+    shown = {"ego-first, as the planes": rows.joint_a, "global order, as the original": global_actions(part, n)}
+    agreement, stale = {}, {}
+    for name, joint in shown.items():
+        same = (joint == motion) & (motion >= 0)
+        agreement[name] = [
+            float(same[rows.player == seat].sum() / (motion[rows.player == seat] >= 0).sum()) for seat in range(n)
+        ]
+        gone = rows.obs[..., :n].flatten(1, 2).sum(1) == 0  # [R, n] not on the board
+        stale[name] = float(((joint != ABSENT) & gone).sum() / gone.sum().clamp_min(1))
+    figure, [by_seat, ghosts] = panels(1, 2, size=(7.0, 4.6))
+    seats = [f"player {seat + 1}" for seat in range(n)]
+    bars(by_seat, seats, agreement, ylabel="moves that agree with the planes [share]",
+         title="Does the action fit the motion?")  # fmt: skip
+    bars(ghosts, ["absent players shown with an action"], {k: [v] for k, v in stale.items()}, ylabel="share",
+         title="Actions without a body")  # fmt: skip
+    legend(figure)
+    save(figure, museum.picture)
+    wrong = agreement["global order, as the original"]
+    said = (
+        f"Beside ego-first planes, actions in global order fit the motion in {wrong[0]:.0%} of the moves that player 1 "
+        f"sees and in {np.mean(wrong[1:]):.0%} of those the others see; "
+        f"{stale['global order, as the original']:.0%} of the absent players still show an action."
+    )
+    right = min(agreement["ego-first, as the planes"])
+    appeared = right > 0.999 and wrong[0] > 0.999 and max(wrong[1:]) < 0.9
+    return Finding(said, appeared, {"agreement": agreement, "stale": stale})
+
+
+STALE_ACTIONS = Exhibit(
+    "W13", "Actions in another order than the planes",
+    "logged actions disagree with the motion for everyone but player 1, and players who left still hunt",
+    "marlab hunt pretrain vae --data DATA --legacy-global-prev-actions", _stale_actions,
+)  # fmt: skip
