@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pytest
 import torch
 from torch import Tensor
 
 from marlab.hunt.search import Embedding, Evaluation, Transition
+from marlab.hunt.search_native import native_library
+
+needs_compiler = pytest.mark.skipif(native_library(torch.float32, 2) is None, reason="no C compiler")
+ENGINES = ["tensors", pytest.param("native", marks=needs_compiler)]
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Literal
 
 import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.search import Embedding, Evaluation, SearchConfig, SearchResult, Transition, search
+from marlab.hunt import search_native
+from marlab.hunt.search import Embedding, Evaluation, SearchConfig, SearchResult, Transition, Tree, search
+from marlab.hunt.search_graph import record_search
 from marlab.hunt.search_rules import Rows, dirichlet_prior, halving_visits, puct_scores
 from marlab.lab.errors import UserError
 
 from .helpers import seeded
-from .table_game import TableGame, layered_game, random_game
+from .table_game import ENGINES, TableGame, layered_game, needs_compiler, random_game
 
-CONFIGS = {
+PLAIN = {
     "siblings": SearchConfig(simulations=60),
     "tree": SearchConfig(simulations=60, normalise="tree", c1=1.25),
     "range": SearchConfig(simulations=60, normalise="range", value_range=(-3.0, 3.0), c1=1.25),
@@ -26,6 +28,9 @@ CONFIGS = {
     "gumbel": SearchConfig(simulations=60, root="gumbel", considered=3),
     "outcomes": SearchConfig(simulations=60, outcomes=4, c1=1.25),
 }
+each_config = pytest.mark.parametrize("name", PLAIN)
+each_engine = pytest.mark.parametrize("engine", ENGINES)
+Engine = Literal["tensors", "native"]
 
 
 def run(game: TableGame, config: SearchConfig, roots: Tensor, seed: int = 0) -> SearchResult:
@@ -40,8 +45,10 @@ def assert_same(a: SearchResult, b: SearchResult, rows: slice = slice(None)) -> 
 # --- statistics ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_illegal_actions_are_never_tried_and_visits_add_up(config: SearchConfig) -> None:
+@each_config
+@each_engine
+def test_illegal_actions_are_never_tried_and_visits_add_up(name: str, engine: Engine) -> None:
+    config = replace(PLAIN[name], engine=engine)
     game = random_game(3)
     roots = torch.arange(len(game.value))
     found = run(game, config, roots)
@@ -57,19 +64,20 @@ def test_illegal_actions_are_never_tried_and_visits_add_up(config: SearchConfig)
     assert closed.any() and not tree.visits[closed].any()  # nothing is searched below an end
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_a_batch_equals_one_by_one(config: SearchConfig) -> None:
+@each_config
+@each_engine
+def test_a_batch_equals_one_by_one(name: str, engine: Engine) -> None:
+    config = replace(PLAIN[name], engine=engine)
     game = random_game(4)
-    roots = torch.arange(12)
-    noise = torch.randn(12, 5, generator=seeded(1)) if config.root == "gumbel" else None
-    if config.dirichlet_share:
-        pytest.skip("the noise of a root depends on its place in the batch")
+    roots = torch.arange(5)
+    noise = torch.randn(5, 5, generator=seeded(1)) if config.root == "gumbel" else None
+    config = replace(config, dirichlet_share=0.0)  # the noise of a root depends on its place in the batch
 
     def searched(some: Tensor, drawn: Tensor | None) -> SearchResult:
         return search(game.evaluate(some), (some,), game.expand, config, None, drawn)
 
     together = searched(roots, noise)
-    for k in range(12):
+    for k in range(5):
         here = slice(k, k + 1)
         assert_same(together, searched(roots[here], None if noise is None else noise[here]), here)
 
@@ -77,14 +85,16 @@ def test_a_batch_equals_one_by_one(config: SearchConfig) -> None:
 @pytest.mark.parametrize("name", ["noisy", "gumbel"])
 def test_chance_comes_from_the_generator_alone(name: str) -> None:
     game, roots = random_game(5), torch.arange(30)
-    first, again = run(game, CONFIGS[name], roots), run(game, CONFIGS[name], roots)
+    first, again = run(game, PLAIN[name], roots), run(game, PLAIN[name], roots)
     assert_same(first, again)
-    assert not torch.equal(first.visits, run(game, CONFIGS[name], roots, seed=1).visits)
+    assert not torch.equal(first.visits, run(game, PLAIN[name], roots, seed=1).visits)
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_a_tree_is_consistent(config: SearchConfig) -> None:
+@each_config
+@each_engine
+def test_a_tree_is_consistent(name: str, engine: Engine) -> None:
     """Every node but the root is the child of one action, whose visits and values follow from its subtree."""
+    config = replace(PLAIN[name], engine=engine)
     game, roots = random_game(6), torch.arange(8)
     found = run(game, config, roots)
     tree = found.tree
@@ -109,7 +119,46 @@ def test_a_tree_is_consistent(config: SearchConfig) -> None:
 def test_float64_roots_are_searched_in_float64() -> None:
     game, roots = random_game(7), torch.arange(4)
     game = TableGame(**{k: v.double() if v.is_floating_point() else v for k, v in vars(game).items()})
-    assert run(game, CONFIGS["siblings"], roots).q.dtype == torch.float64
+    assert run(game, PLAIN["siblings"], roots).q.dtype == torch.float64
+
+
+@needs_compiler
+@each_config
+def test_engines_grow_the_same_trees(name: str) -> None:
+    """In double precision, where rounding decides nothing; float differs in last bits only."""
+    game, roots = random_game(12), torch.arange(40)
+    exact = TableGame(**{k: v.double() if v.is_floating_point() else v for k, v in vars(game).items()})
+    a, b = (run(exact, replace(PLAIN[name], engine=engine), roots) for engine in ("tensors", "native"))
+    for field in fields(Tree):
+        if field.name != "embedding":
+            made = a.tree.depth >= 0
+            assert torch.equal(made, b.tree.depth >= 0)
+            found, wanted = getattr(b.tree, field.name)[made], getattr(a.tree, field.name)[made]
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9, msg=field.name)
+    for field_name in ("visits", "q", "value", "policy", "action", "depth", "deepest", "ended", "low", "high"):
+        torch.testing.assert_close(getattr(a, field_name), getattr(b, field_name), rtol=0, atol=1e-9)
+    near = [run(game, replace(PLAIN[name], engine=engine), roots).visits for engine in ("tensors", "native")]
+    assert (near[0] == near[1]).all(1).float().mean() > 0.9
+
+
+def test_without_a_compiler_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, roots = random_game(13), torch.arange(6)
+    monkeypatch.setattr("marlab.hunt.search_native.shutil.which", lambda name: None)
+    search_native._build.cache_clear()
+    try:
+        assert_same(run(game, PLAIN["tree"], roots), run(game, replace(PLAIN["tree"], engine="tensors"), roots))
+        with pytest.raises(UserError, match="no C compiler"):
+            run(game, replace(PLAIN["tree"], engine="native"), roots)
+    finally:
+        search_native._build.cache_clear()
+
+
+def test_a_recorded_search_is_the_search() -> None:
+    """On a CPU; on a GPU the benchmark compares them."""
+    game, roots = random_game(14), torch.arange(6)
+    root = game.evaluate(roots)
+    recorded = record_search(root, (roots,), game.expand, PLAIN["gumbel"], seeded(3))
+    assert_same(recorded(root, (roots,)), search(root, (roots,), game.expand, PLAIN["gumbel"], seeded(3)))
 
 
 # --- values -------------------------------------------------------------------------------------------------------
@@ -138,15 +187,15 @@ def test_values_solved_by_hand(normalise: Literal["siblings", "tree"]) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        SearchConfig(simulations=1500, c1=2.0),
-        SearchConfig(simulations=1500, c1=1.25, normalise="tree"),
-        SearchConfig(simulations=1500, root="gumbel", gumbel_scale=0.0),
+        SearchConfig(simulations=600, c1=2.0),
+        SearchConfig(simulations=600, c1=1.25, normalise="tree"),
+        SearchConfig(simulations=600, root="gumbel", gumbel_scale=0.0),
     ],
     ids=["siblings", "tree", "gumbel"],
 )
 def test_finds_the_best_actions_of_games_solved_by_dynamic_programming(config: SearchConfig) -> None:
     lost, chance, errors = [], [], []
-    for seed in range(4):
+    for seed in range(3):
         game, roots = layered_game(seed), torch.arange(10)
         exact = game.solve().masked_fill(~game.legal, -torch.inf)[:10]
         found = run(game, config, roots)
@@ -253,7 +302,7 @@ def test_a_root_without_legal_actions_is_left_alone() -> None:
     root = game.evaluate(roots)
     legal = root.legal.clone()
     legal[2] = False
-    for config in (CONFIGS["siblings"], CONFIGS["gumbel"]):
+    for config in (PLAIN["siblings"], PLAIN["gumbel"]):
         found = search(root._replace(legal=legal), (roots,), game.expand, config, seeded(0))
         assert not found.visits[2].any() and not found.policy[2].any()
         assert found.value[2] == root.value[2] and found.q.isfinite().all()

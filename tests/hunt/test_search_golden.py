@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from marlab.hunt.search import SearchConfig, search
 
-from .table_game import TableGame
+from .table_game import ENGINES, TableGame
 
 FOLDER = Path(__file__).parents[1] / "golden" / "search"
 FILES = sorted(FOLDER.glob("*.json"))
@@ -23,10 +23,10 @@ def tensor(values: Any) -> Tensor:
     return torch.from_numpy(np.array(values))  # floats stay double
 
 
-def config_of(case: dict[str, Any]) -> SearchConfig:
+def config_of(case: dict[str, Any], engine: Literal["tensors", "native"]) -> SearchConfig:
     names = ("simulations", "max_depth", "c1", "considered", "gumbel_scale")
     given = {name: case[name] for name in names if name in case}
-    return SearchConfig(root=case["rule"], unvisited="lowest", **given)
+    return SearchConfig(root=case["rule"], unvisited="lowest", engine=engine, **given)
 
 
 def test_there_are_golden_trees_for_both_rules() -> None:
@@ -34,10 +34,11 @@ def test_there_are_golden_trees_for_both_rules() -> None:
     assert rules.count("puct") >= 3 and rules.count("gumbel") >= 3
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_equals_mctx(path: Path) -> None:
+def test_equals_mctx(path: Path, engine: Literal["tensors", "native"]) -> None:
     golden = json.loads(path.read_text())
-    config = config_of(golden["case"])
+    config = config_of(golden["case"], engine)
     assert config.simulations >= 50
     game = TableGame(**{key: tensor(values) for key, values in golden["game"].items()})
     roots = tensor(golden["roots"])

@@ -43,6 +43,9 @@ class SearchConfig:
     outcomes: int = 1
     """Sampled outcomes kept per action of a node: 1 freezes the co-players at the first try of an action, more
     resample them as the action is tried again (a new outcome at tries 1, 2, 5, 10, 17, ... up to this many)."""
+    engine: Literal["auto", "tensors", "native"] = "auto"
+    """Trees as tensors on any device, or in C on a CPU; auto takes C where a compiler is found. The C trees are some
+    times faster; the last bits of sums may differ, so a tie may fall otherwise."""
     legacy_q: bool = False
     """The original's Q = W / (1 + N), which shrinks every estimate towards 0 and lets untried actions count 0."""
     legacy_terminal_reward: bool = False
@@ -65,6 +68,7 @@ class SearchConfig:
             ("root", ("puct", "gumbel")),
             ("normalise", ("siblings", "tree", "range", "none")),
             ("unvisited", ("parent", "lowest")),
+            ("engine", ("auto", "tensors", "native")),
         ):
             if getattr(self, name) not in allowed:
                 raise UserError(f"search {name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}.")
