@@ -227,8 +227,8 @@ def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.d
     table = RoundTable(samples, device)
     model.eval()
     chosen = torch.from_numpy(np.flatnonzero(table.threads > 1)).to(device)
-    sums = np.zeros(4)
-    for index in chosen.split(BATCH):
+    sums = np.zeros(4) if len(chosen) else np.full(4, np.nan)
+    for index in chosen.split(BATCH) if len(chosen) else ():
         r = table.batch(index)
         scores, _ = model.scores(r.threads, r.days, r.roles, r.context, r.mask)
         ours = weight_loss(scores, r.teacher, r.mask)

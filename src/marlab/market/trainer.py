@@ -1,0 +1,213 @@
+"""Offline learning under the names of the training guide.
+
+    trainer = HRLXFTrainer(l2, l3, None, TrainConfig(l2_epochs=10, l3_epochs=10, output_dir="out"))
+    trainer.train_phase0_bc(macro, micro)
+    save_model(l2, "out", "l2_bc.pt")
+
+The lists come from `marlab.market.guide`, or are lists of its records. `marlab market train` does the same on a
+dataset, with splits, evaluation and resumption of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from torch import nn
+
+from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.device import choose_device
+from marlab.lab.errors import UserError
+from marlab.market.advantage import day_advantages
+from marlab.market.coordinator_network import GlobalCoordinator
+from marlab.market.dataset import Columns, Samples, Sizes, empty
+from marlab.market.executor_network import TemporalDecisionTransformer
+from marlab.market.imitate import NAMES, ActionTrainer, AdvantageTrainer, GoalTrainer, PhaseTrainer, WeightTrainer
+from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.imitate_settings import TrainConfig
+from marlab.market.manager import HorizonManagerPPO
+from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, SampleList
+from marlab.market.weights import kind_of, load_network, save_network
+
+__all__ = ["HRLXFTrainer", "TrainConfig", "load_model", "save_model"]
+
+History = list[dict[str, float]]
+
+
+class HRLXFTrainer:
+    """Trains the layers it is given; the others may be None."""
+
+    def __init__(
+        self,
+        l2: HorizonManagerPPO | None,
+        l3: TemporalDecisionTransformer | None,
+        l4: GlobalCoordinator | None,
+        config: TrainConfig,
+    ) -> None:
+        for name, model in (("L2", l2), ("L3", l3), ("L4", l4)):
+            if model is not None and model.options["horizon"] != config.horizon:
+                raise UserError(
+                    f"{name} looks {model.options['horizon']} days ahead, the config {config.horizon}; make them equal."
+                )
+        self.l2, self.l3, self.l4, self.config = l2, l3, l4, config
+        self.device = choose_device(config.device)
+        self.folder = Path(config.output_dir)
+
+    def train_phase0_bc(self, macro: Sequence[Any], micro: Sequence[Any]) -> dict[str, History]:
+        """Behaviour cloning: of L2 if there are days, of L3 if there are decisions."""
+        found: dict[str, History] = {}
+        if len(macro):
+            found["l2"] = self._learn(GoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
+        if len(micro):
+            samples = _decisions(micro)
+            self._check_goals(samples)
+            found["l3"] = self._learn(ActionTrainer, self.l3, samples, self.config.l3_bc_resume_path)
+        return found
+
+    def train_phase1_awr(self, micro: Sequence[Any]) -> dict[str, History]:
+        """L3 again, decisions of days that went well weighing more; without returns it is behaviour cloning."""
+        samples = _decisions(micro)
+        try:
+            advantage = day_advantages(samples, self.config.gamma, self.config.seed)[samples.micro["macro"]]
+        except UserError as error:
+            print(f"{error} Every decision counts the same.")
+            advantage = np.zeros(samples.rows("micro"), np.float32)
+        return {"awr": self._learn(AdvantageTrainer, self.l3, samples, self.config.l3_awr_resume_path, advantage)}
+
+    def train_l4_distill(self, samples: Sequence[Any]) -> dict[str, History]:
+        """L4 learns the teacher's weights."""
+        return {"l4": self._learn(WeightTrainer, self.l4, _rounds(samples), self.config.l4_resume_path)}
+
+    def save_all(self, suffix: str) -> list[Path]:
+        """Write l2_<suffix>.pt, l3_<suffix>.pt and l4_<suffix>.pt of the layers there are."""
+        made = []
+        for name, model in (("l2", self.l2), ("l3", self.l3), ("l4", self.l4)):
+            if model is not None:
+                made.append(save_model(model, self.folder, f"{name}_{suffix}.pt"))
+        return made
+
+    def _check_goals(self, samples: Samples) -> None:
+        empty_goals = float((samples.goals() == 0).all(1).mean())
+        if empty_goals > 0.01 and not self.config.allow_zero_goal:
+            raise UserError(
+                f"{empty_goals:.0%} of the decisions have a goal of zeros, so L3 would learn to ignore goals; load "
+                "them with goal_backfill l2 or v2, or set allow_zero_goal."
+            )
+
+    def _learn(
+        self,
+        kind: type[PhaseTrainer],
+        model: nn.Module | None,
+        samples: Samples,
+        resume: str | Path | None,
+        advantage: np.ndarray[Any, Any] | None = None,
+    ) -> History:
+        if model is None:
+            raise UserError(f"The trainer was made without the network that {NAMES[kind.phase]} trains.")
+        trainer = kind(model, self._table(kind, samples, advantage), None, self.config, self.device)
+        if resume is not None:
+            trainer.load_state_dict(load_checkpoint(Path(resume), kind_of(model), self.device).state)
+        history = []
+        while trainer.step < trainer.total:
+            history.append(trainer.iterate())
+            if trainer.step % self.config.save_every == 0 or trainer.step == trainer.total:
+                self._save(trainer)
+        save_network(self.folder / f"{NAMES[kind.phase]}.pt", model, trainer.step)
+        model.eval()
+        return history
+
+    def _table(
+        self, kind: type[PhaseTrainer], samples: Samples, advantage: np.ndarray[Any, Any] | None
+    ) -> DayTable | DecisionTable | RoundTable:
+        if kind is GoalTrainer:
+            return DayTable(samples, self.device)
+        if kind is WeightTrainer:
+            return RoundTable(samples, self.device)
+        return DecisionTable(samples, self.device, leaky=self.config.l3_leaky, advantage=advantage)
+
+    def _save(self, trainer: PhaseTrainer) -> None:
+        stem = self.folder / f"{NAMES[trainer.phase]}_epoch{trainer.step}"
+        save_checkpoint(
+            stem.with_name(stem.name + ".ckpt.pt"), kind_of(trainer.model), trainer.step, trainer.state_dict()
+        )
+        save_network(stem.with_name(stem.name + ".pt"), trainer.model, trainer.step)
+
+
+def save_model(model: nn.Module, folder: str | Path, name: str) -> Path:
+    """Write a network's weights as `folder/name`."""
+    path = Path(folder) / name
+    save_network(path, model)
+    return path
+
+
+def load_model(model: nn.Module, path: str | Path) -> nn.Module:
+    """Load weights into a network of the same options; returns it in evaluation mode."""
+    found = load_network(Path(path), kind_of(model))
+    if getattr(found, "options", None) != getattr(model, "options", None) or type(found) is not type(model):
+        raise UserError(
+            f"{path} holds a {type(found).__name__} with {getattr(found, 'options', {})}; this one differs."
+        )
+    model.load_state_dict(found.state_dict())
+    model.data = getattr(found, "data", {})  # type: ignore[assignment]
+    return model.eval()
+
+
+# --- lists of records as tables ---------------------------------------------------------------------------------
+
+
+def _days(macro: Sequence[Any]) -> Samples:
+    found = cast("SampleList[Any]", MacroSamples.of(macro))
+    if found.samples is not None:
+        return found.samples
+    c = found.columns
+    rows = len(found)
+    table = {
+        "x_static": c["state_static"], "x_temporal": c["state_temporal"], "x_role": c["x_roles"], "label": c["goals"],
+        "extra": np.zeros((rows, 0), np.float32),
+    }  # fmt: skip
+    sizes = Sizes(c["state_temporal"].shape[1] - 1, c["state_static"].shape[1], c["state_temporal"].shape[2])
+    return _with(empty(sizes), macro=table)
+
+
+def _decisions(micro: Sequence[Any]) -> Samples:
+    found = cast("SampleList[Any]", MicroSamples.of(micro))
+    if found.samples is not None:
+        return found.samples
+    c, rows = found.columns, len(found)
+    length = np.diff(c["offsets"])
+    table = {
+        "macro": np.arange(rows), "history": c["offsets"][:-1], "history_length": length, "role": c["roles"],
+        "op": c["ops"], "baseline": c["baselines"], "residual": c["residuals"], "time_label": c["time_labels"],
+        "time_valid": c["time_valid"], "time_open": c["time_masks"] == 0, "aux": c["aux"],
+        "acceptable": c["aux"][:, 5] > 0, "partner": np.zeros((rows, 0), np.float32),
+    }  # fmt: skip
+    macro = {
+        "goal": c["goals"], "reward": c["rewards"], "log": c["file_index"], "x_role": c["x_roles"],
+        "x_static": np.zeros((rows, 12), np.float32), "x_temporal": np.zeros((rows, 11, 10), np.float32),
+    }  # fmt: skip
+    return _with(empty(Sizes(c["time_masks"].shape[1] - 1)), micro=table, macro=macro, offers={"row": c["histories"]})
+
+
+def _rounds(samples: Sequence[Any]) -> Samples:
+    found = cast("SampleList[Any]", L4Samples.of(samples))
+    if found.samples is not None:
+        return found.samples
+    c = found.columns
+    threads = np.diff(c["offsets"])
+    context = c["global_feats"]
+    buying = np.rint(context[:, 28] * 10).astype(np.int64)
+    calls = {"macro": np.arange(len(found)), "first": c["offsets"][:-1], "threads": threads, "buying": buying}
+    micro = {
+        "thread": c["thread_feats"], "thread_day": c["thread_times"], "role": c["thread_roles"],
+        "alpha": c["teacher_weights"],
+    }  # fmt: skip
+    return _with(
+        empty(Sizes()), calls=calls, micro=micro, macro={"goal": context[:, :16], "x_static": context[:, 16:28]}
+    )
+
+
+def _with(samples: Samples, **tables: Columns) -> Samples:
+    """Tables with only the columns that are known."""
+    return Samples(samples.sizes, samples.logs, {**samples.tables, **tables})
