@@ -67,7 +67,7 @@ def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
             "x_role": Column("float32", (2,)),
             "extra": Column("float32", (sizes.extra,)),
             "units": Column("float32"),  # the normaliser of quantities: lines times days of the game
-            "needs": Column("float32", (2,)),  # units missing to buy and to sell; for the predictor "gap only" of `evaluate`
+            "needs": Column("float32", (2,)),  # units missing to buy and to sell, as the simulator states them
             "label": Column("float32", (16,)),  # v2 goal: what the expert did that day
             "goal": Column("float32", (16,)),  # what L3 and L4 are told: zeros, the label, or L2's prediction
             "reward": Column("float32"),  # next morning's balance minus this morning's
