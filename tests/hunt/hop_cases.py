@@ -1,0 +1,53 @@
+"""Small planning agents and trainings that the tests share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from marlab.hunt.config import GameConfig, game_config
+from marlab.hunt.hop_learn import LearnConfig
+from marlab.hunt.hop_models import Goals, Mind, MindConfig
+from marlab.hunt.hop_planner import PlanConfig
+from marlab.hunt.hop_variants import VARIANTS
+from marlab.hunt.search import SearchConfig
+from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.world_model import make_model
+
+from .helpers import seeded
+
+PLAN = PlanConfig(trees=2, draws=3, search=SearchConfig(simulations=6, root="gumbel", max_depth=4))
+LEARN = LearnConfig(updates=2, batch=16, moa_updates=2, moa_batch=8, replay=200, warm_updates=3)
+TINY = game_config("msh_tiny")
+
+
+def goals_for(variant: str) -> Goals:
+    """Goals of a variant; codes are made up."""
+    kind = VARIANTS[variant].goals  # type: ignore[index]
+    if kind == "latent":
+        return Goals(torch.randn(3, 4, generator=seeded(5)), torch.rand(3, 3, generator=seeded(6)) + 0.1)
+    return Goals.hunt() if kind == "hunt" else Goals.none()
+
+
+def small_mind(variant: str = "hop", seeds: tuple[int, ...] = (0,), game: GameConfig = TINY, **changes: object) -> Mind:
+    config = replace(MindConfig(variant=variant, hidden=8, plan=PLAN), **changes)  # type: ignore[arg-type]
+    world = make_model("structured", game, width=8, generator=seeded(3)).eval() if config.parts.world_model else None
+    return Mind(game, config, goals_for(variant), seeds, world)
+
+
+def small_training(**changes: object) -> HopTrainConfig:
+    base = HopTrainConfig(
+        variant="hop", phases="P6", game=TINY, num_envs=6, steps=5, total_steps=6 * 5 * 4, hidden=8, plan=PLAN,
+        learn=LEARN, eval_episodes=8, load_data=None,
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
+    """A small data set of rule-based players."""
+    from marlab.hunt.collect import CollectConfig, collect
+    from marlab.lab.run import RunOptions
+
+    return collect(CollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True)
