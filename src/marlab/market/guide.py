@@ -118,7 +118,7 @@ def _load(place: Path, agent_name: str, workers: int | None, fill: Filling | Non
         print(f"left out: {why}")
     samples = concatenate(parts)
     if fill is not None:
-        samples = fill.load()(samples)
+        samples = fill(samples)
     print(f"{len({log.world for log in samples.logs}):,} worlds, {len(samples.logs):,} logs of"
           f" {', '.join(sorted(experts))}: {samples.rows('macro'):,} macro and {samples.rows('micro'):,} micro"
           f" samples, {samples.rows('calls'):,} joint decisions")  # fmt: skip

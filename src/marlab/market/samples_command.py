@@ -217,8 +217,7 @@ def _reading(run: Run, told: list[dict[str, Any]], unread: dict[str, str]) -> di
 def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str], quiet: bool) -> None:
     """Append the parts in their order, so that the result does not depend on who finished first."""
     folder, data = run.path / "parts", run.path / "data"
-    settings = filling(config)
-    fill = settings.load() if settings is not None and config.device != "cpu" else None
+    fill = filling(config) if config.device != "cpu" else None
     sizes = config.options().sizes
     writers = {split: SplitWriter(data / split, sizes) for split in SPLITS}
     with Progress("merging", total=len(parts), unit="parts", quiet=quiet) as bar:

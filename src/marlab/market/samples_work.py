@@ -12,7 +12,7 @@ from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json
 from marlab.market.dataset import LogInfo, Samples, concatenate, empty, save_part
-from marlab.market.samples import GoalSource, SampleOptions, extract
+from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
 from marlab.market.samples_find import read_logs
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Filling:
     batch: int
     options: SampleOptions
 
-    def load(self) -> Backfill:
-        """The backfill itself, with its network; the same object every time in one process."""
-        return _load(self)
+    def __call__(self, samples: Samples) -> Samples:
+        """The samples with goals."""
+        return with_goals(samples, samples.macro["label"]) if self.source == "v2" else _load(self)(samples)
 
 
 def filling(config: Asked) -> Filling | None:
@@ -58,7 +58,7 @@ def filling(config: Asked) -> Filling | None:
 
 @functools.lru_cache(maxsize=1)
 def _load(settings: Filling) -> Backfill:
-    from marlab.market.backfill import Backfill  # needs torch, which most workers can do without
+    from marlab.market.backfill import Backfill  # needs torch, which other workers can do without
 
     model = None if settings.model is None else Path(settings.model)
     sizes, data = settings.options.sizes, to_dict(settings.options)
@@ -112,7 +112,7 @@ def make_part(
     reading = Reading()
     samples = reading.samples(paths, frozenset(experts), from_dict(SampleOptions, options, "the task"))
     if fill is not None:
-        samples = fill.load()(samples)
+        samples = fill(samples)
     save_part(Path(f"{out}.npz"), [samples])
     told = {
         "files": len(paths),
