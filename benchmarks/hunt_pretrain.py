@@ -1,28 +1,32 @@
-"""Pretraining the models of others on 107,010 rows of msh_4x4: how long it takes, and how good it gets.
+"""Pretraining on offline rows of msh_4x4: how long it takes, and how good models of others and of the world get.
 
-    python benchmarks/hunt_pretrain.py                      # time of 10 epochs, autoencoder and predictor together
-    python benchmarks/hunt_pretrain.py --quality            # three seeds where a gate asks, and the original's faults
-    python benchmarks/hunt_pretrain.py --quality --folder F # keeps data and runs in F; finished runs are not repeated
+    python benchmarks/hunt_pretrain.py                      # time of 10 epochs on 107,010 rows
+    python benchmarks/hunt_pretrain.py --quality            # models of others: seeds where a gate asks, then the faults
+    python benchmarks/hunt_pretrain.py --world              # world models: structured, dense, dense with weights
+    python benchmarks/hunt_pretrain.py --quality --folder F --jobs 8   # keeps data and runs in F, 8 trainings at once
 
 Time is that of the training epochs and of their evaluations on held-out rows; CPU seconds are those of all threads.
 Quality is on the validation and test episodes; "exact" rows are predictors that know the players' rules, on the same
-rows. Means and 95 % intervals are over training seeds on one data set.
+rows. Means and 95 % intervals are over training seeds on one data set. Finished runs in F are not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from machine import commit, describe
 
 from marlab.hunt.collect import CollectConfig, collect
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
+from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.lab.report.intervals import mean_interval
 from marlab.lab.run import RunOptions
 
@@ -33,14 +37,68 @@ SPEED: dict[str, dict[str, Any]] = {
 GATED: dict[str, dict[str, Any]] = {"type": {"goal_source": "type"}, "history": {"goal_source": "history"}}
 ONCE: dict[str, dict[str, Any]] = {
     "state": {"goal_source": "state"},
+    "state, recon": {"goal_source": "state", "vae_loss": "recon"},
+    "state, moa": {"goal_source": "state", "vae_loss": "moa"},
     "none": {"goal_source": "none"},
     "type, a network per pair": {"goal_source": "type", "share_moa": False},
+    "type, no balance": {"goal_source": "type", "class_balance": "none"},
 }
 FAULTS: dict[str, dict[str, Any]] = {
     "type, double softmax": {"goal_source": "type", "legacy_double_softmax": True},
     "type, rows after exit": {"goal_source": "type", "legacy_post_exit_rows": True},
     "history, global actions": {"goal_source": "history", "legacy_global_prev_actions": True},
 }
+WORLDS: dict[str, dict[str, Any]] = {
+    "structured": {},
+    "structured, 3 steps": {"unroll": 3},
+    "dense": {"model": "dense"},
+    "dense, weights 2 2 2 2 1 1 1": {"model": "dense", "channel_weights": (2, 2, 2, 2, 1, 1, 1)},
+    "dense, contrastive": {"model": "dense", "contrastive": 0.1},
+}
+
+
+class Job(NamedTuple):
+    """One training; `world` says of which kind."""
+
+    world: bool
+    folder: Path
+    data: Path
+    name: str
+    seed: int
+    changes: dict[str, Any]
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.name.replace(', ', '-').replace(' ', '_')}-{self.seed}"
+
+    @property
+    def result(self) -> Path:
+        return self.path / ("world_report.json" if self.world else "eval/final.json")
+
+
+def train(job: Job) -> dict[str, Any]:
+    """The final figures of a run, which is trained if it is not there yet."""
+    if not job.result.exists():
+        options = RunOptions(output_dir=job.path, resume=(job.path / "run.json").exists())
+        if job.world:
+            pretrain_world(PretrainWorldConfig(data=job.data, seed=job.seed, **job.changes), options, quiet=True)
+        else:
+            pretrain(PretrainGoalsConfig(data=job.data, seed=job.seed, **job.changes), options, quiet=True)
+    return json.loads(job.result.read_text())
+
+
+def train_all(jobs: list[Job], at_once: int, threads: int) -> dict[str, list[dict[str, Any]]]:
+    """Final figures of all runs by name, in order of seeds."""
+    if at_once == 1:
+        found = [train(job) for job in jobs]
+    else:
+        fresh = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(at_once, fresh, torch.set_num_threads, (threads,)) as pool:
+            found = list(pool.map(train, jobs))
+    named: dict[str, list[dict[str, Any]]] = {}
+    for job, final in zip(jobs, found):
+        named.setdefault(job.name, []).append(final)
+    return named
 
 
 def data_in(folder: Path) -> Path:
@@ -72,19 +130,13 @@ def speed(data: Path, epochs: int) -> None:
         )
 
 
-def final_of(folder: Path, data: Path, name: str, seed: int, changes: dict[str, Any]) -> dict[str, Any]:
-    """The final figures of a run, which is trained if it is not there yet."""
-    path = folder / f"{name.replace(', ', '-').replace(' ', '_')}-{seed}"
-    if not (path / "eval" / "final.json").exists():
-        options = RunOptions(output_dir=path, resume=(path / "run.json").exists())
-        pretrain(PretrainGoalsConfig(data=data, seed=seed, **changes), options, quiet=True)
-    return json.loads((path / "eval" / "final.json").read_text())
-
-
-def quality(folder: Path, data: Path, seeds: int) -> None:
+def quality(args: argparse.Namespace, folder: Path, data: Path) -> None:
     """Tables over seeds (of the kinds with a gate; the others once), then the faults once each."""
-    runs = {name: [final_of(folder, data, name, s, changes) for s in range(seeds)] for name, changes in GATED.items()}
-    runs |= {name: [final_of(folder, data, name, 0, changes)] for name, changes in ONCE.items()}
+    plan = [(name, changes, args.seeds) for name, changes in GATED.items()]
+    plan += [(name, changes, 1) for name, changes in (ONCE | FAULTS).items()]
+    jobs = [Job(False, folder, data, name, seed, changes) for name, changes, n in plan for seed in range(n)]
+    runs = train_all(jobs, args.jobs, args.threads)
+    faults = {name: runs.pop(name) for name in FAULTS}
     print("\npredictions of held-out actions (mean, 95 % interval over seeds)")
     any_run = next(iter(runs.values()))[0]
     for split in ("validation", "test"):
@@ -99,8 +151,44 @@ def quality(folder: Path, data: Path, seeds: int) -> None:
         print(f"  {split:<11} {'history, goal-free head':<25} " + _row(free))
     _codes_and_beliefs(runs)
     print("\nfaults of the original, one seed each")
-    for name, changes in FAULTS.items():
-        _fault(name, final_of(folder, data, name, 0, changes))
+    for name, finals in faults.items():
+        _fault(name, finals[0])
+
+
+def world_quality(args: argparse.Namespace, folder: Path, data: Path) -> None:
+    """World models on the test episodes, all seeds."""
+    jobs = [
+        Job(True, folder, data, name, seed, {**changes, "device": args.device})
+        for name, changes in WORLDS.items()
+        for seed in range(args.seeds)
+    ]
+    print("\nworld models, test rows (mean, 95 % interval over seeds; worst player where there is one per player)")
+    for name, reports in train_all(jobs, args.jobs, args.threads).items():
+        tests = [report["splits"]["test"] for report in reports]
+        ones = [test["metrics"] for test in tests]
+        fives = [test["drift"]["5"] for test in tests]
+        shown = {
+            "observation MSE": [one["obs_mse"] for one in ones],
+            "reward MSE": [one["reward_mse"] for one in ones],
+            "position": [min(one["position_accuracy"]) for one in ones],
+            "teleport": [max(one["teleport_rate"]) for one in ones],
+            "vanish": [max(one["vanish_rate"]) for one in ones],
+            "position after 5 steps": [min(five["position_accuracy"]) for five in fives],
+        }
+        print(f"  {name} ({reports[0]['parameters']:,} parameters)")
+        if name.startswith("dense"):  # the same errors under the note's weights and under equal ones
+            shown["weighted / unweighted loss"] = [_weighted(one) / one["obs_mse"] for one in ones]
+        print("    " + "  ".join(f"{key} {_scientific(values)}" for key, values in shown.items()))
+
+
+def _weighted(metrics: dict[str, Any]) -> float:
+    weights = WORLDS["dense, weights 2 2 2 2 1 1 1"]["channel_weights"]
+    return sum(w * e for w, e in zip(weights, metrics["channel_mse"])) / sum(weights)
+
+
+def _scientific(values: list[float]) -> str:
+    mean, low, _ = mean_interval(values)
+    return f"{float(mean):.4g}" + (f" ± {float(mean - low):.1g}" if len(values) > 1 else "")
 
 
 def _row(scores: list[dict[str, Any]]) -> str:
@@ -149,7 +237,10 @@ def _fault(name: str, final: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quality", action="store_true")
+    parser.add_argument("--world", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at once")
+    parser.add_argument("--device", default="cpu", help="where world models are trained")
     parser.add_argument("--epochs", type=int, default=10, help="of the timing")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--folder", type=Path)
@@ -160,8 +251,10 @@ def main() -> None:
         folder = args.folder or Path(temporary)
         data = data_in(folder)
         if args.quality:
-            quality(folder, data, args.seeds)
-        else:
+            quality(args, folder, data)
+        if args.world:
+            world_quality(args, folder, data)
+        if not (args.quality or args.world):
             speed(data, args.epochs)
 
 

@@ -74,6 +74,9 @@ def test_a_wrong_row_is_found(data: Dataset) -> None:
     rows.r[5] += 1
     found = check_integrity(data.game, rows)
     assert (found.next_obs, found.reward, found.actions) == (rows.size - 1, rows.size - 1, rows.size)
+    assert found.own == rows.size - 1  # the label no longer is what the joint action says
+    relabelled = check_integrity(data.game, data.rows._replace(a=data.rows.a.roll(1)))
+    assert relabelled.actions == rows.size and relabelled.own < rows.size and not relabelled.perfect
     stale = data.rows._replace(joint_a=torch.where(data.rows.joint_a == ABSENT, 5, data.rows.joint_a))
     assert check_integrity(data.game, stale).actions == int(data.rows.alive.all(1).sum())
 

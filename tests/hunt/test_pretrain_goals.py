@@ -150,6 +150,7 @@ def test_history_run_is_complete(history_run: Path):
     assert set(validation["ceilings"]) == {"known", "bayes", "mixture"}
     assert validation["moa"]["floor"] == pytest.approx(validation["ceilings"]["known"]["cross_entropy"], abs=0.1)
     assert {probe["t"] for probe in final["probes"]} >= {0, 1} and len(final["vae"]["kl_per_dimension"]) == 16
+    assert all(0 <= probe[k]["balanced"] <= 1 for probe in final["probes"] for k in ("code", "state_code", "state"))
     assert set(final["belief"]) == {"exact", "learned"} and final["data"]["post_exit_share"] == 0
     codes = pq.read_table(history_run / "eval" / "codes.parquet")
     assert codes.num_rows == validation["moa"]["rows"] and len(codes["code"][0]) == 16

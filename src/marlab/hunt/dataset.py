@@ -215,6 +215,7 @@ class Integrity(NamedTuple):
     reward: int
     done: int
     actions: int  # the recorded joint action is what the game executes
+    own: int  # the row's own action is that of its player in the joint action
     mask: int
 
     @property
@@ -255,5 +256,6 @@ def _replay(config: GameConfig, rows: Rows) -> Integrity:
         reward=int((out.reward[index, rows.player] == rows.r).sum()),
         done=int(done.sum()),
         actions=int((out.executed == joint).all(1).sum()),
+        own=int((rows.a == rows.joint_a[:, 0]).sum()),
         mask=int((mask == rows.mask).all(1).sum()),
     )

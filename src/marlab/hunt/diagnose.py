@@ -18,6 +18,7 @@ from marlab.hunt.diagnose_data import diagnose_data
 from marlab.hunt.diagnose_goal_pictures import draw_goals
 from marlab.hunt.diagnose_goals import GoalRun, diagnose_goals, open_goal_run
 from marlab.hunt.diagnose_online import diagnose_transfer
+from marlab.hunt.diagnose_pairs import PairRun, diagnose_pairs, open_pair_run
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Verdict, number, verdicts
 from marlab.hunt.diagnose_ppo import PPORun, diagnose_ppo, open_ppo_run
 from marlab.hunt.diagnose_ppo_pictures import draw_ppo
@@ -35,6 +36,7 @@ COMMANDS = {
     "PretrainGoalsConfig": "hunt pretrain vae",
     "PretrainWorldConfig": "hunt pretrain world",
     "PPOTrainConfig": "hunt train",
+    "HopTrainConfig": "hunt train",
 }
 
 
@@ -100,6 +102,7 @@ class _Opened:
     goals: list[GoalRun] = field(default_factory=list)
     worlds: list[WorldRun] = field(default_factory=list)
     ppo: list[PPORun] = field(default_factory=list)
+    pairs: list[PairRun] = field(default_factory=list)
 
     def take(self, dataset: Dataset, after_exit: float = 0.0) -> None:
         where = dataset.path.resolve()
@@ -133,6 +136,7 @@ def diagnose(config: DiagnoseConfig) -> Report:
         if config.figures:
             draw_ppo(ppo_run, section, out)
         sections.append(section)
+    sections += [diagnose_pairs(pair_run, out if config.figures else None) for pair_run in opened.pairs]
     checks = [check for section in sections for check in section.checks]
     report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks))
     write_json(out / "report.json", _strict(as_dict(report, config.gates)))
@@ -157,8 +161,10 @@ def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
             opened.take(world.dataset)
         elif kind == "PPOTrainConfig":
             opened.ppo.append(open_ppo_run(info.path, name))
+        elif kind == "HopTrainConfig":
+            opened.pairs.append(open_pair_run(info.path, name))
         else:
-            known = ", ".join(f"`{command}`" for command in COMMANDS.values())
+            known = ", ".join(f"`{command}`" for command in dict.fromkeys(COMMANDS.values()))
             raise UserError(f"{info.path} is not a run that can be diagnosed ({kind or 'unknown'}), expected {known}.")
     return opened
 

@@ -229,8 +229,8 @@ def results_of(found: dict[str, Any]) -> dict[str, Any]:
             results |= {f"{split}_recall_stag": recall[5], f"{split}_recall_hare": recall[-1]}
     for probe in found.get("probes", []):
         if probe["t"] == 4:
-            results["probe_t4"] = probe["code"]["accuracy"]
-            results["probe_t4_state"] = probe["state"]["accuracy"]
+            for name, key in (("probe_t4", "code"), ("probe_t4_state", "state")):
+                results |= {name: probe[key]["accuracy"], f"{name}_balanced": probe[key]["balanced"]}
     if "belief" in found:
         results["belief_t4"] = found["belief"]["learned"]["true_type_by_step"][4]
     return results
@@ -247,8 +247,10 @@ def describe(found: dict[str, Any]) -> str:
                 f"{split:<12}{name:<22}{s['top1']:>8.4f}{s['top3']:>8.4f}{s['cross_entropy']:>8.4f}{s['ece']:>8.4f}"
             )
     for probe in found.get("probes", []):
-        told = ", ".join(f"{k} {probe[k]['accuracy']:.3f}" for k in ("code", "state_code", "state"))
-        lines.append(f"type read at t = {probe['t']}: {told} ({probe['code']['rows']} rows)")
+        kinds = {"code": "code", "state_code": "code of the state", "state": "state"}
+        told = ", ".join(f"{name} {probe[k]['accuracy']:.3f} ({probe[k]['balanced']:.3f})" for k, name in kinds.items())
+        lines.append(f"type read at t = {probe['t']}, right (mean of both types' recalls): {told}; "
+                     f"{probe['code']['rows']} rows, {probe['code']['majority']:.0%} of one type")  # fmt: skip
     for name, belief in found.get("belief", {}).items():
         steps = " ".join(f"{value:.3f}" for value in belief["true_type_by_step"][:6])
         after = belief["prior_by_episode"][-1]
