@@ -1,12 +1,28 @@
 """The L2 network: size, ranges, its probabilities, and its files."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from marlab.lab.checkpoint import CheckpointError, save_checkpoint
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.market.manager import HorizonManagerPPO, find_manager, load_manager, save_manager
+from marlab.market import goals, l1
+from marlab.market.backfill import Backfill
+from marlab.market.features import FeatureOptions
+from marlab.market.l1 import L1Options
+from marlab.market.manager import (
+    HeuristicL2Manager,
+    HorizonManagerPPO,
+    L2StrategicManager,
+    find_manager,
+    load_manager,
+    save_manager,
+)
+from marlab.market.offers import offer_slots
+from marlab.market.samples import SampleOptions, extract
+from tests.market.sample_tools import moments, tracked_logs
 
 
 def inputs(n: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,3 +99,45 @@ def test_the_model_of_a_folder_is_found_in_the_order_of_the_guide(tmp_path):
         expected = "l2_bc_epoch10.pt" if name == "l2_bc_epoch10.pt" else name
         assert find_manager(tmp_path).name == expected
     assert find_manager(tmp_path / "l2_bc_epoch9.pt").name == "l2_bc_epoch9.pt"
+
+
+def test_rules_of_thumb_follow_the_rules_of_l1():
+    days = tracked_logs()[2].days
+    np.testing.assert_array_equal(HeuristicL2Manager().compute(days), goals.heuristic_goal(days))
+    economic = L1Options(rules="economic")
+    np.testing.assert_array_equal(
+        L2StrategicManager(l1=economic).compute(days), goals.economic_goal(days, l1.caps(days, economic))
+    )
+
+
+def test_in_play_the_network_says_what_the_backfill_tells_l3(tmp_path):
+    torch.manual_seed(4)
+    options = SampleOptions(features=FeatureOptions(balance_norm="own", channels=12))
+    network = HorizonManagerPPO(d_temporal=12, positive_q=False)
+    torch.nn.init.normal_(network.mean.weight, std=2.0)
+    save_manager(tmp_path / "l2_bc.pt", network, data=to_dict(options))
+    manager = L2StrategicManager("neural", model_path=tmp_path)
+    assert manager.features == options.features
+    log = tracked_logs()[2]
+    filled = Backfill("l2", tmp_path, options.sizes)(extract(log, options)).macro["goal"]
+    by_batch = manager.compute(log.days)
+    # on the first morning nothing was offered yet; later ones need yesterday's offers
+    np.testing.assert_allclose(manager.compute(log.days.take(0)), filled[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(by_batch[0], filled[0], rtol=1e-5, atol=1e-5)
+    first = next(moment for moment in moments(log) if log.days.day[moment.day_row] == 1)
+    yesterday = first.offers._replace(**{name: v[first.offers.clock < 0] for name, v in first.offers._asdict().items()})
+    morning = log.days.take(slice(1, 2))
+    goal = manager.compute(morning, offer_slots(morning, yesterday))
+    np.testing.assert_allclose(goal, filled[1:2], rtol=1e-5, atol=1e-5)
+
+
+def test_a_neural_manager_without_a_fitting_model_is_refused(tmp_path):
+    with pytest.raises(UserError, match="needs its weights"):
+        L2StrategicManager("neural")
+    with pytest.raises(UserError, match="There is no L2 model"):
+        L2StrategicManager("neural", model_path=tmp_path / "no.pt")
+    with pytest.raises(UserError, match="expected heuristic or neural"):
+        L2StrategicManager("clever")
+    save_manager(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
+    with pytest.raises(UserError, match="looks 20 days ahead, not 40"):
+        L2StrategicManager("neural", model_path=tmp_path)

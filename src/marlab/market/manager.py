@@ -9,15 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional
 
 from marlab.lab.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
+from marlab.market import goals
+from marlab.market.daystate import HORIZON, Array, DayState
+from marlab.market.features import FeatureOptions, static_features, temporal_features
+from marlab.market.l1 import L1Options, caps
+from marlab.market.offers import OfferSlots, no_offers
 
 KIND = "market/l2"
 """Marks a checkpoint that holds an L2 network."""
@@ -133,3 +140,64 @@ def find_manager(place: Path) -> Path:
             if epochs:
                 return epochs[max(epochs)]
     raise UserError(f"{place} holds no L2 model: expected l2_bc.pt or l2_bc_epochN.pt in it or in its checkpoints/.")
+
+
+class HeuristicL2Manager:
+    """Goals by rule of thumb, for a cold start and for comparison."""
+
+    def __init__(self, l1: L1Options | None = None) -> None:
+        """The rules of L1 decide which thumb: fill the lines (guide), or buy the need and sell the room (economic)."""
+        self.l1 = l1 or L1Options()
+
+    def compute(self, state: DayState) -> Array:
+        """A goal [..., 16] for a morning or a batch of them."""
+        if self.l1.rules == "economic":
+            return goals.economic_goal(state, caps(state, self.l1))
+        return goals.heuristic_goal(state)
+
+
+class L2StrategicManager:
+    """The manager of a playing agent: rules of thumb, or a trained network with the features it learnt from."""
+
+    def __init__(
+        self,
+        mode: Literal["heuristic", "neural"] = "heuristic",
+        horizon: int = HORIZON,
+        model_path: Path | None = None,
+        l1: L1Options | None = None,
+    ) -> None:
+        if mode not in ("heuristic", "neural"):
+            raise UserError(f"The mode of L2 is '{mode}', expected heuristic or neural.")
+        if mode == "neural" and model_path is None:
+            raise UserError("L2 in neural mode needs its weights: give l2_model_path.")
+        self.mode = mode
+        self.rule = HeuristicL2Manager(l1)
+        self.features = FeatureOptions(horizon=horizon)
+        self.network: HorizonManagerPPO | None = None
+        if mode == "neural" and model_path is not None:
+            path = find_manager(model_path)
+            self.network = load_manager(path)
+            told = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
+            self.features = from_dict(FeatureOptions, {"horizon": horizon, **told}, f"the L2 model {path}")
+            if self.network.options["horizon"] != horizon:
+                raise UserError(
+                    f"The L2 model {path} looks {self.network.options['horizon']} days ahead, not {horizon}."
+                )
+
+    def compute(self, state: DayState, slots: OfferSlots | None = None, extra: Array | None = None) -> Array:
+        """The goal [..., 16] of a morning: nothing negative, zeros on sides the factory cannot trade on.
+
+        `slots` are yesterday's offers; `extra` [..., n] the further features of a network that learnt from them.
+        """
+        if self.network is None:
+            return self.rule.compute(state)
+        slots = slots or no_offers(state.day.shape, state.horizon)
+        static = static_features(state, self.features)
+        if extra is not None:
+            static = np.concatenate([static, extra], -1)
+        inputs = (static, temporal_features(state, slots, self.features), goals.roles(state))
+        leading = state.day.shape
+        with torch.inference_mode():
+            flat = (torch.tensor(x, dtype=torch.float32).reshape(-1, *x.shape[len(leading) :]) for x in inputs)
+            mean = self.network(*flat)[0].double().numpy()
+        return goals.mask_goal(mean.reshape(*leading, -1), goals.roles(state))
