@@ -170,7 +170,8 @@ def _rise_then_fall(museum: Museum) -> Finding:
     said = (
         f"With the newest episodes only, raw beta and no way back, reward peaks at {old.peak:.2f} and ends at "
         f"{old.end:.2f} with an entropy of {np.nanmean(old.entropy[-5:]):.2f} nats; with replay, slow weights and "
-        f"scaled beta it ends at {new.end:.2f}, {new.end / new.peak:.0%} of its peak. The note: about 1.5, then {NOTE_END}."
+        f"scaled beta it ends at {new.end:.2f}, {new.end / new.peak:.0%} of its peak. The note: about 1.5, then "
+        f"{NOTE_END}."
     )
     appeared = old.end < 0.8 * old.peak and new.end > 0.9 * new.peak and new.end > old.end + 0.3
     return Finding(said, appeared, {name: t.to_dict() for name, t in found.items()})

@@ -1,0 +1,33 @@
+"""Tiny trained agents on disk, for tests of whatever lets agents meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from marlab.hunt.hop_agent import KIND, PATTERN
+from marlab.hunt.hop_planner import PlanConfig
+from marlab.hunt.search_config import SearchConfig
+from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
+from marlab.lab.checkpoint import CheckpointStore, Keep
+from marlab.lab.ppo import PPOConfig
+from marlab.lab.run import Run, RunOptions
+
+
+def ppo_run(out: Path, seeds: str = "0,3") -> Path:
+    """A run of PPO players that learnt next to nothing."""
+    config = PPOTrainConfig(
+        seeds=seeds, total_steps=64, num_envs=4, eval_episodes=4, ppo=PPOConfig(n_steps=16, batch_size=64)
+    )
+    return train_ppo(config, RunOptions(output_dir=out), quiet=True)
+
+
+def hop_run(out: Path, seeds: str = "0") -> Path:
+    """A run of planning agents that learnt nothing at all."""
+    plan = PlanConfig(trees=2, search=SearchConfig(simulations=4))
+    config = HopTrainConfig(variant="hop", seeds=seeds, num_envs=2, steps=1, total_steps=2, hidden=16, plan=plan)
+    with Run.open("hunt", config, RunOptions(output_dir=out)) as run:
+        store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=1))
+        store.save(1, {"agents": HopTrainer(config).agents()})
+    return out
