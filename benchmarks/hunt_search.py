@@ -7,8 +7,9 @@ A simulation is one walk from a root to a new node, with its expansion and backu
 simulations. The tree alone is measured on a game of tables (500 states, 7 actions, one step in twenty ends it), where
 a step, a prior and a value are looked up and nearly all time is the search's own; "hunt" steps the real game with
 rule-based co-players as the dynamics, "network" also evaluates every new node with a network. The textbook search is
-one object per node, a loop over children, recursion-free, written below; its trees are compared with the batched ones
-before anything is timed. CPU figures are CPU time of one thread, the best of several rounds taken in turn; GPU
+one object per node, dictionaries and a loop over actions, written below; its trees are compared with the batched ones
+before anything is timed. The batched search grows its trees in C on a CPU ("tensors": without a compiler) and as
+tensors on a GPU. CPU figures are CPU time of one thread, the best of several rounds taken in turn; GPU
 figures are wall time with one synchronisation at the end, whole searches recorded as one CUDA graph.
 """
 
@@ -165,9 +166,9 @@ class Network(nn.Module):
         return out[:, :-1], out[:, -1]
 
 
-def hunt_problem(device: str, roots: int, network: bool) -> tuple[Evaluation, Embedding, Expand]:
+def hunt_problem(roots: int, network: bool, generator: torch.Generator) -> tuple[Evaluation, Embedding, Expand]:
     """Player 1 of msh_4x4 among NS, NH and NH, who choose by their rules inside the tree."""
-    generator = torch.Generator(device).manual_seed(0)
+    device = generator.device
     game = make_game(game_config("msh_4x4"), torch.Generator().manual_seed(0), device=device)
     players = RulePlayers(game, parse_roles("RAND,NS,NH,NH"))
     memory = players.begin(roots, generator)
@@ -228,18 +229,19 @@ def cpu_tree_part() -> None:
         states = torch.arange(roots) % STATES
         return lambda: search(tables.root(states), (states,), tables.expand, config, torch.Generator().manual_seed(0))
 
-    sizes = (1, 256, 1024, 4096)
-    for name, config in (("puct", PUCT), ("gumbel", GUMBEL)):
+    sizes = (1, 256, 512, 1024, 4096)
+    rules = {"puct": PUCT, "gumbel": GUMBEL, "puct, tensors": replace(PUCT, engine="tensors")}
+    for name, config in rules.items():
         works |= {f"{name} {roots}": batched(roots, config) for roots in sizes}
     seconds = best_seconds(works)
     base = 20 * PUCT.simulations / seconds["textbook"]
     print(f"textbook, PUCT: {base:,.0f} simulations/s, {seconds['textbook'] / 20 * 1e3:.2f} ms a decision")
-    for name in ("puct", "gumbel"):
+    for name in rules:
         for roots in sizes:
             took = seconds[f"{name} {roots}"]
             rate = roots * PUCT.simulations / took
             print(
-                f"  batched, {name:<6} {roots:>5} roots: {rate:>11,.0f} simulations/s  {rate / base:6.1f} x   "
+                f"  batched, {name:<14} {roots:>5} roots: {rate:>11,.0f} simulations/s  {rate / base:6.1f} x   "
                 f"{took / roots * 1e3:7.3f} ms a decision"
             )
 
@@ -247,7 +249,7 @@ def cpu_tree_part() -> None:
 def cpu_hunt_part() -> None:
     for network in (False, True):
         for roots in (1, 256):
-            root, embedding, expand = hunt_problem("cpu", roots, network)
+            root, embedding, expand = hunt_problem(roots, network, torch.Generator().manual_seed(0))
             took = best_seconds({"": lambda r=root, e=embedding, x=expand: search(r, e, x, PUCT)})[""]
             what = "hunt and network" if network else "hunt"
             print(
@@ -280,25 +282,27 @@ def gpu_seconds(work: Callable[[], object]) -> float:
 def gpu_part(what: str, config: SearchConfig, roots: int) -> None:
     """A search recorded as one graph, and the same search launched kernel by kernel."""
     config = replace(config, max_depth=GPU_DEPTH)
+    generator = torch.Generator("cuda").manual_seed(0)
     if what == "tree alone":
         tables = draw_tables("cuda")
         states = torch.arange(roots, device="cuda") % STATES
         root, embedding, expand = tables.root(states), (states,), tables.expand
     else:
-        root, embedding, expand = hunt_problem("cuda", roots, what == "hunt and network")
-    generator = torch.Generator("cuda").manual_seed(0)
-    recorded = record_search(root, embedding, expand, config, generator)
-    for how, work in (
-        ("one graph", lambda: recorded(root, embedding)),
-        ("eager", lambda: search(root, embedding, expand, config, generator)),
-    ):
+        root, embedding, expand = hunt_problem(roots, what == "hunt and network", generator)
+
+    def tell(how: str, work: Callable[[], object]) -> None:
         seconds = gpu_seconds(work)
         print(
             f"{what}, {config.root}, {roots} roots, {how}: {roots * config.simulations / seconds / 1e6:,.2f} M "
             f"simulations/s, {seconds * 1e3:.1f} ms a search of {config.simulations} simulations",
             flush=True,
         )
-    print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB")
+
+    tell("eager", lambda: search(root, embedding, expand, config, generator))
+    recorded = record_search(root, embedding, expand, config, generator)
+    tell("one graph", lambda: recorded(root, embedding))
+    print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB", flush=True)
+    torch.cuda.reset_peak_memory_stats()
 
 
 def gpu_check() -> None:
