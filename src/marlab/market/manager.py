@@ -29,13 +29,18 @@ from marlab.market.offers import OfferSlots, no_offers
 KIND = "market/l2"
 """Marks a checkpoint that holds an L2 network."""
 LOG_STD_RANGE = (-20.0, 2.0)
+SPOT = slice(6, 8)
+"""Where x_static has the trading prices of input and output, divided by PRICE."""
+PRICE = 50.0
+SPOT_SHARE = (0.95, 1.05)
 
 
 class HorizonManagerPPO(nn.Module):
     """The L2 network: a convolution over the days of the plan, the factory's numbers and its role.
 
     `positive_q` sends the quantities through softplus: a quantity below zero means nothing, and a loss on clamped
-    quantities would neither cost nor correct it. The option is stored in the checkpoint.
+    quantities would neither cost nor correct it. `spot_prices` learns prices as differences from what a goal asks when
+    nothing else is known (0.95 of the trading price to buy, 1.05 to sell). Both options are stored in the checkpoint.
     """
 
     def __init__(
@@ -46,15 +51,16 @@ class HorizonManagerPPO(nn.Module):
         d_temporal: int = 10,
         d_role: int = 16,
         positive_q: bool = True,
+        spot_prices: bool = True,
     ) -> None:
         super().__init__()
         self.options: dict[str, int | bool] = {
             "horizon": horizon, "n_buckets": n_buckets, "d_static": d_static, "d_temporal": d_temporal,
-            "d_role": d_role, "positive_q": positive_q,
+            "d_role": d_role, "positive_q": positive_q, "spot_prices": spot_prices,
         }  # fmt: skip
         self.data: dict[str, Any] = {}  # options of the samples it learnt from; filled by load_manager
         goal = 4 * n_buckets
-        self.positive_q = positive_q
+        self.positive_q, self.spot_prices = positive_q, spot_prices
         # days are the width of an image of height one: with channels last this is twice as fast on a CPU as Conv1d
         self.temporal = nn.Sequential(
             nn.Conv2d(d_temporal, 32, (1, 3), padding=(0, 1)), nn.ReLU(inplace=True),
@@ -73,9 +79,13 @@ class HorizonManagerPPO(nn.Module):
         days = self.temporal(image).amax((2, 3))  # [B, 64]
         seen = self.trunk(torch.cat([days, self.static(x_static), self.role(x_role)], 1))
         mean = self.mean(seen)
+        quantity, price = mean.unflatten(1, (-1, 2)).unbind(2)  # quantities and prices take turns: [B, 8] each
         if self.positive_q:
-            pairs = mean.unflatten(1, (-1, 2))  # quantities and prices take turns
-            mean = torch.stack([functional.softplus(pairs[..., 0]), pairs[..., 1]], 2).flatten(1)
+            quantity = functional.softplus(quantity)
+        if self.spot_prices:
+            spot = x_static[:, SPOT] * PRICE * x_static.new_tensor(SPOT_SHARE)  # [B, 2]
+            price = price + spot.repeat(1, price.shape[1] // 2)
+        mean = torch.stack([quantity, price], 2).flatten(1)
         return mean, self.log_std(seen).clamp(*LOG_STD_RANGE), self.value(seen).squeeze(1)
 
     def sample_action(
