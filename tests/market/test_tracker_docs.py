@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from marlab.cli import main
-from marlab.market.dataset import write_dataset
-from marlab.market.logs import read_world
+from marlab.market.dataset import Sizes, schema, write_dataset
+from marlab.market.daystate import DayState
+from marlab.market.logs import TABLES, read_world
 from marlab.market.manager import HorizonManagerPPO, save_manager
 from marlab.market.samples import SampleOptions, extract
 
@@ -57,3 +58,13 @@ def test_every_flag_on_the_page_exists(capsys: pytest.CaptureFixture[str]) -> No
         known = capsys.readouterr().out
         flags = {word for words in commands if words[2] == name for word in words if word.startswith("--")}
         assert not [flag for flag in flags if flag not in known], name
+
+
+def test_every_field_is_on_the_page() -> None:
+    """World logs, their meta data, mornings and samples: a new column needs a line."""
+    meta = read_world(TINY).meta
+    columns = {column for kinds in TABLES.values() for column in kinds}
+    columns |= {column for kinds in schema(Sizes()).values() for column in kinds}
+    names = {*columns, *DayState._fields, *meta, *meta["spec"], *meta["agents"][0]}
+    bounds = re.compile(r"(buy|sell)_(quantity|price|day)_(min|max)")  # named by the first and the last of a side
+    assert not sorted(name for name in names if f"`{name}`" not in PAGE and not bounds.fullmatch(name))
