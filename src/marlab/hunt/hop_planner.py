@@ -22,11 +22,14 @@ from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.hop_nets import PlayerNets
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.replay import RankedRewards
-from marlab.hunt.search import Evaluation, SearchConfig, SearchResult, Transition, search
+from marlab.hunt.search import Evaluation, Expand, SearchConfig, SearchResult, Transition, search
+from marlab.hunt.search_graph import RecordedSearch, record_search
 from marlab.hunt.views import View
 from marlab.lab.choices import apply_mask, sample
 from marlab.lab.errors import UserError
 
+RECORDED_SIZES = 8
+"""Recorded searches are made for so many sizes of batches."""
 LINE = 6
 """Steps of the most visited line of play that a plan shows."""
 
@@ -96,13 +99,19 @@ class Found(NamedTuple):
     metrics: dict[str, Tensor]  # [G M] each
 
 
-def decisions(want: Tensor, seeds: int) -> Decisions | None:
-    """Group the seats that `want` [B, n] a decision; None if nobody does. Reads one number back to the host."""
+def decisions(want: Tensor, seeds: int, sizes: int | None = None) -> Decisions | None:
+    """Group the seats that `want` [B, n] a decision; None if nobody does. Reads one number back to the host.
+
+    sizes: fill groups up to one of so many sizes, for searches that are recorded once per size.
+    """
     games, players = want.shape[0] // seeds, want.shape[1]
     wanted = want.view(seeds, games, players).transpose(1, 2).reshape(seeds * players, games)  # [G, E]
     size = int(wanted.sum(1).max())
     if size == 0:
         return None
+    if sizes is not None:
+        unit = -(-games // sizes)
+        size = min(games, -(-size // unit) * unit)
     real, order = wanted.to(torch.uint8).sort(dim=1, descending=True, stable=True)
     group = torch.arange(seeds * players, device=want.device).unsqueeze(1)
     seat = (group % players).expand(-1, size)
@@ -128,6 +137,8 @@ class Planner:
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values."""
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
+        self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
+        self._recorded: dict[int, tuple[RecordedSearch, list[Tensor]]] = {}
         self.ranked: RankedRewards | None = None  # r2: what an exit is worth in a tree is then its rank
         self._stay = torch.arange(game.actions, device=game.device) == STAY
         self._powers = game.actions ** torch.arange(game.players - 1, device=game.device)
@@ -139,7 +150,7 @@ class Planner:
     ) -> Plan:
         """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals."""
         empty = torch.zeros(*want.shape, self.game.actions, device=want.device)
-        who = decisions(want, self.seeds)
+        who = decisions(want, self.seeds, RECORDED_SIZES if self.record else None)
         if who is None:
             nothing, no_line = empty[..., 0], torch.full((*want.shape, LINE), -1, device=want.device)
             return Plan(empty, empty, empty, empty, nothing, nothing, no_line, {})
@@ -161,6 +172,28 @@ class Planner:
         prepared, told = self.coplayers.prepare(goals), self._told(one_hot(goals, believed.shape[-1]).to(believed))
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
+        if self.record and not self.rollout:
+            return summarise(self._replay(repeated, start, prepared, told, generator), trees)
+        expand = self._expansion(prepared, told, generator)
+        return summarise(search(repeated, start, expand, self.config.search, generator), trees)
+
+    def _replay(
+        self, root: Evaluation, start: Embedding, prepared: Tensor, told: Tensor | None, generator: torch.Generator
+    ) -> SearchResult:
+        """The recorded search of this size; what is constant in a tree lies where the recording reads it."""
+        constants = [prepared] if told is None else [prepared, told]
+        size = len(root.value)
+        if size not in self._recorded:
+            kept = [x.clone() for x in constants]
+            expand = self._expansion(kept[0], kept[1] if told is not None else None, generator)
+            self._recorded[size] = (record_search(root, start, expand, self.config.search, generator), kept)
+        run, kept = self._recorded[size]
+        for old, new in zip(kept, constants):
+            old.copy_(new)
+        return run(root, start)
+
+    def _expansion(self, prepared: Tensor, told: Tensor | None, generator: torch.Generator) -> Expand:
+        """How a node grows: the others act, the game goes on, the networks judge."""
         resampled = self.config.search.outcomes > 1
 
         def expand(embedding: Embedding, actions: Tensor) -> Transition:
@@ -176,7 +209,7 @@ class Planner:
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
             return Transition(reward, self.config.gamma * stepped.stays, evaluation, stepped.embedding, drawn)
 
-        return summarise(search(repeated, start, expand, self.config.search, generator), trees)
+        return expand
 
     def _look_ahead(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
         """Every action tried once per draw of goals and of the others' actions."""
@@ -258,12 +291,10 @@ class Planner:
         prior_logits = apply_mask(logits, legal)
         prior = prior_logits.softmax(1)
         if self.config.legacy_beta:
-            scores = self.config.legacy_beta * q / self.reward_scale
+            policy = boltzmann(q / self.reward_scale, legal, self.config.legacy_beta)
         else:
-            scores = beta * normalised(q, found.low, found.high)
-            if self.config.target == "improved":
-                scores = scores + prior_logits.log_softmax(1)
-        policy = apply_mask(scores, legal).softmax(1)
+            start = prior_logits if self.config.target == "improved" else None
+            policy = boltzmann(normalised(q, found.low, found.high), legal, beta, start)
         metrics = decision_metrics(found, q, policy, prior, legal, 1.0 / self.reward_scale)
         weight = who.real.flatten().to(q.dtype)
         means = {name: (value * weight).sum() / weight.sum() for name, value in metrics.items()}
@@ -309,6 +340,12 @@ def normalised(q: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Q [D, A] on a scale from 0 (the least value in the decision's trees) to 1; all 0 where they do not differ."""
     span = (high - low).unsqueeze(1)
     return torch.where(span > 1e-6, (q - low.unsqueeze(1)) / span.clamp_min(1e-6), 0.0)
+
+
+def boltzmann(q: Tensor, legal: Tensor, beta: float, logits: Tensor | None = None) -> Tensor:
+    """[D, A] softmax(beta Q) over legal actions, on top of prior `logits` where they are given."""
+    scores = beta * q if logits is None else beta * q + logits
+    return apply_mask(scores, legal).softmax(-1)
 
 
 def decision_metrics(

@@ -84,6 +84,7 @@ class HopTrainer:
         ranked = self._random_ranks(generator) if config.r2 else None
         self.planner = self.learner.slow.planner(self.game)
         self.planner.ranked = ranked
+        self.planner.record = config.record and self.device.type == "cuda"
         self.play = SelfPlay(
             self.game, self.learner.slow, self.planner, config.num_envs, generator,
             learns=self.seats, rules=self.rules, ranked=ranked,

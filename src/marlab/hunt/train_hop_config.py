@@ -112,6 +112,8 @@ class HopTrainConfig:
     """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
     save_every: int = 50
     """Iterations between checkpoints."""
+    record: bool = False
+    """On a GPU, record the search as one CUDA graph per size of batch: fewer launches, more memory."""
     device: str = "cpu"
     """cpu, cuda, cuda:N or auto."""
 
