@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
@@ -49,13 +48,6 @@ class DyingAgent(SyncRandomStdAgent):
         if not mark.exists():
             mark.write_text("died here")
             os.kill(os.getpid(), signal.SIGKILL)
-
-
-class DiskFillingAgent(SyncRandomStdAgent):
-    """Meets a full disk."""
-
-    def before_step(self) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class SlowAgent(SyncRandomStdAgent):

@@ -54,7 +54,7 @@ def test_results_and_class_names_are_those_of_the_unrecorded_world() -> None:
 
 
 def test_every_negotiation_and_offer_is_what_the_simulator_itself_saves(spec: WorldSpec, log: WorldLog) -> None:
-    saved = play(spec, fast=False).saved_negotiations
+    saved = play(spec, settings="default").saved_negotiations
     assert len(saved) == len(log.tables["negotiations"]["day"])
     names = [agent["id"] for agent in log.agents]
     ours: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}

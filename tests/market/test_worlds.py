@@ -45,7 +45,7 @@ def test_other_seeds_give_other_worlds() -> None:
 
 
 def test_fast_mode_and_default_settings_play_the_same_game() -> None:
-    assert contracts(play(small_world())) == contracts(play(small_world(), fast=False))
+    assert contracts(play(small_world())) == contracts(play(small_world(), settings="default"))
 
 
 def test_a_pause_of_more_than_a_second_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

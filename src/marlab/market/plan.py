@@ -75,7 +75,9 @@ class CollectConfig:
             if not least <= low <= high:
                 raise UserError(f"{name} is {low} to {high}, expected {least} or more and the smaller number first.")
         if (self.steps or self.days[0]) <= self.processes[1]:
-            raise UserError(f"A world of {self.steps or self.days[0]} days is too short for {self.processes[1]} levels.")
+            raise UserError(
+                f"A world of {self.steps or self.days[0]} days is too short for {self.processes[1]} levels."
+            )
         if not 0 <= self.max_top_2025 <= 5 or not 0 <= self.max_top_2024 <= 5:
             told = f"max_top_2025 is {self.max_top_2025} and max_top_2024 is {self.max_top_2024}"
             raise UserError(f"{told}, expected 0 to 5 (the roster knows five of each year).")
@@ -84,7 +86,9 @@ class CollectConfig:
         if not self.fillers:
             raise UserError("fillers is empty; levels without a competitor need somebody, such as GreedyStdAgent.")
         if self.target_worlds is not None and self.n_competitors_per_world is None:
-            raise UserError("target_worlds needs n_competitors_per_world: the number of worlds per set follows from it.")
+            raise UserError(
+                "target_worlds needs n_competitors_per_world: the number of worlds per set follows from it."
+            )
         if self.target_worlds is not None and self.max_worlds_per_config is not None:
             raise UserError("target_worlds and max_worlds_per_config say the same thing; give one of them.")
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,8 +29,15 @@ from marlab.market.experts import find_agent, need_simulator
 
 MIN_FACTORIES, MAX_FACTORIES = 4, 6
 """Factories per level in worlds of official shape; more than six only if the experts need them."""
-_FAST: dict[str, Any] = {"saved_details_level": 0, "sync_calls": True}
+Settings = Literal["fast", "tables", "default"]
+"""fast: nothing is kept by the simulator; tables: it keeps its own tables and negotiations, two times slower;
+default: its own settings in everything, wall-clock limits included, as a reference for speed."""
 _ENDLESS = dict.fromkeys(("time_limit", "neg_time_limit", "neg_step_time_limit", "neg_hidden_time_limit"), math.inf)
+_SETTINGS: dict[Settings, dict[str, Any]] = {
+    "fast": {"saved_details_level": 0, "sync_calls": True, **_ENDLESS},
+    "tables": {"sync_calls": True, **_ENDLESS},
+    "default": {},
+}
 _FORGIVING = {"ignore_agent_exceptions": True, "ignore_negotiation_exceptions": True}
 
 
@@ -105,12 +112,17 @@ def refuse_oneshot(world_class: type) -> None:
 
 
 def make_world(
-    spec: WorldSpec, folder: Path, world_class: type | None = None, *, fast: bool = True, forgiving: bool = True
+    spec: WorldSpec,
+    folder: Path,
+    world_class: type | None = None,
+    *,
+    settings: Settings = "fast",
+    forgiving: bool = True,
 ) -> Any:
     """Construct the world. `folder`: where the simulator may leave its files (two even in fast mode).
 
-    `fast=False` keeps the simulator's own tables and its saved negotiations. `forgiving`: an exception of an agent
-    ends its negotiation and is counted, as in official tournaments, instead of ending the world.
+    `forgiving`: an exception of an agent ends its negotiation and is counted, as in official tournaments, instead of
+    ending the world.
     """
     need_simulator()
     from scml.std import SCML2024StdWorld
@@ -126,9 +138,9 @@ def make_world(
         n_steps=spec.n_steps,
         random_agent_types=False,
     )
-    more = (_FAST if fast else {}) | _ENDLESS | (_FORGIVING if forgiving else {})
+    more = _SETTINGS[settings] | (_FORGIVING if forgiving else {})
     world = world_class(**generated, **more, name=spec.world_id, log_folder=str(folder))
-    if fast:
+    if settings == "fast":
         world.save_negotiations = False  # the constructor overrides its argument
     _seed(spec.seed)
     return world
@@ -136,25 +148,25 @@ def make_world(
 
 @contextmanager
 def playing(
-    spec: WorldSpec, world_class: type | None = None, *, fast: bool = True, tables: Path | None = None
+    spec: WorldSpec, world_class: type | None = None, *, settings: Settings = "fast", tables: Path | None = None
 ) -> Iterator[Any]:
     """A world that is ready to run, in the surroundings that make it exact; its files are gone afterwards.
 
-    `tables`: keep the simulator's own files in this folder instead.
+    `tables`: keep the simulator's own files in this folder instead (with settings "tables").
     """
     folder = Path(tempfile.mkdtemp(prefix="marlab-world-")) if tables is None else tables
     try:
         with _private_mechanism_random(spec.seed), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the simulator and of the entrants, who warn on every day
-            yield make_world(spec, folder, world_class, fast=fast and tables is None)
+            yield make_world(spec, folder, world_class, settings=settings if tables is None else "tables")
     finally:
         if tables is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def play(spec: WorldSpec, *, fast: bool = True) -> Any:
+def play(spec: WorldSpec, *, settings: Settings = "fast") -> Any:
     """Play a world to its end without recording and return it."""
-    with playing(spec, fast=fast) as world:
+    with playing(spec, settings=settings) as world:
         world.run()
     return world
 
