@@ -187,7 +187,7 @@ def test_settings_of_planning_agents_change_them(hop: Path) -> None:
 
 
 def test_wrong_agents_are_told_in_a_sentence(ppo: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="FOX.*not a player"):
+    with pytest.raises(UserError, match=r"FOX.*not a player"):
         find_agent("FOX")
     with pytest.raises(UserError, match="There is no run"):
         find_agent(str(tmp_path / "nowhere"))
@@ -218,7 +218,7 @@ def test_wrong_settings_are_refused(wrong: dict[str, object], told: str) -> None
 
 def test_what_does_not_fit_together_is_refused_before_any_work(ppo: Path) -> None:
     small = {"runs": 4, "steps": 40, "window": 40, "device": "cpu"}
-    with pytest.raises(UserError, match="four players|4 players"):
+    with pytest.raises(UserError, match="4 players"):
         evaluate(EvalConfig("NS", game="msh_2p_4x4", **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="4x4 grid"):
         evaluate(EvalConfig(str(ppo), game="msh_8x8_b5", **small))  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_a_wrong_team_is_told_in_a_sentence(text: str, told: str) -> None:
 
 
 def test_an_unknown_background_player_is_refused() -> None:
-    with pytest.raises(UserError, match="FOX.* is not a player"):
+    with pytest.raises(UserError, match=r"FOX.* is not a player"):
         check_background([team("3FOX")], ["ppo"])
     check_background([team("3ppo")], ["ppo"])
 
