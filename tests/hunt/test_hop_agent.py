@@ -53,7 +53,7 @@ def test_only_its_own_seats_are_planned() -> None:
 
 
 def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -> None:
-    """A warm-started agent tells NS from NH by their steps, expects the same next time, and forgets a team on request."""
+    """A warm-started agent tells NS from NH by their steps, expects the same next time, and can forget a team."""
     data = offline(tmp_path / "data", FOUR, 12_000)
     learn = LearnConfig(warm_updates=250, batch=64, moa_batch=256)
     trainer = HopTrainer(small_training(game=FOUR, load_data=data, learn=learn, hidden=64))

@@ -37,6 +37,8 @@ from marlab.lab.errors import UserError
 
 KIND = "hunt/hop"
 PATTERN = "model_iter_{step}.pt"
+FILE = "agents.pt"
+"""Finished agents alone, without what their training would need to go on."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 
@@ -158,7 +160,9 @@ class HopAgents:
 
 
 def load_hop(path: Path) -> HopAgents:
-    """The newest agents of a run directory of `hunt train`, or those of one checkpoint file."""
+    """The agents of a run directory of `hunt train` (the newest while it trains), or those of one file."""
+    if (path / FILE).exists():
+        path = path / FILE
     if path.is_dir():
         checkpoint, problems = CheckpointStore(path / "checkpoints", KIND, PATTERN).load_latest()
         if checkpoint is None:

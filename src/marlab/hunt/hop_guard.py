@@ -25,8 +25,9 @@ class GuardConfig:
     """Alarm above this behaviour entropy in nats; random players have about 1.45."""
     spread: float = 1.0
     """Alarm below this beta times normalised spread of Q: then the plan is as good as uniform."""
-    excess: float = 0.3
-    """Alarm above this excess of the models of others over the floor, in nats."""
+    excess: float = 0.5
+    """Alarm above this excess of the models of others over the floor, in nats. Plans differ from search to search,
+    which the floor does not know, so planners never come near 0."""
     smoothing: float = 0.9
     """Weight of the past in the smoothed reward that rollbacks go by."""
     drop: float = 0.1

@@ -60,6 +60,8 @@ class LearnConfig:
     """Optimiser steps on offline data before the first game, where there is any."""
     warm_lr: float = 2e-3
     """Adam step size at the start of those; it falls to 0."""
+    legacy_double_softmax: bool = False
+    """Feed probabilities to the cross-entropy of the models of others, as the original did."""
     symmetries: bool = True
     """Turn and mirror batches at random: a turned game is the same game."""
 
@@ -184,7 +186,10 @@ class HopLearner:
         logits = nets(steps.rows, steps.time)
         legal = steps.rows[..., : self.fast.game.actions].bool()
         flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
-        loss = action_loss(flat[0], None, flat[1], flat[2], flat[3], balance=self.config.class_balance)
+        loss = action_loss(
+            flat[0], None, flat[1], flat[2], flat[3], balance=self.config.class_balance,
+            legacy_double_softmax=self.config.legacy_double_softmax,
+        )  # fmt: skip
         norm = self._step(self.others, loss.total * nets.copies, lr)
         assert self.slow.others is not None
         self._follow(self.slow.others, nets)

@@ -50,7 +50,7 @@ def encode(game: Game, state: State, seats: Tensor) -> tuple[Tensor, Tensor]:
     rows = draw_rows(game, state, seats, layout.start, layout.size)
     legal = game.legal(state).index_select(1, seats)
     rows[..., : layout.start] = 0
-    rows[..., : layout.actions] = legal.view(torch.uint8)
+    rows[..., : layout.actions] = legal.to(torch.uint8)
     return rows, legal
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from marlab.hunt.hop_agent import KIND, PATTERN
+from marlab.hunt.hop_agent import FILE, KIND, PATTERN
 from marlab.hunt.hop_figures import draw_training
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_phases import Pipeline
 from marlab.hunt.train_ppo import describe
-from marlab.lab.checkpoint import CheckpointStore, Keep
+from marlab.lab.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.config import Preset
 from marlab.lab.files import write_json
 from marlab.lab.run import Run, RunOptions
@@ -23,8 +23,8 @@ SHOWN = ("charts/episode/avg_reward_per_episode_all_agents", "charts/behaviour_e
 def train_hop(config: HopTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
     """Go through the phases (or resume), and return the run directory.
 
-    It holds phases.json with every gate, phases/ with the runs of earlier phases, checkpoints/model_iter_N.pt that
-    `hop_agent.load_hop` reads, metrics.jsonl, evaluation.json and figures/training.png.
+    It holds phases.json with every gate, phases/ with the runs of earlier phases, agents.pt that `hop_agent.load_hop`
+    reads, checkpoints/model_iter_N.pt to go on from, metrics.jsonl, evaluation.json and figures/training.png.
     """
     return train(config, options, quiet=quiet).path
 
@@ -61,6 +61,7 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
     run.add_stage(config.variant, lr=config.learn.lr, steps=config.total_steps, trees=config.plan.trees,
                   simulations=config.plan.search.simulations)  # fmt: skip
     drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=SHOWN, quiet=quiet)
+    save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})
     evaluation = trainer.evaluate()
     write_json(run.path / "evaluation.json", evaluation)
     for mode in ("sampled", "greedy"):
