@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.run import RunOptions
 from marlab.market.dataset import concatenate, open_dataset, schema
+from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs import WorldLog, write_world
 from marlab.market.manager import HorizonManagerPPO, save_manager
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_command import SamplesConfig, make_samples
-from tests.market.sample_tools import tiny_world, tracked_logs
+from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, records_equal
+from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 WORLDS = 6
 
@@ -92,8 +96,15 @@ def test_statistics_count_what_is_there(made):
 def test_several_workers_make_the_same_data_set(logs, made, tmp_path):
     out = tmp_path / "run"
     words = ["market", "samples", str(logs), "--agent-name", "Pe", "--goal-backfill", "v2", "--chunk", "1"]
-    assert main([*words, "--workers", "2", "--output-dir", str(out), "--quiet"]) == 0
+    assert main([*words, "--workers", "2", "--output-dir", str(out), "--quiet", "--npz"]) == 0
     assert_same_data(made, out)
+    for split in ("train", "val", "test"):
+        samples = open_dataset(out).split(split)
+        macro, micro = load_samples(out / "npz" / split)
+        assert all(records_equal(a, b) for a, b in zip(MacroSamples.view(samples), macro, strict=True))
+        assert all(records_equal(a, b) for a, b in zip(MicroSamples.view(samples), micro, strict=True))
+        threads = load_l4_samples(out / "npz" / split)
+        assert all(records_equal(a, b) for a, b in zip(L4Samples.view(samples), threads, strict=True))
 
 
 def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatch):
@@ -181,3 +192,18 @@ def test_old_flags_are_translated_or_refused(logs, tmp_path, capsys):
     assert "op reject" in capsys.readouterr().out
     assert main(["market", "samples", str(logs), "--allow-csv"]) == 2
     assert "lack what samples need" in capsys.readouterr().err
+
+
+def test_samples_are_made_where_the_simulator_is_not_installed():
+    """Also without the command line's library: a GPU machine has torch, numpy, pyarrow, matplotlib and rich."""
+    blocked = ("scml", "negmas", "scml_agents", "tyro", "gymnasium", "pettingzoo", "psutil", "plotly", "jinja2")
+    code = f"""
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+import marlab.market.backfill, marlab.market.samples_command, marlab.market.guide, marlab.market.manager
+from marlab.market.guide import load_tournament_data
+macro, micro = load_tournament_data({str(TINY)!r}, "Pe", num_workers=1, goal_backfill="v2")
+assert len(macro) == 42 and len(micro) == 139, (len(macro), len(micro))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

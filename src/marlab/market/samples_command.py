@@ -28,9 +28,11 @@ from marlab.lab.run import Run, RunOptions, detach, run_path
 from marlab.market.backfill import BATCH, check_source
 from marlab.market.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.features import FeatureOptions
+from marlab.market.guide import save_l4_samples, save_samples
 from marlab.market.l1 import L1Options
 from marlab.market.samples import GoalSource, SampleOptions
 from marlab.market.samples_find import LogFile, choose_experts, find_logs
+from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples
 from marlab.market.samples_stats import describe, draw, table
 from marlab.market.samples_work import filling, make_part, refuse_many
 from marlab.market.split import FILE as SPLIT_FILE
@@ -66,6 +68,8 @@ class SamplesConfig:
     """Where goals are predicted: cpu (by every worker), or cuda (by this process, part by part)."""
     l2_backfill_batch_size: int = BATCH
     """Days in one forward pass of L2."""
+    npz: bool = False
+    """Also write the guide's files (l2_samples.npz, ...) under npz/; unlike the data set they need memory to make."""
 
     def __post_init__(self) -> None:
         if self.chunk < 1 or self.l2_backfill_batch_size < 1:
@@ -128,6 +132,8 @@ def make_samples(
             write_json(run.path / "reading.json", _reading(run, told, found.bad))
             _merge(config, run, parts, sorted(experts), quiet)
         _report(run, quiet)
+        if config.npz:
+            _export(run)
     write_note(run.path)
     return run
 
@@ -251,6 +257,16 @@ def _report(run: Run, quiet: bool) -> None:
         if lacked or reading["bad"]:
             print(f"{len(reading['bad'])} files could not be used; missing in the others: {json.dumps(lacked)}")
         print(f"data: {dataset.folder}")
+
+
+def _export(run: Run) -> None:
+    """The same samples as plain arrays, one folder per split."""
+    dataset = open_dataset(run.path)
+    for name in dataset.splits:
+        samples, folder = dataset.split(name), run.path / "npz" / name
+        save_samples(MacroSamples.view(samples), MicroSamples.view(samples), folder, samples.sizes.horizon)
+        if samples.rows("calls"):
+            save_l4_samples(L4Samples.view(samples), folder)
 
 
 def main(argv: Sequence[str]) -> int:
