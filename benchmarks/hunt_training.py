@@ -129,7 +129,7 @@ def main() -> None:
         print(
             f"{found['game']}, {found['seeds']} seed(s) x {found['game_steps']} game steps, {found['trees']} trees x "
             f"{found['simulations']} simulations: {found['seconds']:.2f} s per iteration (games "
-            f"{found['rollout']:.2f}, learning {found['train']:.2f}), {found['times_the_note']:.0f} times the note's pace"
+            f"{found['rollout']:.2f}, learning {found['train']:.2f}), {found['times_the_note']:.0f} x the note's pace"
         )
     if arguments.json is not None:
         arguments.json.write_text(json.dumps({"machine": describe(), "commit": commit(), "found": found}, indent=1))

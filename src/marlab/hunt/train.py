@@ -18,6 +18,9 @@ def main(argv: Sequence[str]) -> int:
     """`marlab hunt train [--variant ppo|ps-ppo|hop|hopplus|...] [--preset NAME] ...`; without a variant, PPO."""
     words = list(argv)
     variant = _variant(words)
+    if {"-h", "--help"} & set(words):
+        known = ", ".join((*PPO_VARIANTS, *VARIANTS))
+        print(f"--variant is one of {known}; what follows are the settings of {variant}.\n")
     if variant in PPO_VARIANTS:
         from marlab.hunt.train_ppo import main as train_ppo
 
