@@ -135,6 +135,7 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
     assert card.cross["NS"]["NH"].mean == 0.0 and card.cross["NH"]["NS"].mean == 1.0
     assert card.self_play["NS"]["over_seeds"]["reward"]["value"] == pytest.approx(2.5)
     write_card(card, tmp_path)
+    assert "NaN" not in (tmp_path / "scorecard.json").read_text()  # JSON knows no such number
     kept = json.loads((tmp_path / "scorecard.json").read_text())
     assert kept["blocks"][0]["scenarios"][0]["agents"]["NS"]["score"] == 5.0
     page = (tmp_path / "scorecard.md").read_text()

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from marlab.hunt.best_response import start_values
@@ -196,7 +195,7 @@ def evaluate(config: EvalConfig, *, quiet: bool = True) -> ScoreCard:
     agents = find_agents(config.all_agents)
     game_rules = game_config(config.game)
     scenarios, teams = _scenarios(config, game_rules, agents)
-    references = _references(config, game_rules)
+    references = _references(config)
     device = choose_device(config.device)
     rngs = Rngs(config.seed, device)
     game = make_game(game_rules, rngs.torch("maps", "cpu"), maps=config.maps, device=device)
@@ -230,7 +229,7 @@ def _scenarios(config: EvalConfig, game: GameConfig, agents: Sequence[Agent]) ->
     return scenarios, list(dict.fromkeys(teams))
 
 
-def _references(config: EvalConfig, game: GameConfig) -> dict[tuple[str, ...], Agent]:
+def _references(config: EvalConfig) -> dict[tuple[str, ...], Agent]:
     """PPO players by the background that they were trained for."""
     found: dict[tuple[str, ...], Agent] = {}
     for text in config.references:
@@ -304,17 +303,8 @@ def write_card(card: ScoreCard, out: Path, *, figures: bool = True) -> None:
         from marlab.hunt.evaluate_figures import draw_card
 
         draw_card(card, out)
-    write_json(out / "scorecard.json", _strict(card.to_dict()))
+    write_json(out / "scorecard.json", card.to_dict())
     write_text(out / "scorecard.md", card.markdown())
-
-
-def _strict(value: Any) -> Any:
-    """The same without NaN, which JSON does not know: it becomes null."""
-    if isinstance(value, dict):
-        return {key: _strict(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(v) for v in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def main(argv: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from marlab.hunt.evaluate_reciprocators import parse_reciprocity
 from marlab.hunt.players import Kind, parse_role
 from marlab.lab.errors import UserError
 
@@ -69,8 +70,6 @@ def team(text: str, seats: int = SEATS) -> Scenario:
 
 def check_background(scenarios: Sequence[Scenario], agents: Sequence[str]) -> None:
     """Every background player must be a rule, a reciprocator or one of the named agents."""
-    from marlab.hunt.evaluate_reciprocators import parse_reciprocity
-
     for scenario in scenarios:
         for name in scenario.background:
             if name not in agents and parse_reciprocity(name) is None:
