@@ -81,10 +81,10 @@ def test_frames_are_pictures_of_one_size_that_change(planned: Episode) -> None:
 
 
 def test_the_command_writes_film_and_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["hunt", "watch", "NH", "--team", "NS+2NH", "--seat", "3", "--seconds", "0.1", "--pictures"]
+    words = ["hunt", "watch", "NS", "--team", "NS+2NH", "--seat", "3", "--seconds", "0.1", "--pictures"]
     assert cli([*words, "--out", str(tmp_path)]) == 0
     told = json.loads((tmp_path / "episode.json").read_text())
-    assert told["players"] == ["NH", "NH", "NH", "NS"] and told["frames"][0]["scene"]["t"] == 0
+    assert told["players"] == ["NH", "NH", "NS", "NS"] and told["frames"][0]["scene"]["t"] == 0
     assert len(list(tmp_path.glob("step_*.png"))) == len(told["frames"])
     assert (tmp_path / "episode.mp4").exists() == can_film()
     assert "earned:" in capsys.readouterr().out

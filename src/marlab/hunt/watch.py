@@ -93,30 +93,38 @@ def _seated(config: WatchConfig, players: int) -> list[Agent]:
     return [around[(seat - (config.seat - 1)) % players] for seat in range(players)]
 
 
-def frames(episode: Episode, seconds: float, bar: Progress) -> Iterator[np.ndarray]:
-    """Every moment held for its time, the last one three times as long."""
-    hold = max(1, round(seconds * FPS))
+def shots(episode: Episode, bar: Progress, pictures: Path | None) -> Iterator[np.ndarray]:
+    """Every moment drawn once; into the folder `pictures` also as step_NN.png."""
     for index in range(len(episode.moments)):
         drawn = frame(episode, index)
+        if pictures is not None:
+            with replacing(pictures / f"step_{index:02d}.png") as temporary:
+                Image.fromarray(drawn).save(temporary, format="png")
         bar.advance()
-        for _ in range(hold * (3 if index == len(episode.moments) - 1 else 1)):
-            yield drawn
+        yield drawn
+
+
+def held(drawn: Iterator[np.ndarray], count: int, seconds: float) -> Iterator[np.ndarray]:
+    """Frames of a film: each of `count` shots stays for its time, the last one three times as long."""
+    hold = max(1, round(seconds * FPS))
+    for index, shot in enumerate(drawn):
+        for _ in range(3 * hold if index == count - 1 else hold):
+            yield shot
 
 
 def write_episode(episode: Episode, out: Path, config: WatchConfig, *, quiet: bool = True) -> list[Path]:
-    """episode.json, and where the encoder is installed episode.mp4; with `pictures` also step_NN.png."""
+    """episode.json, and where the encoder is installed episode.mp4; with `pictures`, or without a film, step_NN.png."""
     out.mkdir(parents=True, exist_ok=True)
     written = [out / "episode.json"]
     write_json(written[0], episode.to_dict())
-    if config.pictures or not can_film():
-        for index in range(len(episode.moments)):
-            written.append(out / f"step_{index:02d}.png")
-            with replacing(written[-1]) as temporary:
-                Image.fromarray(frame(episode, index)).save(temporary, format="png")
-    if can_film():
-        written.append(out / "episode.mp4")
-        with Progress("filming", total=len(episode.moments), unit="steps", quiet=quiet) as bar:
-            write_mp4(written[-1], frames(episode, config.seconds, bar), FPS)
+    count, film = len(episode.moments), can_film()
+    with Progress("filming", total=count, unit="steps", quiet=quiet) as bar:
+        drawn = shots(episode, bar, out if config.pictures or not film else None)
+        if film:
+            written.append(out / "episode.mp4")
+            write_mp4(written[-1], held(drawn, count, config.seconds), FPS)
+        else:
+            written += [out / f"step_{index:02d}.png" for index, _ in enumerate(drawn)]
     return written
 
 
