@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.collections import PathCollection
 
 from marlab.hunt.belief import BeliefConfig
 from marlab.hunt.belief_report import BeliefSource, exact_source
@@ -158,6 +159,10 @@ def _codes(run: GoalRun, validation: Judged, out: Path) -> Picture:
         series = {n: (place[late & m, 0], place[late & m, 1]) for n, m in groups.items() if (late & m).any()}
         scatter(ax, series, xlabel="first principal component", ylabel="second", title=title)
         legend(ax)
+        shown = ax.get_legend()
+        for handle in shown.legend_handles if shown else ():
+            if isinstance(handle, PathCollection):  # thousands of points are drawn too small and pale for a legend
+                handle.set(sizes=[60], alpha=1)
     return save_picture(figure, out, f"codes-{run.name}.png", "Goal codes along their two main directions")
 
 

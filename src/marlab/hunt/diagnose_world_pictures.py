@@ -181,11 +181,13 @@ def _drift(run: WorldRun, seen: Seen, out: Path) -> Picture:
     places = [[_known(m["position_accuracy"][k]) for m in drift.values()] for k in range(run.game.players)]
     curves(left, {f"player {k + 1}": Curve(steps, y) for k, y in enumerate(places)}, xlabel="imagined steps",
            ylabel="position accuracy [share]", title="where players are")  # fmt: skip
+    left.set_ylim(min(0.96, *(y for line in places for y in line if y == y)) - 0.01, 1.005)  # a flat line needs a scale
     reference_lines(left, {"gate at 1": 0.995, "gate at 5": 0.97})
     rates = {"teleport": "teleport_rate", "vanish": "vanish_rate", "ghost": "ghost_rate"}
     series = {n: Curve(steps, [max((v for v in m[k] if v is not None), default=np.nan) for m in drift.values()])
               for n, k in rates.items()}  # fmt: skip
     curves(right, series, xlabel="imagined steps", ylabel="share, worst player", title="what cannot happen")
+    right.set_ylim(-0.0005, max(0.01, right.get_ylim()[1]))
     explain(left, right)
     return save_picture(figure, out, f"drift-{run.name}.png", "Positions and impossible events after k imagined steps")
 
