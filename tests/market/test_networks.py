@@ -8,7 +8,7 @@ import torch
 
 from marlab.market.coordinator import HeuristicL4Coordinator
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import L3Inputs, L3PolicyModel, TemporalDecisionTransformer
+from marlab.market.executor_network import L3Inputs, L3PolicyModel, TemporalDecisionTransformer, attend_plainly
 from marlab.market.logs import ACCEPT, REJECT
 from marlab.market.losses import weight_loss
 from marlab.market.weights import L3_KIND, L4_KIND, load_network, save_network
@@ -76,6 +76,14 @@ def test_padding_does_not_matter() -> None:
         for other in (long, garbage):
             for a, b in zip(model(short), model(other)):
                 torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_plain_attention_is_the_fused_one() -> None:
+    q, k, v = (torch.randn(6, 2, 9, 8, generator=torch.Generator().manual_seed(i)) for i in range(3))
+    allowed = torch.rand(6, 1, 9, 9, generator=torch.Generator().manual_seed(3)) > 0.4
+    allowed[..., 0] = True
+    fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, allowed)
+    torch.testing.assert_close(attend_plainly(q, k, v, allowed), fused, rtol=1e-5, atol=1e-6)
 
 
 def test_later_offers_count_and_their_order_too() -> None:

@@ -66,9 +66,19 @@ class _Block(nn.Module):
         heads = self.project(self.norm_attention(x)).view(batch, slots, 3, self.heads, width // self.heads)
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         dropout = self.dropout if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
+        attend = attend_plainly if x.is_cuda else functional.scaled_dot_product_attention
+        mixed = attend(q, k, v, allowed, dropout)
         x = x + self.drop(self.join(mixed.transpose(1, 2).reshape(batch, slots, width)))
         return x + self.drop(self.forward_part(self.norm_forward(x)))
+
+
+def attend_plainly(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor, dropout: float = 0.0) -> Tensor:
+    """Attention as products and a softmax. On a GPU the fused kernels are made for long sequences: over 21 places they
+    took more than half of a training step.
+    """
+    scores = (q @ k.transpose(2, 3)) * (q.shape[3] ** -0.5)
+    weights = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(3)
+    return functional.dropout(weights, dropout) @ v
 
 
 class TemporalDecisionTransformer(nn.Module):
