@@ -1,5 +1,6 @@
 """Finding logs and choosing the expert."""
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 from marlab.lab.errors import UserError
 from marlab.market.logs import WorldLog, read_world, write_world
 from marlab.market.samples_find import choose_experts, find_logs, read_logs
-from marlab.market.tracker import write_tracker
+from marlab.market.tracker import read_tracker, write_tracker
 from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 TYPES = ["PenguinAgent", "UltraSuperMiracleSoraFinalAgentZ", "PenguinAgentTwo", "AX", "SyncRandomStdAgent"]
@@ -58,6 +59,20 @@ def test_agents_of_a_run_that_was_exported_are_not_taken_twice(tmp_path):
     for log in tracked_logs():
         write_tracker(log, tmp_path / "tracker_logs")
     assert len(find_logs(tmp_path).logs) == 1
+
+
+def test_agent_and_world_of_a_tracker_file_are_those_it_is_read_with(tmp_path):
+    log = tracked_logs()[0]
+    path = write_tracker(log, tmp_path / "tracker_logs")
+    document = json.loads(path.read_text())
+    turned = {name: document[name] for name in reversed(document)}  # entries first, ids last
+    for change in ({}, {"world_id": "unknown"}, {"agent_type": "PenguinAgentTracked"}):
+        for text in ({**document, **change}, {**turned, **change}):
+            path.write_text(json.dumps(text))
+            (found,) = find_logs(tmp_path).logs
+            read = read_tracker(path)
+            assert (found.world, found.types) == (read.world_id, (read.agent_type,))
+            assert len(list(read_logs(path, frozenset(found.types), horizon=20))) == 1
 
 
 def test_repeated_worlds_are_recognised(tmp_path):

@@ -17,7 +17,7 @@ from marlab.lab.errors import UserError
 from marlab.market.daystate import HORIZON
 from marlab.market.logs import AgentLog, read_world
 from marlab.market.tracker import find_trackers, read_tracker
-from marlab.market.tracker_words import oneshot
+from marlab.market.tracker_words import oneshot, world_name
 
 EVERYBODY = "all"
 """In place of an expert's name: every agent whose decisions were recorded."""
@@ -103,18 +103,22 @@ def _tracker(path: Path) -> LogFile:
             head = file.read(_HEAD).decode(errors="ignore")
     except (OSError, EOFError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
-    world = _text(head.partition('"entries"')[0], "world_id")
-    agent_type = _text(head, "agent_type_raw") or _text(head.partition('"entries"')[0], "agent_type")
-    if world is None or agent_type is None:
+    before = head.partition('"entries"')[0]
+    told, agent_type = _text(before, "world_id"), _text(head, "agent_type_raw") or _text(before, "agent_type")
+    if told is None or agent_type is None:
         log = read_tracker(path)
-        world, agent_type = log.world_id, log.agent_type
+        return LogFile(path, log.world_id, log.world_id, log.world_id, (log.agent_type,))
+    world = world_name(told, path)
     return LogFile(path, world, world, world, (agent_type.removesuffix("Tracked") or agent_type,))
 
 
 def _text(head: str, key: str) -> str | None:
     """The first text called `key` in a piece of JSON."""
     found = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
-    return None if found is None else str(json.loads(found[1]))
+    try:
+        return None if found is None else str(json.loads(found[1]))
+    except ValueError:  # not JSON after all; reading the whole file says what is wrong with it
+        return None
 
 
 def choose_experts(name: str, types: Iterable[str]) -> frozenset[str]:
