@@ -120,7 +120,7 @@ def small(museum: Museum, **changes: Any) -> HopTrainConfig:
 def as_the_original(config: HopTrainConfig) -> HopTrainConfig:
     """The same training with the original's habits: raw beta = 2, Q shrunk to 0, only the newest episodes, no slow
     weights for planning, no turned boards, and no way back."""
-    search = replace(config.plan.search, legacy_q=True, normalise="none", c1=1.0)
+    search = replace(config.plan.search, root="puct", legacy_q=True, normalise="none", c1=1.0)
     plan = replace(config.plan, legacy_beta=2.0, target="boltzmann", search=search)
     fresh = max(64, config.num_envs * config.steps // 2)  # of each player: about what an iteration brings
     learn = replace(config.learn, replay=fresh, follow=0.0, symmetries=False, lr_end=config.learn.lr)
