@@ -106,9 +106,9 @@ class ParityAgent(StdSyncAgent):
         )
 
     def first_proposals(self) -> dict[str, Any]:
-        callers = {self.get_nmi(partner).annotation["caller"] for partner in self.negotiators}
-        if callers != {self.id}:  # the partners speak first: the controller asks all the same and drops the answer
-            return {}
+        running = [negotiator.nmi for negotiator, _ in self.negotiators.values() if negotiator.nmi is not None]
+        if any(nmi.annotation["caller"] != self.id for nmi in running):
+            return {}  # the partners speak first: the controller asks all the same and drops the answer
         threads = [self._thread(partner, self.get_nmi(partner).state, None) for partner in self.negotiators]
         return {partner: offer for partner, (_, offer) in self._decide(threads).items()}
 

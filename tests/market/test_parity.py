@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,22 @@ def test_what_l3_and_l4_see_comes_out_of_the_log(game: Game) -> None:
             for name, value in online.items():
                 np.testing.assert_allclose(offline[name], value, rtol=1e-6, atol=1e-6, err_msg=f"{key} {name}")
         assert seen == set(played.threads)  # every decision of play, and nothing else
+
+
+def test_what_happens_in_a_day_does_not_change_what_l2_saw_that_morning(game: Game) -> None:
+    log, _ = logs_of(game)[-1]  # a buyer, whose offers are for late days, so that the next morning still knows them
+    days = log.negotiations["day"][log.decisions["negotiation"]]
+    day = int(np.bincount(days[log.decisions["op"] == REJECT], minlength=13)[:-1].argmax())
+    today = days == day
+    signed = (log.contracts["day"] == day) & (log.contracts["negotiation"] != NONE)
+    decisions = {**log.decisions, "quantity": np.where(today, log.decisions["quantity"] * 2, log.decisions["quantity"])}
+    contracts = {**log.contracts, "price": log.contracts["price"] + 3 * signed}
+    before = extract(log, game[2]).macro
+    after = extract(replace(log, decisions=decisions, contracts=contracts), game[2]).macro
+    for name in ("x_static", "x_temporal", "extra", "x_role"):
+        np.testing.assert_array_equal(before[name][: day + 1], after[name][: day + 1], err_msg=name)
+    assert (before["x_temporal"][day + 1] != after["x_temporal"][day + 1]).any()  # the next morning does know
+    assert (before["label"][day] != after["label"][day]).any()
 
 
 def test_the_morning_is_written_before_the_first_decision_of_its_day(game: Game) -> None:
