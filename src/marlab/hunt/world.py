@@ -156,8 +156,7 @@ class HuntWorld:
         index = waiting.nonzero().squeeze(1)
         if index.numel() == 0:
             return state
-        fresh = self.game.reset(index.numel(), self.generator)
-        return State(*(field.index_copy(0, index, new) for field, new in zip(state, fresh)))
+        return state.renewed(index, self.game.reset(index.numel(), self.generator))
 
     def _show_view(self, state: State) -> tuple[Tensor, Tensor]:
         return flat_observation(self.game, state, self._flat_seats)
