@@ -26,7 +26,7 @@ class HangingAgent(SyncRandomStdAgent):
 class BrokenAgent(SyncRandomStdAgent):
     """Cannot even be made."""
 
-    def init(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("my model is missing")
 
 

@@ -32,7 +32,7 @@ from marlab.market.logs import read_world
 from marlab.market.plan import CollectConfig, Plan
 
 PRESETS = Path(__file__).parent / "presets" / "collect"
-SECONDS_PER_FACTORY_DAY = 0.011
+SECONDS_PER_FACTORY_DAY = 0.0075
 """What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
 MatchingPennies, XenoSotaAgent) cost up to ten times as much."""
 OLD = OldFlags(
