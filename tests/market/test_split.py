@@ -66,6 +66,16 @@ def test_a_stored_split_is_used_again(tmp_path):
     assert read_or_make_split(path, "elsewhere", ["x", "y", "z"])["train"] != made["train"]
 
 
+def test_a_shared_split_is_never_replaced(tmp_path):
+    path = tmp_path / "world_split.json"
+    made = read_or_make_split(path, "data", [f"w{i}" for i in range(9)])
+    before = path.read_text()
+    assert read_or_make_split(path, "./data/", ["w1", "w2"], shared=True) == made
+    with pytest.raises(UserError, match="does not know 1 of the worlds"):
+        read_or_make_split(path, "elsewhere", ["x"], shared=True)
+    assert path.read_text() == before
+
+
 def test_new_worlds_and_other_ratios_need_a_new_split(tmp_path):
     path = tmp_path / "world_split.json"
     read_or_make_split(path, "data", ["a", "b", "c"])

@@ -154,8 +154,9 @@ def _plan(config: SamplesConfig, run: Run, place: Path, files: list[LogFile]) ->
     worlds = {file.world: str(getattr(file, group)) for file in files}
     path = config.split_file or run.path / SPLIT_FILE
     regen = config.regen_split and not run.resumed
-    side = side_of(read_or_make_split(path, place.as_posix(), worlds, config.split, regen))
-    if config.split_file is not None:
+    shared = config.split_file is not None
+    side = side_of(read_or_make_split(path, place.as_posix(), worlds, config.split, regen, shared))
+    if shared:
         shutil.copyfile(path, run.path / SPLIT_FILE)
     parts = []
     for split in SPLITS:

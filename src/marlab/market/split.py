@@ -65,19 +65,24 @@ def _share(ratio: float, n: int) -> int:
 
 
 def read_or_make_split(
-    path: Path, source: str, worlds: Worlds, options: SplitOptions | None = None, regen: bool = False
+    path: Path,
+    source: str,
+    worlds: Worlds,
+    options: SplitOptions | None = None,
+    regen: bool = False,
+    shared: bool = False,
 ) -> dict[str, list[str]]:
     """The split stored at `path` if it was made for the same data, else a new one, stored there.
 
-    `source` names the folder that the logs came from; a file made for another folder is replaced. A file for the same
-    folder that lacks worlds found now, or was made with other ratios, is refused unless `regen`: a silent new split
-    would move worlds from the test side to the training side.
+    `source` names the folder that the logs came from; a file made for another folder is replaced, unless it is `shared`
+    with other data sets: then only its worlds count. A file that lacks worlds found now, or was made with other ratios,
+    is refused unless `regen`: a silent new split would move worlds from the test side to the training side.
     """
     options = options or SplitOptions()
     worlds = worlds if isinstance(worlds, Mapping) else list(worlds)
     if path.exists() and not regen:
         stored = _read(path)
-        if stored["tournament_dir"] == source:
+        if shared or stored["tournament_dir"] == source:
             _check_same(path, stored, set(worlds), options)
             return {name: list(stored["splits"][name]) for name in SPLITS}
     made = split_worlds(worlds, options)
