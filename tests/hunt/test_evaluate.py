@@ -18,6 +18,7 @@ from marlab.hunt.evaluate_play import Cell, Plan, Starts, Stream, play_stream, s
 from marlab.hunt.evaluate_stats import scores_of
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.scenarios import SUITE, by_name, team
+from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 from .evaluate_cases import hop_run, ppo_run
@@ -145,7 +146,7 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
 
 def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop: Path) -> None:
     config = EvalConfig(
-        f"plain={hop}", (f"helped={hop}?rollout=1&simulations=2",), parts=("scenarios",), runs=4, steps=40, window=40,
+        f"plain={hop}", (f"helped={hop}?rollout=1&simulations=1&trees=1",), parts=("scenarios",), runs=4, steps=36, window=36,
         scenarios=("visit_all_hare",), layouts=0, device="cpu",
     )  # fmt: skip
     card = evaluate(config)
@@ -169,10 +170,10 @@ def test_trained_agents_play_and_are_met(ppo: Path, hop: Path) -> None:
 def test_planning_agents_decide_in_their_own_seats_only(hop: Path) -> None:
     game = small_game(FOUR)
     plan = seat_all(game, [Cell(find_agent(str(hop)), team("3NS"))], 4, {})
-    play_stream(game, plan, Starts(game, 4, 0), 1, seeded(0))
-    [planner] = [seat for seat in plan.seats if isinstance(seat.policy, HopAgent)]
-    assert isinstance(planner.policy, HopAgent)
-    assert torch.equal(planner.policy.explain().decided, plan.focal)
+    [planner] = [seat.policy for seat in plan.seats if isinstance(seat.policy, HopAgent)]
+    generator = seeded(0)
+    planner.act(View(game, game.reset(4, generator)), planner.begin(4, generator), generator)
+    assert torch.equal(planner.explain().decided, plan.focal)
 
 
 def test_settings_of_planning_agents_change_them(hop: Path) -> None:

@@ -157,6 +157,8 @@ def play_stream(
                 memories[i] = seat.policy.reset(memories[i], outcome.over[seat.games], generator)
         state = after
         tick(1)
+    if not ended:
+        raise ValueError(f"no episode ended in {steps} steps")
     return Stream(*(torch.cat(parts).cpu() for parts in zip(*ended)))
 
 
