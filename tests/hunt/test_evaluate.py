@@ -146,8 +146,8 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
 
 def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop: Path) -> None:
     config = EvalConfig(
-        f"plain={hop}", (f"helped={hop}?rollout=1&simulations=1&trees=1",), parts=("scenarios",), runs=4, steps=36, window=36,
-        scenarios=("visit_all_hare",), layouts=0, device="cpu",
+        f"plain={hop}", (f"helped={hop}?rollout=1&simulations=1&trees=1",), parts=("scenarios",), runs=4, steps=36,
+        window=36, scenarios=("visit_all_hare",), layouts=0, device="cpu",
     )  # fmt: skip
     card = evaluate(config)
     assert card.uses == {"plain": "", "helped": "rule-based rollouts"}
