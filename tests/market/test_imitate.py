@@ -33,6 +33,7 @@ from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_run import MarketTrainConfig, train
 from marlab.market.imitate_settings import Stage, TrainSettings
 from marlab.market.logs import REJECT, read_world
+from marlab.market.losses import action_loss
 from marlab.market.manager import save_manager
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
@@ -144,6 +145,24 @@ def test_leaky_histories_hold_the_answer_and_causal_ones_do_not(samples: Samples
     assert (leaky.inputs.history[:, -1, 3] == 1).all()
     causal = DecisionTable(samples, CPU).batch(index)
     assert (causal.inputs.history[:, -1, 3] == 0).all()  # the last row, if any, is the partner's
+
+
+def test_parting_decisions_by_length_changes_no_gradient(samples: Samples) -> None:
+    settings = replace(SMALL, dropout=0.0)
+    table = DecisionTable(samples, CPU)
+    trainer = ActionTrainer(new_executor(settings, 40), table, None, settings, CPU)
+    index = torch.randperm(table.rows, generator=torch.Generator().manual_seed(0))[:200]
+    assert torch.equal(torch.cat([rows for _, rows in table.by_length(index)]).sort().values, index.sort().values)
+    loss, _ = trainer.losses(table, index)
+    loss.backward()
+    parted = [p.grad.clone() for p in trainer.model.parameters() if p.grad is not None]
+    trainer.model.zero_grad()
+    whole = table.batch(index)
+    again = action_loss(trainer.model(whole.inputs), whole.labels)
+    again.total.backward()
+    torch.testing.assert_close(loss.detach(), again.total.detach())
+    for a, b in zip(parted, (p.grad for p in trainer.model.parameters() if p.grad is not None)):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
 
 
 def test_returns_by_hand() -> None:

@@ -19,11 +19,10 @@ from torch import Tensor, nn
 from marlab.lab.errors import UserError
 from marlab.lab.rng import Rngs
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.dataset import HISTORY
-from marlab.market.executor_network import L3PolicyModel, TemporalDecisionTransformer
+from marlab.market.executor_network import L3Output, L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase, TrainSettings
-from marlab.market.losses import action_loss, advantage_weights, goal_loss, standardise, weight_loss
+from marlab.market.losses import ActionLabels, action_loss, advantage_weights, goal_loss, standardise, weight_loss
 from marlab.market.manager import HorizonManagerPPO
 
 Table = DayTable | DecisionTable | RoundTable
@@ -176,16 +175,28 @@ class ActionTrainer(PhaseTrainer):
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DecisionTable)
-        slots = HISTORY if self.device.type != "cpu" else max(1, int(table.length[index.numpy()].max(initial=1)))
-        decisions = table.batch(index, slots)
-        full = len(index) == self.batch_size  # a compiled network is for full batches; the last one runs as it is
-        with self._precision():
-            output = (self._run if full else self.model)(decisions.inputs)
-        found = action_loss(output, decisions.labels, self.weights(decisions.advantage), self.settings.l3_residual_loss)
-        hits = (output.op_logits.argmax(1) == decisions.labels.op).float().mean()
+        output, labels, advantage = self._decide(table, index)
+        found = action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
+        hits = (output.op_logits.argmax(1) == labels.op).float().mean()
         return found.total, {
             "loss_op": found.op, "loss_q": found.quantity, "loss_p": found.price, "loss_t": found.day, "op_acc": hits,
         }  # fmt: skip
+
+    def _decide(self, table: DecisionTable, index: Tensor) -> tuple[L3Output, ActionLabels, Tensor]:
+        """Outputs for some decisions, perhaps in another order, with their labels and advantages.
+
+        Most negotiations are short and padding is computed like offers, so a CPU takes short and long ones apart.
+        """
+        if self.device.type != "cpu":
+            decisions = table.batch(index)
+            full = len(index) == self.batch_size  # a compiled network is for full batches; the last one runs as it is
+            with self._precision():
+                return (self._run if full else self.model)(decisions.inputs), decisions.labels, decisions.advantage
+        parts = [table.batch(rows, slots) for slots, rows in table.by_length(index)]
+        outputs = [self._run(part.inputs) for part in parts]
+        joined = L3Output(*(torch.cat(values) for values in zip(*outputs)))
+        labels = ActionLabels(*(torch.cat(values) for values in zip(*(part.labels for part in parts))))
+        return joined, labels, torch.cat([part.advantage for part in parts])
 
     def weights(self, advantage: Tensor) -> Tensor | None:
         """Weights of the decisions of a batch; None where all count the same."""

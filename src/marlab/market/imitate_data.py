@@ -26,6 +26,10 @@ CHUNK = 1 << 20
 """Rows that are sent to a GPU at a time."""
 
 
+LENGTHS = (1, 4, 10, HISTORY)
+"""Where `DecisionTable.by_length` parts histories."""
+
+
 class Store:
     """Columns that can be indexed by rows and give tensors on one device."""
 
@@ -140,6 +144,16 @@ class DecisionTable:
             take("op", index), take("residual", index), take("time_label", index), take("time_valid", index)
         )
         return Decisions(inputs, labels, take("advantage", index))
+
+    def by_length(self, index: Tensor) -> list[tuple[int, Tensor]]:
+        """Groups of decisions with the history rows that each group needs; only on a CPU, where asking is free."""
+        length = self.length[index.numpy()]
+        found = []
+        for least, most in zip((0, *LENGTHS[:-1]), LENGTHS):
+            rows = np.flatnonzero((length <= most) & (length > least) if least else length <= most)
+            if len(rows):
+                found.append((max(1, int(length[rows].max())), index[torch.from_numpy(rows)]))
+        return found
 
 
 def rule_operators(samples: Samples) -> NDArray[np.int64]:
