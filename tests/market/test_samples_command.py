@@ -117,10 +117,12 @@ def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatc
     kept = sorted((out / "parts").glob("*.json"))
     assert len(kept) == 1 and not (out / "data").exists()
     before = kept[0].stat().st_mtime_ns
-    monkeypatch.setattr("marlab.market.samples_command._merge", lambda *args: None)  # look at the parts before merging
-    monkeypatch.setattr("marlab.market.samples_command._report", lambda *args: None)
-    make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
+    monkeypatch.setattr("marlab.market.samples_command.finish", lambda *args: 1 / 0)  # dies after merging
+    with pytest.raises(ZeroDivisionError):
+        make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
     assert kept[0].stat().st_mtime_ns == before and len(list((out / "parts").glob("*.json"))) == 4
+    with pytest.raises(UserError, match="not a finished set of samples"):
+        open_dataset(out)
     monkeypatch.undo()
     make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
     assert_same_data(made, out)

@@ -131,6 +131,7 @@ def make_samples(
             told = _extract(config, run, parts, sorted(experts), engine, quiet)
             write_json(run.path / "reading.json", _reading(run, told, found.bad))
             _merge(config, run, parts, sorted(experts), quiet)
+        shutil.rmtree(run.path / "parts", ignore_errors=True)
         _report(run, quiet)
         if config.npz:
             _export(run)
@@ -235,7 +236,6 @@ def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str
     told = {**to_dict(config.options()), "experts": experts, "goal_backfill": config.goal_backfill}
     told["l2_model_path"] = None if config.l2_model_path is None else config.l2_model_path.as_posix()
     finish(data, writers, told)
-    shutil.rmtree(folder)
 
 
 def _report(run: Run, quiet: bool) -> None:

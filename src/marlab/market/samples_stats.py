@@ -28,7 +28,7 @@ def describe(samples: Samples) -> dict[str, Any]:
     """Counts, shares and scales of one split."""
     micro, rows = samples.micro, samples.rows("micro")
     ops, masked, length, projected, invalid, breaks = np.zeros(3, np.int64), 0, 0, 0, 0, 0
-    sources, rejected_rounds = np.zeros(len(SOURCES), np.int64), np.zeros((3, 21), np.int64)
+    sources, per_round = np.zeros(len(SOURCES), np.int64), np.zeros((3, 21), np.int64)
     for piece in _pieces(rows):
         op = micro["op"][piece]
         rejects = op == REJECT
@@ -39,7 +39,7 @@ def describe(samples: Samples) -> dict[str, Any]:
         invalid += int((rejects & ~micro["time_valid"][piece]).sum())
         breaks += int(micro["breaks_caps"][piece].sum())
         sources += np.bincount(micro["source"][piece], minlength=len(SOURCES))
-        np.add.at(rejected_rounds, (op, np.minimum(micro["round"][piece], 20)), 1)
+        np.add.at(per_round, (op, np.minimum(micro["round"][piece], 20)), 1)
     return {
         "logs": len(samples.logs),
         "worlds": len({log.world for log in samples.logs}),
@@ -55,7 +55,7 @@ def describe(samples: Samples) -> dict[str, Any]:
         "time_invalid": invalid,
         "breaks_caps": breaks,
         "baseline_source": dict(zip(SOURCES, sources.tolist())),
-        "ops_per_round": {name: counts.tolist() for name, counts in zip(OPERATORS, rejected_rounds)},
+        "ops_per_round": {name: counts.tolist() for name, counts in zip(OPERATORS, per_round)},
         **_scales(samples),
     }
 
