@@ -101,7 +101,7 @@ def _tracker(path: Path) -> LogFile:
     try:
         with opened(path, "rb") as file:
             head = file.read(_HEAD).decode(errors="ignore")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     before = head.partition('"entries"')[0]
     told, agent_type = _text(before, "world_id"), _text(head, "agent_type_raw") or _text(before, "agent_type")
