@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
