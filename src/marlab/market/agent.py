@@ -1,0 +1,292 @@
+"""LitaAgentHRL, the agent that plays: L1 bounds, L2's goal of the day, L3's wishes, L4's order, one plan per round.
+
+    from marlab.market.agent import LitaAgentHRL        # the class alone is enough for a tournament
+    anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"mode": "heuristic"}, ...])
+
+Without parameters it plays the weights that come with the package or, where there are none, rule W. In `init` and
+`before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers; in
+negotiations an exception is counted, logged, and answered by the plan of pure L1.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from negmas.sao import ResponseType, SAOResponse
+from scml.std import StdSyncAgent
+
+from marlab.lab.config import to_dict
+from marlab.market import features
+from marlab.market.agent_decide import pure_l1, uniform_weights
+from marlab.market.agent_log import DecisionLog
+from marlab.market.agent_plan import Answer, Plan, make_plan
+from marlab.market.agent_settings import AgentSettings, Layers, load_layers
+from marlab.market.agent_threads import Morning, Offer, Situation, Thread
+from marlab.market.awi import Reader, reports_of
+from marlab.market.daystate import DayState, stack
+from marlab.market.goals import GOAL_SIZE
+from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.offers import OfferBook, offer_slots
+from marlab.market.partners import Ended, PartnerBook, extra_features, pooled_features
+from marlab.market.safety import Ledger
+
+WORDS = {ACCEPT: "accept", REJECT: "offer", END: "end"}
+
+
+class LitaAgentHRL(StdSyncAgent):
+    """The four-layer agent. Keyword parameters are the fields of `AgentSettings`.
+
+    After or during a game: `counts` (decisions, offers, accepts, ends, signed, exceptions, unsafe), `seconds` (of each
+    joint decision) and `log` (the decision log).
+    """
+
+    def __init__(self, *args: Any, owner: Any = None, ufun: Any = None, name: Any = None, **settings: Any) -> None:
+        """Settings are checked here; weights are loaded in `init`."""
+        super().__init__(*args, owner=owner, ufun=ufun, name=name)
+        self.settings = AgentSettings(**settings)
+        self.counts: Counter[str] = Counter()
+        self.seconds: list[float] = []
+        self.log = DecisionLog()
+        self._ready = False
+
+    # --- mornings: whatever is wrong raises -----------------------------------------------------------------------
+
+    def init(self) -> None:
+        """Before the first day: layers, memory, and whether this is the game that the agent knows."""
+        awi = self.awi
+        if awi.is_perishable or awi.allow_zero_quantity:
+            raise RuntimeError("LitaAgentHRL plays SCML Standard, where stock lasts and nobody trades nothing.")
+        if awi.horizon > self.settings.horizon:
+            raise RuntimeError(f"Deliveries are up to {awi.horizon} days away, plans only {self.settings.horizon}.")
+        self.layers: Layers = load_layers(self.settings)
+        self.log = DecisionLog(self.settings.decision_log, str(self.id), self.settings.debug)
+        self._reader, self._offers, self._book = Reader(), OfferBook(), PartnerBook()
+        self._ended: list[Ended] = []
+        self._threads: dict[str, Thread] = {}
+        self._last_day = -1
+        if self.log.is_on:
+            asked = {name: str(v) if name.endswith("path") and v else v for name, v in vars(self.settings).items()}
+            asked |= {"l1": to_dict(self.layers.l1), "decision_log": None}
+            self.log.write("start", agent=str(self.id), settings=asked)
+
+    def before_step(self) -> None:
+        """A new day: its state, L1's bounds and L2's goal."""
+        self._ready = False
+        day = int(self.awi.current_step)
+        state = self._reader.read(self.awi, self.settings.horizon)
+        self._check(state, day)
+        self._turn_page(day)
+        self._ledger = Ledger(state, self.layers.l1)
+        self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
+        self._plans: dict[frozenset[Any], Plan] = {}
+        self._ready = True
+        if self.log.is_on:
+            caps = self._ledger.caps
+            room = int(state.league_horizon) + 1
+            self.log.write(
+                "day", day=day, goal=self._morning.goal, buy_cap=caps.buy[:room], sell_cap=caps.sell[:room],
+                budget=float(caps.budget), stock=float(state.inventory_input), balance=float(state.balance),
+            )  # fmt: skip
+
+    def _check(self, state: DayState, day: int) -> None:
+        """Raise if the morning is not one of the game that the layers were made for."""
+        if day <= self._last_day:
+            raise RuntimeError(f"The morning of day {day} came after that of day {self._last_day}.")
+        wrong = [name for name, value in zip(DayState._fields, state) if not np.isfinite(value).all()]
+        if wrong:
+            raise RuntimeError(f"The simulator tells no number for {', '.join(wrong)}.")
+        for side, trades in (("buy", state.can_buy), ("sell", state.can_sell)):
+            low, high = (getattr(state, f"{side}_day_{end}") for end in ("min", "max"))
+            if trades and not (low == day and day <= high <= day + state.league_horizon):
+                raise RuntimeError(f"On day {day} the negotiations to {side} offer the days {low:g} to {high:g}.")
+        for issues in self._issues():
+            if [issue.name for issue in issues] != ["quantity", "time", "unit_price"]:
+                raise RuntimeError(f"The issues are {[i.name for i in issues]}, not quantity, time and unit_price.")
+        self._last_day = day
+
+    def _issues(self) -> list[Any]:
+        inside = [] if self.awi.is_first_level else [self.awi.current_input_issues]
+        return inside if self.awi.is_last_level else [*inside, self.awi.current_output_issues]
+
+    def _turn_page(self, day: int) -> None:
+        """Yesterday's negotiations and reports enter the books; today has no threads yet."""
+        self._offers.new_day()
+        for ended in self._ended:
+            self._book.add(ended)
+        for partner, cash in reports_of(self.awi, day - 1).items():
+            self._book.add_report(partner, cash)
+        self._ended.clear()
+        self._threads.clear()
+
+    def _goal(self, state: DayState, day: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """L2's goal [16] of the day."""
+        if self.settings.goal_zero:
+            return np.zeros(GOAL_SIZE)
+        manager = self.layers.l2
+        if manager.network is None:
+            return manager.compute(state)
+        batch = stack([state])
+        extra = None
+        if manager.features.extra:
+            extra = extra_features(batch, pooled_features([(self._book, day)]))
+        return manager.compute(batch, offer_slots(batch, self._offers.known(day)), extra)[0]
+
+    # --- negotiations: whatever is wrong is counted and answered by pure L1 -----------------------------------------
+
+    def first_proposals(self) -> dict[str, Offer | None]:
+        """Offers for the negotiations in which the agent speaks first.
+
+        The controller also asks where the partners do, and drops the answer: nothing is planned then.
+        """
+        try:
+            mine = [p for p in self.active_negotiators if self.get_nmi(p).annotation["caller"] == self.id]
+        except Exception as error:
+            self._caught("first_proposals", error)
+            return {}
+        if not mine:
+            return {}
+        answers = self._answer({partner: None for partner in mine}, {})
+        return {p: answer.offer if answer.op == REJECT else None for p, answer in answers.items() if p in mine}
+
+    def counter_all(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> dict[str, SAOResponse]:
+        """An answer for every running negotiation, also for those that are not asked about yet."""
+        return {partner: _response(answer) for partner, answer in self._answer(offers, states).items()}
+
+    def _answer(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> dict[str, Answer]:
+        began = time.thread_time()
+        if not self._ready:  # the morning failed, or a signed deal is not in the books
+            return dict.fromkeys(offers, Answer(END, None, "not ready"))
+        try:
+            threads = self._heard(offers, states)
+            plan = self._planned(threads)
+            answers = plan.answers
+        except Exception as error:
+            self._caught("negotiation", error)
+            answers = dict.fromkeys(offers, Answer(END, None, "not ready"))
+        self.seconds.append(time.thread_time() - began)
+        return answers
+
+    def _planned(self, threads: list[Thread]) -> Plan:
+        """The plan for a set of threads, made once; a signed deal makes all plans of the day out of date."""
+        key = frozenset(thread.moment for thread in threads)
+        if key not in self._plans:
+            try:
+                plan = self._make_plan(threads, self.layers)
+            except Exception as error:
+                self._caught("plan", error)
+                plan = self._make_plan(threads, None)
+            self._plans[key] = plan
+            self._note(threads, plan)
+        return self._plans[key]
+
+    def _make_plan(self, threads: list[Thread], layers: Layers | None) -> Plan:
+        """A plan by the layers, or by pure L1."""
+        self._ledger.reset()
+        at = Situation(
+            self._morning, self._ledger.state, self._ledger.caps, threads, self._offers, self._book, self.layers.l1,
+            self.layers.features,
+        )  # fmt: skip
+        alpha = (layers.l4 if layers else uniform_weights)(at)
+        return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha, self._ledger)
+
+    def _heard(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> list[Thread]:
+        """All active threads, with the partners' new offers in their histories."""
+        for partner in sorted({*offers, *self._others(offers)}):
+            state = states.get(partner) or self.get_nmi(partner).state
+            offer = offers[partner] if partner in offers else self._on_table(partner, state)
+            self._hear(partner, state, offer)
+        active = {*offers, *self._others(offers)}
+        return [self._threads[partner] for partner in sorted(active)]
+
+    def _others(self, offers: Mapping[str, Offer | None]) -> list[str]:
+        """Running negotiations that a call does not mention."""
+        return [partner for partner in self.active_negotiators if partner not in offers]
+
+    def _on_table(self, partner: str, state: Any) -> Offer | None:
+        """The partner's offer in a negotiation that the call does not mention, if it is the partner's turn no more."""
+        mine = self.negotiators[partner][0].id
+        return state.current_offer if state.current_proposer not in (None, mine) else None
+
+    def _hear(self, partner: str, state: Any, offer: Offer | None) -> None:
+        thread = self._threads.get(partner)
+        if thread is None:
+            thread = self._threads[partner] = Thread(partner, partner in self.awi.my_consumers)
+        thread.round, thread.received = int(state.step), offer
+        if offer is None or thread.heard == thread.round:
+            return
+        quantity, when, price = offer
+        thread.relative_time = float(state.relative_time)
+        thread.heard, thread.proposed = thread.round, None
+        thread.history.append((quantity, price, when - self._last_day, False))
+        self._offers.add(int(thread.selling), when, quantity, price, thread.round)
+
+    def _note(self, threads: Iterable[Thread], plan: Plan) -> None:
+        """Own offers enter the histories, and every answer the log."""
+        self.counts["unsafe"] += plan.unsafe
+        for thread in threads:
+            answer = plan.answers[thread.partner]
+            self.counts["decisions"] += 1
+            self.counts[f"{WORDS[answer.op]}s"] += 1
+            if self.log.is_on:
+                self.log.write(
+                    "decision", day=self._last_day, partner=thread.partner, selling=thread.selling,
+                    round=thread.round, received=thread.received, op=WORDS[answer.op], offer=answer.offer,
+                    clip=answer.why, **answer.told,
+                )  # fmt: skip
+            if answer.op == REJECT and answer.offer is not None and thread.proposed != answer.offer:
+                quantity, when, price = thread.proposed = answer.offer
+                thread.history.append((quantity, price, when - self._last_day, True))
+                self._offers.add(int(thread.selling), when, quantity, price, thread.round)
+
+    def _caught(self, where: str, error: Exception) -> None:
+        self.counts["exceptions"] += 1
+        if self.log.is_on:
+            told = "".join(traceback.format_exception(error))
+            self.log.write("exception", day=self._last_day, where=where, error=repr(error), traceback=told)
+
+    # --- what became of negotiations --------------------------------------------------------------------------------
+
+    def on_negotiation_success(self, contract: Any, mechanism: Any) -> None:
+        """A signed deal takes its room and money for the rest of the day."""
+        try:
+            deal, note = contract.agreement, contract.annotation
+            selling = note["seller"] == self.id
+            reserve = self._ledger.reserve_sell if selling else self._ledger.reserve_buy
+            reserve(deal["quantity"], deal["unit_price"], deal["time"] - self._last_day, permanent=True)
+            self._plans.clear()
+            self.counts["signed"] += 1
+            self._remember(note, mechanism, mechanism.state, deal["quantity"], deal["unit_price"])
+            if self.log.is_on:
+                self.log.write("signed", day=self._last_day, selling=selling, **dict(deal))
+        except Exception as error:
+            self._ready = False  # what is left today is no longer known
+            self._caught("on_negotiation_success", error)
+
+    def on_negotiation_failure(self, partners: Any, annotation: Any, mechanism: Any, state: Any) -> None:
+        """A partner that left, or bargained to the end, is remembered."""
+        try:
+            self._remember(annotation, mechanism, state, 0, 0)
+        except Exception as error:
+            self._caught("on_negotiation_failure", error)
+
+    def _remember(self, note: Mapping[str, Any], mechanism: Any, state: Any, quantity: int, price: int) -> None:
+        selling = note["seller"] == self.id
+        partner = note["buyer"] if selling else note["seller"]
+        self._threads.pop(partner, None)
+        prices = mechanism.outcome_space.issues[2]
+        self._ended.append(
+            Ended(self._last_day, partner, selling, state.step, quantity, price, prices.min_value, prices.max_value)
+        )
+
+
+def _response(answer: Answer) -> SAOResponse:
+    if answer.op == ACCEPT:
+        return SAOResponse(ResponseType.ACCEPT_OFFER, answer.offer)
+    if answer.op == REJECT:
+        return SAOResponse(ResponseType.REJECT_OFFER, answer.offer)
+    return SAOResponse(ResponseType.END_NEGOTIATION, None)
