@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: quickstart test lint bench clean
+.PHONY: quickstart test lint bench market clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
-quickstart: $(VENV)/.report $(VENV)/.experts
+quickstart: $(VENV)/.report
 	$(BIN)/marlab quickstart
 
 test: $(VENV)/.dev $(VENV)/.experts lint
@@ -21,6 +21,9 @@ lint: $(VENV)/.dev
 # One benchmark: make bench NAME=ppo_vs_sb3
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/$(NAME).py
+
+# What `marlab market` needs: the simulator and the entrants of past years.
+market: $(VENV)/.experts
 
 # A user of fish or hunt needs only this: no scml, no cluster libraries.
 $(VENV)/.core: pyproject.toml constraints.txt
