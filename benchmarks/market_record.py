@@ -24,7 +24,7 @@ from machine import commit, describe
 
 POPULATIONS = {
     "Penguin": ("PenguinAgent",),
-    "2026 finalists": ("SBD", "TakaLinkAgent", "Std", "COW", "Rohn", "HorizonAwareAgent"),
+    "2026 entrants": ("SBD", "TakaLinkAgent", "Std", "COW", "Rohn"),
     "2025 top 3, Penguin, two random": (
         "AS0", "XenoSotaAgent", "UltraSuperMiracleSoraFinalAgentZ", "PenguinAgent", "RandomStdAgent",
         "SyncRandomStdAgent",
@@ -45,9 +45,7 @@ def cost(rounds: int, days: int) -> None:
     from marlab.market.record import record_world
     from marlab.market.worlds import play
 
-    print(
-        f"{'population':34} {'default':>8} {'fast':>8} {'recorded':>9} {'rec/fast':>9} {'rec/default':>12} {'KB':>7}"
-    )
+    print(f"{'population':34} {'default':>8} {'fast':>8} {'recorded':>9} {'rec/fast':>9} {'rec/default':>12} {'KB':>7}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "world.parquet"
         for name, agents in POPULATIONS.items():
@@ -69,7 +67,8 @@ def cost(rounds: int, days: int) -> None:
             default, fast, recorded = best.values()
             print(
                 f"{name:34} {default:7.2f}s {fast:7.2f}s {recorded:8.2f}s {recorded / fast:9.3f} "
-                f"{recorded / default:12.3f} {file.stat().st_size / 1000:7.1f}"
+                f"{recorded / default:12.3f} {file.stat().st_size / 1000:7.1f}",
+                flush=True,
             )
 
 
@@ -102,7 +101,7 @@ def collect_small(count: int, folder: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--days", type=int, default=50)
     parser.add_argument("--memory", type=int, nargs="*", default=[], metavar="WORLDS")
     parser.add_argument("--collect", nargs=2, help=argparse.SUPPRESS)

@@ -8,6 +8,7 @@ the world.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import tempfile
 import time
@@ -394,6 +395,7 @@ def _agreement_of(tables: dict[str, Table], tracked: list[bool]) -> dict[str, in
     }
 
 
+@functools.cache
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
