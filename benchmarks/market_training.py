@@ -68,7 +68,7 @@ def l2_on_a_core(rows: int = 20_480) -> None:
     torch.set_num_threads(1)
     settings = TrainSettings(device="cpu")
     device = torch.device("cpu")
-    trainer = GoalTrainer(new_manager(settings, 40), DayTable(random_days(rows), device), None, settings, device)
+    trainer = GoalTrainer(new_manager(settings, Sizes()), DayTable(random_days(rows), device), None, settings, device)
     trainer.iterate()
     rates = []
     for _ in range(3):

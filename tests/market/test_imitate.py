@@ -54,7 +54,9 @@ def samples() -> Samples:
 
 def phase_trainer(phase: str, samples: Samples, settings: TrainSettings = SMALL) -> PhaseTrainer:
     if phase == "l2":
-        return GoalTrainer(new_manager(settings, 40), DayTable(samples, CPU), DayTable(samples, CPU), settings, CPU)
+        return GoalTrainer(
+            new_manager(settings, samples.sizes), DayTable(samples, CPU), DayTable(samples, CPU), settings, CPU
+        )
     if phase == "l4":
         return WeightTrainer(new_coordinator(settings, 40), RoundTable(samples, CPU), None, settings, CPU)
     table = DecisionTable(samples, CPU, advantage=np.linspace(-1, 1, samples.rows("micro")).astype(np.float32))
@@ -96,7 +98,7 @@ def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
     settings = TrainSettings(l2_epochs=400, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, grad_clip=1e9, device="cpu")
     days = {name: values[:64] for name, values in samples.macro.items()}
     some = Samples(samples.sizes, samples.logs, {**samples.tables, "macro": days})
-    trainer = GoalTrainer(new_manager(settings, 40), DayTable(some, CPU), None, settings, CPU)
+    trainer = GoalTrainer(new_manager(settings, samples.sizes), DayTable(some, CPU), None, settings, CPU)
     losses = [trainer.iterate()["l2_bc/train/loss"] for _ in range(settings.l2_epochs)]
     assert min(losses) < 0.01 * losses[0]
 
@@ -199,7 +201,7 @@ def test_trivial_predictors(samples: Samples) -> None:
 
 
 def test_reports_of_all_layers_are_complete(samples: Samples) -> None:
-    goals = evaluate_goals(new_manager(SMALL, 40), samples, CPU)
+    goals = evaluate_goals(new_manager(SMALL, samples.sizes), samples, CPU)
     assert goals["gap only"]["Q"]["rmse"] < goals["zero and spot"]["Q"]["rmse"] and len(goals["per_bucket"]) == 4
     untrained = new_executor(SMALL, 40)
     found = evaluate_actions(untrained, samples, CPU, majority_op=1)

@@ -141,3 +141,18 @@ def test_a_neural_manager_without_a_fitting_model_is_refused(tmp_path):
     save_manager(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
     with pytest.raises(UserError, match="looks 20 days ahead, not 40"):
         L2StrategicManager("neural", model_path=tmp_path)
+
+
+def test_open_needs_are_asked_for_before_anything_is_learnt() -> None:
+    from marlab.market.goals import GAP, SPREAD
+    from marlab.market.partners import EXTRA_SIZE, NEEDS
+
+    network = HorizonManagerPPO(d_static=12 + EXTRA_SIZE, gap_quantities=True)
+    torch.nn.init.zeros_(network.mean.weight)
+    torch.nn.init.constant_(network.mean.bias, -40.0)  # softplus of it is nothing
+    x_static = torch.zeros(2, 12 + EXTRA_SIZE)
+    x_static[0, 12], x_static[1, 13] = 12 / NEEDS, 5 / NEEDS
+    goal = network(x_static, torch.zeros(2, 41, 10), torch.ones(2, 2))[0]
+    torch.testing.assert_close(goal[0, 0::4].detach(), torch.tensor(12 * GAP * SPREAD, dtype=torch.float32))
+    torch.testing.assert_close(goal[1, 2::4].detach(), torch.tensor(5 * GAP * SPREAD, dtype=torch.float32))
+    assert goal[0, 2::4].abs().max() < 1e-6

@@ -68,16 +68,16 @@ def test_pools_average_partners_and_tell_recent_demand() -> None:
 
 def test_extra_features_tell_stock_and_room() -> None:
     state = a_day(
-        day=95, inventory_input=4, q_out=schedule({0: 3, 2: 12}), exogenous_out_quantity=6, storage_cost=0.03,
+        day=95, inventory_input=4, q_out=schedule({0: 3, 2: 12}), exogenous_out_quantity=6, storage_cost=0.03, needed_supplies=7, needed_sales=-7,
         shortfall_penalty=0.6, exogenous_reach=np.arange(10, 0, -1),
     )  # fmt: skip
     row = extra_features(state, np.zeros(2 * POOL_SIZE))
     assert row.shape == (EXTRA_SIZE,)
-    np.testing.assert_allclose(row[:3], [0.4, 0.6, 0])
-    np.testing.assert_allclose(row[3:14], [0.7, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0])  # the game ends in five days
-    np.testing.assert_allclose(row[14:18], [0, 0.6, 0, 0])
-    np.testing.assert_allclose(row[18:28], np.arange(10, 0, -1) / 96)
-    np.testing.assert_allclose(row[28:31], [0.05, 0.03, 0.6])
+    np.testing.assert_allclose(row[:5], [0.7, 0, 0.4, 0.6, 0])
+    np.testing.assert_allclose(row[5:16], [0.7, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0])  # the game ends in five days
+    np.testing.assert_allclose(row[16:20], [0, 0.6, 0, 0])
+    np.testing.assert_allclose(row[20:30], np.arange(10, 0, -1) / 96)
+    np.testing.assert_allclose(row[30:33], [0.05, 0.03, 0.6])
 
 
 def test_extra_features_of_a_batch_are_those_of_its_days() -> None:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from marlab.lab.errors import UserError
 from marlab.lab.rng import Rngs
 from marlab.market.coordinator_network import GlobalCoordinator
+from marlab.market.dataset import Sizes
 from marlab.market.executor_network import L3Output, L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase, TrainSettings
@@ -241,9 +242,12 @@ def seeded(settings: TrainSettings, phase: Phase) -> None:
     torch.manual_seed(Rngs(settings.seed).draw_seed(f"{phase}/weights"))
 
 
-def new_manager(settings: TrainSettings, horizon: int, d_static: int = 12, d_temporal: int = 10) -> HorizonManagerPPO:
+def new_manager(settings: TrainSettings, sizes: Sizes) -> HorizonManagerPPO:
     seeded(settings, "l2")
-    return HorizonManagerPPO(horizon, d_static=d_static, d_temporal=d_temporal, positive_q=settings.l2_positive)
+    return HorizonManagerPPO(
+        sizes.horizon, d_static=sizes.static + sizes.extra, d_temporal=sizes.temporal, positive_q=settings.l2_positive,
+        gap_quantities=sizes.extra > 0,
+    )  # fmt: skip
 
 
 def new_executor(settings: TrainSettings, horizon: int, d_partner: int = 0) -> TemporalDecisionTransformer:

@@ -210,7 +210,7 @@ class _Work:
         if train is None:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
         if phase == "l2":
-            model: nn.Module = new_manager(config, sizes.horizon, sizes.static + sizes.extra, sizes.temporal)
+            model: nn.Module = new_manager(config, sizes)
             made: PhaseTrainer = GoalTrainer(
                 model, DayTable(train, device), DayTable(val, device) if val else None, config, device
             )

@@ -25,12 +25,15 @@ from marlab.market.daystate import HORIZON, Array, DayState
 from marlab.market.features import FeatureOptions, static_features, temporal_features
 from marlab.market.l1 import L1Options, caps
 from marlab.market.offers import OfferSlots, no_offers
+from marlab.market.partners import NEEDS
 
 KIND = "market/l2"
 """Marks a checkpoint that holds an L2 network."""
 LOG_STD_RANGE = (-20.0, 2.0)
 SPOT = slice(6, 8)
 """Where x_static has the trading prices of input and output, divided by PRICE."""
+OPEN_NEEDS = slice(12, 14)
+"""Where the extra features, which follow the 12 of x_static, have the open needs."""
 PRICE = 50.0
 SPOT_SHARE = (0.95, 1.05)
 
@@ -40,7 +43,8 @@ class HorizonManagerPPO(nn.Module):
 
     `positive_q` sends the quantities through softplus: a quantity below zero means nothing, and a loss on clamped
     quantities would neither cost nor correct it. `spot_prices` learns prices as differences from what a goal asks when
-    nothing else is known (0.95 of the trading price to buy, 1.05 to sell). Both options are stored in the checkpoint.
+    nothing else is known (0.95 of the trading price to buy, 1.05 to sell), and `gap_quantities` learns quantities as
+    what comes on top of the open needs, which the extra features tell. The options are stored in the checkpoint.
     """
 
     def __init__(
@@ -52,15 +56,17 @@ class HorizonManagerPPO(nn.Module):
         d_role: int = 16,
         positive_q: bool = True,
         spot_prices: bool = True,
+        gap_quantities: bool = False,
     ) -> None:
         super().__init__()
         self.options: dict[str, int | bool] = {
             "horizon": horizon, "n_buckets": n_buckets, "d_static": d_static, "d_temporal": d_temporal,
             "d_role": d_role, "positive_q": positive_q, "spot_prices": spot_prices,
+            "gap_quantities": gap_quantities,
         }  # fmt: skip
         self.data: dict[str, Any] = {}  # options of the samples it learnt from; filled by load_manager
         goal = 4 * n_buckets
-        self.positive_q, self.spot_prices = positive_q, spot_prices
+        self.positive_q, self.spot_prices, self.gap_quantities = positive_q, spot_prices, gap_quantities
         # days are the width of an image of height one: with channels last this is twice as fast on a CPU as Conv1d
         self.temporal = nn.Sequential(
             nn.Conv2d(d_temporal, 32, (1, 3), padding=(0, 1)), nn.ReLU(inplace=True),
@@ -82,6 +88,10 @@ class HorizonManagerPPO(nn.Module):
         quantity, price = mean.unflatten(1, (-1, 2)).unbind(2)  # quantities and prices take turns: [B, 8] each
         if self.positive_q:
             quantity = functional.softplus(quantity)
+        if self.gap_quantities:
+            needs = x_static[:, OPEN_NEEDS] * NEEDS  # [B, 2]
+            share = x_static.new_tensor(goals.GAP * goals.SPREAD)  # [4]
+            quantity = quantity + (share[:, None] * needs[:, None, :]).flatten(1)
         if self.spot_prices:
             spot = x_static[:, SPOT] * PRICE * x_static.new_tensor(SPOT_SHARE)  # [B, 2]
             price = price + spot.repeat(1, price.shape[1] // 2)

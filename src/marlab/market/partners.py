@@ -18,7 +18,9 @@ from marlab.market.logs import AGREED, NONE, AgentLog
 
 PARTNER_SIZE = 10
 POOL_SIZE = PARTNER_SIZE + 1
-EXTRA_SIZE = 31 + 2 * POOL_SIZE
+NEEDS = 10.0
+"""Open needs are divided by this; they come first among the extra features."""
+EXTRA_SIZE = 33 + 2 * POOL_SIZE
 PATIENT_ROUND = 3
 """An agreement from this round on shows patience; an earlier one tells nothing about it."""
 PATIENT_MEAN = 10.0
@@ -189,7 +191,9 @@ def pooled_features(books: Iterable[tuple[PartnerBook, int]]) -> Array:
 
 
 def extra_features(state: DayState, pooled: Array) -> Array:
-    """[..., 53]: stock, room by delivery day, exogenous quantities and their spread, rates, partners [..., 22]."""
+    """[..., 55]: open needs, stock, room by delivery day, exogenous quantities and their spread, rates, and statistics of
+    consumers and suppliers [..., 22].
+    """
     lines = np.maximum(1, state.n_lines)
     slots = np.arange(11)
     sold = np.zeros((*state.day.shape, 11))
@@ -198,6 +202,8 @@ def extra_features(state: DayState, pooled: Array) -> Array:
     left = (state.n_steps - state.day)[..., None]
     room = np.where(slots < left, np.clip(1 - sold / lines[..., None], 0, 1), 0)
     columns = [
+        np.maximum(0, state.needed_supplies) / NEEDS,
+        np.maximum(0, state.needed_sales) / NEEDS,
         np.minimum(state.inventory_input / lines, 5),
         np.clip((state.n_lines - state.inventory_input) / lines, -1, 1),
         state.inventory_input >= state.n_lines,

@@ -13,7 +13,7 @@ __all__ = ["EXTRA_SIZE", "PARTNER_SIZE", "morning_features"]
 
 
 def morning_features(log: AgentLog, decisions: Decisions) -> tuple[Array, Array]:
-    """extra [D, 53] of each morning, and [M, 10] of the partner of each decision."""
+    """extra [D, 55] of each morning, and [M, 10] of the partner of each decision."""
     table, number = log.negotiations, decisions.table["negotiation"].astype(np.int64)
     partner = np.where(decisions.selling, table["buyer"][number], table["seller"][number]).astype(np.int64)
     of_partner = np.zeros((len(partner), PARTNER_SIZE))
