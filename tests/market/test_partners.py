@@ -68,8 +68,8 @@ def test_pools_average_partners_and_tell_recent_demand() -> None:
 
 def test_extra_features_tell_stock_and_room() -> None:
     state = a_day(
-        day=95, inventory_input=4, q_out=schedule({0: 3, 2: 12}), exogenous_out_quantity=6, storage_cost=0.03, needed_supplies=7, needed_sales=-7,
-        shortfall_penalty=0.6, exogenous_reach=np.arange(10, 0, -1),
+        day=95, inventory_input=4, q_out=schedule({0: 3, 2: 12}), exogenous_out_quantity=6, storage_cost=0.03,
+        shortfall_penalty=0.6, needed_supplies=7, needed_sales=-7, exogenous_reach=np.arange(10, 0, -1),
     )  # fmt: skip
     row = extra_features(state, np.zeros(2 * POOL_SIZE))
     assert row.shape == (EXTRA_SIZE,)

@@ -191,8 +191,8 @@ def pooled_features(books: Iterable[tuple[PartnerBook, int]]) -> Array:
 
 
 def extra_features(state: DayState, pooled: Array) -> Array:
-    """[..., 55]: open needs, stock, room by delivery day, exogenous quantities and their spread, rates, and statistics of
-    consumers and suppliers [..., 22].
+    """[..., 55]: open needs, stock, room by delivery day, exogenous quantities and their spread, rates, and statistics
+    of consumers and suppliers [..., 22].
     """
     lines = np.maximum(1, state.n_lines)
     slots = np.arange(11)
