@@ -106,7 +106,7 @@ def image(shown: Scene, cell: int = 96, caption: str | None = None) -> np.ndarra
     brush = ImageDraw.Draw(page)
     left, top = (size[0] - board_w) / 2, head
     words = caption if caption is not None else f"step {shown.t} of {shown.final_time}"
-    brush.text((left, head * 0.48), words, fill=INK, font=_font(round(0.27 * unit)), anchor="lm")
+    brush.text((left, head * 0.48), words, fill=INK, font=font_of_size(round(0.27 * unit)), anchor="lm")
     _board(brush, shown, left, top, unit)
     for place, kind, pay in shown.captures:
         crowded = place in shown.players
@@ -147,10 +147,10 @@ def _occupants(brush: ImageDraw.ImageDraw, shown: Scene, place: int, at: Point, 
     x, y = at
     if kinds:
         lift = 0.17 * unit if here else 0.0
-        _prey(brush, (x, y - lift), unit * (0.62 if here else 0.86), kinds[0], shown.rules)
+        draw_prey(brush, (x, y - lift), unit * (0.62 if here else 0.86), kinds[0], shown.rules)
     crowded = bool(kinds) or any(cell == place for cell, _, _ in shown.captures)
     for i, (dx, dy, radius) in zip(here, _spots(len(here), crowded)):
-        _token(brush, (x + dx * unit, y + dy * unit), radius * unit, i)
+        draw_token(brush, (x + dx * unit, y + dy * unit), radius * unit, i)
 
 
 def _spots(count: int, below: bool) -> list[tuple[float, float, float]]:
@@ -169,7 +169,7 @@ def _spots(count: int, below: bool) -> list[tuple[float, float, float]]:
     ]
 
 
-def _token(brush: ImageDraw.ImageDraw, at: Point, radius: float, player: int, fill: str | None = None) -> None:
+def draw_token(brush: ImageDraw.ImageDraw, at: Point, radius: float, player: int, fill: str | None = None) -> None:
     """A player's shape with its number."""
     x, y = at
     colour, edge = fill or PLAYER[player % len(PLAYER)], max(1, round(radius * 0.1))
@@ -189,11 +189,13 @@ def _token(brush: ImageDraw.ImageDraw, at: Point, radius: float, player: int, fi
         far, lower = radius * 1.2, 0.22
         points = [(x, y - far), (x + far, y + 0.85 * far), (x - far, y + 0.85 * far)]
         brush.polygon(points, fill=colour, outline="white", width=edge)
-    font = _font(round(radius * (1.15 if shape < 3 else 1.0)))
+    font = font_of_size(round(radius * (1.15 if shape < 3 else 1.0)))
     brush.text((x, y + lower * radius), str(player + 1), fill="white", font=font, anchor="mm")
 
 
-def _prey(brush: ImageDraw.ImageDraw, at: Point, size: float, kind: int, rules: str, colour: str | None = None) -> None:
+def draw_prey(
+    brush: ImageDraw.ImageDraw, at: Point, size: float, kind: int, rules: str, colour: str | None = None
+) -> None:
     if rules == "snowdrift":
         _drift(brush, at, size, colour)
     elif kind == 0:
@@ -267,9 +269,9 @@ def _capture(brush: ImageDraw.ImageDraw, at: Point, unit: float, kind: int | Non
         points.append((x + radius * math.sin(angle), y - radius * math.cos(angle)))
     brush.polygon(points, fill=GLOW)
     if kind is not None:
-        _prey(brush, (x, y - 0.1 * unit), 0.52 * unit, kind, rules)
+        draw_prey(brush, (x, y - 0.1 * unit), 0.52 * unit, kind, rules)
     height = 0.23 if kind is not None else -0.1
-    brush.text((x, y + height * unit), pay, fill=INK, font=_font(round(0.22 * unit)), anchor="mm")
+    brush.text((x, y + height * unit), pay, fill=INK, font=font_of_size(round(0.22 * unit)), anchor="mm")
 
 
 def _footer(brush: ImageDraw.ImageDraw, shown: Scene, width: float, y: float, unit: float) -> None:
@@ -278,15 +280,15 @@ def _footer(brush: ImageDraw.ImageDraw, shown: Scene, width: float, y: float, un
     step = min(width / count, 1.6 * unit)
     x = (width - step * count) / 2 + 0.24 * unit
     for i, got in enumerate(shown.got):
-        _token(brush, (x, y), 0.17 * unit, i, FADED if got else None)
+        draw_token(brush, (x, y), 0.17 * unit, i, FADED if got else None)
         if got:
-            _prey(brush, (x + 0.5 * unit, y), 0.44 * unit, 0 if got == "stag" else 1, shown.rules)
+            draw_prey(brush, (x + 0.5 * unit, y), 0.44 * unit, 0 if got == "stag" else 1, shown.rules)
         else:
-            font = _font(round(0.19 * unit))
+            font = font_of_size(round(0.19 * unit))
             brush.text((x + 0.3 * unit, y), shown.did[i], fill=INK, font=font, anchor="lm")
         x += step
 
 
 @lru_cache(maxsize=32)
-def _font(points: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
+def font_of_size(points: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(points)

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from marlab.hunt.game import HUNT_HARE, HUNT_STAG, STAY
-from marlab.hunt.render import FADED, HARE, INK, PAGE, PLAYER, SMOOTH, STAG, _font, _prey, _token, image
+from marlab.hunt.render import FADED, HARE, INK, PAGE, PLAYER, SMOOTH, STAG, draw_prey, draw_token, font_of_size, image
 from marlab.hunt.watch_record import Episode, Moment, Opinion, Thought
 
 WIDTH, HEIGHT = 1280, 720
@@ -138,7 +138,7 @@ def _card(brush: Brush, episode: Episode, moment: Moment, seat: int, box: tuple[
         _write(brush, (left + 120, middle), told, 17, MUTED)
         if got:
             at = ((left + 320) * SMOOTH, middle * SMOOTH)
-            _prey(brush, at, 70 * SMOOTH, 0 if got == "stag" else 1, moment.scene.rules)
+            draw_prey(brush, at, 70 * SMOOTH, 0 if got == "stag" else 1, moment.scene.rules)
         return
     first = left + 100
     room = (right - 256 - first) / max(1, len(moment.thoughts) - 1)
@@ -169,7 +169,7 @@ def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, flo
     for side, (kind, chance) in enumerate(zip((0, 1), hunts)):
         if chance > 0.005:
             at = ((cx + (40 if side else -40)) * SMOOTH, (bottom - 14) * SMOOTH)
-            _prey(brush, at, 28 * SMOOTH, kind, "hunt", _shade(STAG if kind == 0 else HARE, chance))
+            draw_prey(brush, at, 28 * SMOOTH, kind, "hunt", _shade(STAG if kind == 0 else HARE, chance))
 
 
 def _choice(
@@ -212,14 +212,14 @@ def _sign(brush: Brush, action: int, at: tuple[float, float], size: float, colou
     else:
         kind = action - HUNT_STAG
         place = (at[0] * SMOOTH, at[1] * SMOOTH)
-        _prey(brush, place, size * 2.5 * SMOOTH, kind, "hunt", colour if colour == MUTED else None)
+        draw_prey(brush, place, size * 2.5 * SMOOTH, kind, "hunt", colour if colour == MUTED else None)
 
 
 # --- strokes, in pixels of the finished picture ---------------------------------------------------------------------
 
 
 def _write(brush: Brush, at: tuple[float, float], words: str, size: int, colour: str, anchor: str = "lm") -> None:
-    brush.text((at[0] * SMOOTH, at[1] * SMOOTH), words, fill=colour, font=_font(size * SMOOTH), anchor=anchor)
+    brush.text((at[0] * SMOOTH, at[1] * SMOOTH), words, fill=colour, font=font_of_size(size * SMOOTH), anchor=anchor)
 
 
 def _box(brush: Brush, box: Sequence[float], colour: str) -> None:
@@ -244,7 +244,7 @@ def _arrow(brush: Brush, at: tuple[float, float], way: tuple[int, int], size: fl
 
 
 def _scaled_token(brush: Brush, at: tuple[float, float], radius: float, player: int, fill: str | None = None) -> None:
-    _token(brush, (at[0] * SMOOTH, at[1] * SMOOTH), radius * SMOOTH, player, fill)
+    draw_token(brush, (at[0] * SMOOTH, at[1] * SMOOTH), radius * SMOOTH, player, fill)
 
 
 def _shade(colour: str, strength: float) -> str:
