@@ -68,6 +68,7 @@ class LitaAgentHRL(StdSyncAgent):
         self._reader, self._offers, self._book = Reader(), OfferBook(), PartnerBook()
         self._ended: list[Ended] = []
         self._threads: dict[str, Thread] = {}
+        self._over: set[str] = set()  # partners whose negotiation of today has ended
         self._last_day = -1
         if self.log.is_on:
             asked = {name: str(v) if name.endswith("path") and v else v for name, v in vars(self.settings).items()}
@@ -122,6 +123,7 @@ class LitaAgentHRL(StdSyncAgent):
             self._book.add_report(partner, cash)
         self._ended.clear()
         self._threads.clear()
+        self._over.clear()
 
     def _goal(self, state: DayState, day: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """L2's goal [16] of the day."""
@@ -144,13 +146,13 @@ class LitaAgentHRL(StdSyncAgent):
         The controller also asks where the partners do, and drops the answer: nothing is planned then.
         """
         try:
-            mine = [p for p in self.active_negotiators if self.get_nmi(p).annotation["caller"] == self.id]
+            mine = [p for p in self._running() if self.get_nmi(p).annotation["caller"] == self.id]
         except Exception as error:
             self._caught("first_proposals", error)
             return {}
         if not mine:
             return {}
-        answers = self._answer({partner: None for partner in mine}, {})
+        answers = self._answer(dict.fromkeys(mine), {})
         return {p: answer.offer if answer.op == REJECT else None for p, answer in answers.items() if p in mine}
 
     def counter_all(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> dict[str, SAOResponse]:
@@ -196,19 +198,22 @@ class LitaAgentHRL(StdSyncAgent):
 
     def _heard(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> list[Thread]:
         """All active threads, with the partners' new offers in their histories."""
-        for partner in sorted({*offers, *self._others(offers)}):
-            state = states.get(partner) or self.get_nmi(partner).state
-            offer = offers[partner] if partner in offers else self._on_table(partner, state)
-            self._hear(partner, state, offer)
-        active = {*offers, *self._others(offers)}
-        return [self._threads[partner] for partner in sorted(active)]
+        heard = {partner: (states.get(partner), offer) for partner, offer in offers.items()}
+        for partner in self._running():
+            if partner not in offers:  # the protocol does not promise that a call mentions everybody
+                state = self.get_nmi(partner).state
+                if state.running or not state.started:
+                    heard[partner] = (state, self._on_table(partner, state))
+        for partner in sorted(heard):
+            self._hear(partner, *heard[partner])
+        return [self._threads[partner] for partner in sorted(heard)]
 
-    def _others(self, offers: Mapping[str, Offer | None]) -> list[str]:
-        """Running negotiations that a call does not mention."""
-        return [partner for partner in self.active_negotiators if partner not in offers]
+    def _running(self) -> list[str]:
+        """Partners whose negotiation of today has not ended."""
+        return [partner for partner in self.negotiators if partner not in self._over]
 
     def _on_table(self, partner: str, state: Any) -> Offer | None:
-        """The partner's offer in a negotiation that the call does not mention, if it is the partner's turn no more."""
+        """The partner's offer, if it was the last to speak."""
         mine = self.negotiators[partner][0].id
         return state.current_offer if state.current_proposer not in (None, mine) else None
 
@@ -216,7 +221,7 @@ class LitaAgentHRL(StdSyncAgent):
         thread = self._threads.get(partner)
         if thread is None:
             thread = self._threads[partner] = Thread(partner, partner in self.awi.my_consumers)
-        thread.round, thread.received = int(state.step), offer
+        thread.round, thread.received = 0 if state is None else int(state.step), offer
         if offer is None or thread.heard == thread.round:
             return
         quantity, when, price = offer
@@ -278,6 +283,7 @@ class LitaAgentHRL(StdSyncAgent):
         selling = note["seller"] == self.id
         partner = note["buyer"] if selling else note["seller"]
         self._threads.pop(partner, None)
+        self._over.add(partner)
         prices = mechanism.outcome_space.issues[2]
         self._ended.append(
             Ended(self._last_day, partner, selling, state.step, quantity, price, prices.min_value, prices.max_value)

@@ -38,8 +38,9 @@ class Wish(NamedTuple):
 class Intentions(Protocol):
     """The wishes for one round."""
 
-    order: Sequence[int]
-    """Threads in the order in which they may use what is left."""
+    @property
+    def order(self) -> Sequence[int]:
+        """Threads in the order in which they may use what is left."""
 
     def wish(self, i: int, left: Caps) -> Wish:
         """What to do in thread `i`, when the threads before it have left this much."""
@@ -157,7 +158,8 @@ def l3_inputs(at: Situation, partners: bool) -> L3Inputs:
     for i, thread in enumerate(threads):
         rows = np.array(thread.history[-longest:], np.float64).reshape(-1, 4)
         if len(rows):
-            history[i, -len(rows) :] = features.history_rows(*rows.T, horizon=horizon)
+            quantity, price, delta, mine = rows.T
+            history[i, -len(rows) :] = features.history_rows(quantity, price, delta, mine > 0, horizon)
             present[i, -len(rows) :] = True
     statistics = at.partners() if partners else np.zeros((len(threads), 0))
 

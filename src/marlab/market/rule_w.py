@@ -164,9 +164,9 @@ class _Wishes:
     def _split(self, others: list[int]) -> dict[int, float]:
         """The rest of the need over the other suppliers; a small one over up to twice as many as there are units."""
         need = int(max(0, self._need))
-        if need >= len(others):
+        if need >= len(others) > 0:
             return {i: need // len(others) + (place < need % len(others)) for place, i in enumerate(others)}
-        return {i: 1.0 for i in others[: 2 * need]}
+        return dict.fromkeys(others[: 2 * need], 1.0)
 
     def wish(self, i: int, left: Caps) -> Wish:
         """What to do in thread `i`."""
