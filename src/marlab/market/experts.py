@@ -2,11 +2,12 @@
 
 Names are understood in this order: `module:Class` or `package.module.Class` (anything importable), the agents that come
 with the simulator, and the classes of the Standard league of scml-agents 2024-2026. scml-agents is optional: without it
-the built-in agents still work.
+the built-in agents still work. Parameters of an agent's constructor may follow its name: `Name(key=value, ...)`.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import importlib
@@ -14,6 +15,7 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 from marlab.lab.errors import UserError
 
@@ -103,6 +105,40 @@ def find_agent(name: str) -> type:
     if len(places) > 1:
         raise UserError(f"There are {len(places)} classes {name}; say which one: {', '.join(places)}.")
     return _checked(_imported(places[0]), name)
+
+
+def find_player(text: str) -> tuple[type, dict[str, Any]]:
+    """The class and the constructor's parameters behind `Name` or `Name(key=value, ...)`.
+
+    Values are Python literals; whatever is none (heuristic, runs/a/best.pt) is a text.
+    """
+    name, parenthesis, rest = text.strip().partition("(")
+    if parenthesis and not rest.endswith(")"):
+        raise UserError(f"The agent {text} has an open parenthesis, expected Name(key=value, ...).")
+    values: dict[str, Any] = {}
+    for part in _parts(rest[:-1]):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key.isidentifier() or not value or key in values:
+            raise UserError(f"The agent {text} has the parameter '{part.strip()}', expected key=value, each key once.")
+        try:
+            values[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            values[key] = value
+    return find_agent(name.strip()), values
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas, not counting commas inside brackets or quotes."""
+    found, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote or letter in "'\"":
+            quote = "" if letter == quote else quote or letter
+        depth += (letter in "([{") - (letter in ")]}") if not quote else 0
+        if letter == "," and depth == 0 and not quote:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [part for part in found if part.strip()]
 
 
 def address(cls: type) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -102,6 +102,26 @@ class Market(NamedTuple):
     fillers: tuple[tuple[str, ...], ...]  # by level
 
 
+def draw_market(
+    rng: np.random.Generator,
+    competitors: int,
+    processes: tuple[int, int],
+    days: int | tuple[int, int],
+    fillers: Sequence[str],
+) -> Market:
+    """The league's rule: places for competitors and fillers are spread at random, four to six factories a level."""
+    levels = int(rng.integers(processes[0], processes[1] + 1))
+    n_steps = days if isinstance(days, int) else int(rng.integers(days[0], days[1] + 1))
+    even = np.full(levels, 1 / levels)
+    places = rng.multinomial(competitors, even)
+    filling = rng.multinomial(levels * MIN_FACTORIES, even)
+    filling = np.maximum(filling, MIN_FACTORIES - places)
+    crowded = (places + filling > MAX_FACTORIES) & (filling > 1)
+    filling = np.where(crowded, np.maximum(1, MIN_FACTORIES - places), filling)
+    filled = tuple(tuple(fillers[i] for i in rng.integers(0, len(fillers), n)) for n in filling)
+    return Market(int(rng.integers(2**31)), n_steps, tuple(map(int, places)), filled)
+
+
 class Plan:
     """The worlds of a collection, in order; iterating makes their specs."""
 
@@ -189,19 +209,8 @@ class Plan:
     # --- markets --------------------------------------------------------------------------------------------------
 
     def _draw_market(self, number: int) -> Market:
-        """The league's rule: places for competitors and fillers are spread at random, four to six factories a level."""
-        rng = np.random.default_rng([self.config.seed, 0, number])
-        low, high = self.config.processes
-        levels = int(rng.integers(low, high + 1))
-        n_steps = self.config.steps or int(rng.integers(self.config.days[0], self.config.days[1] + 1))
-        even = np.full(levels, 1 / levels)
-        places = rng.multinomial(self.k * self.config.seats, even)
-        filling = rng.multinomial(levels * MIN_FACTORIES, even)
-        filling = np.maximum(filling, MIN_FACTORIES - places)
-        crowded = (places + filling > MAX_FACTORIES) & (filling > 1)
-        filling = np.where(crowded, np.maximum(1, MIN_FACTORIES - places), filling)
-        fillers = tuple(tuple(self._fillers[i] for i in rng.integers(0, len(self._fillers), n)) for n in filling)
-        return Market(int(rng.integers(2**31)), n_steps, tuple(map(int, places)), fillers)
+        config, rng = self.config, np.random.default_rng([self.config.seed, 0, number])
+        return draw_market(rng, self.k * config.seats, config.processes, config.steps or config.days, self._fillers)
 
     def _spec(self, market: int, number: int, group: tuple[str, ...], turn: int, run: int) -> WorldSpec:
         shape = self.markets[market]

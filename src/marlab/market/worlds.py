@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.experts import find_agent, need_simulator
+from marlab.market.experts import find_player, need_simulator
 
 MIN_FACTORIES, MAX_FACTORIES = 4, 6
 """Factories per level in worlds of official shape; more than six only if the experts need them."""
@@ -55,7 +55,7 @@ class WorldSpec:
     processes: tuple[int, ...]
     """The level of each factory, not decreasing."""
     agents: tuple[str, ...]
-    """The class of the agent in each factory, by name or as module:Class."""
+    """The class of the agent in each factory, by name or as module:Class, with its parameters: Name(key=value, ...)."""
     tracked: tuple[bool, ...]
     """Whether its decisions are recorded."""
 
@@ -129,10 +129,11 @@ def make_world(
 
     world_class = world_class or SCML2024StdWorld
     refuse_oneshot(world_class)
-    types = [find_agent(name) for name in spec.agents]
+    players = [find_player(name) for name in spec.agents]
     _seed(spec.market_seed)
     generated = SCML2024StdWorld.generate(
-        agent_types=types,
+        agent_types=[cls for cls, _ in players],
+        agent_params=[{"controller_params": values} if values else {} for _, values in players],
         agent_processes=list(spec.processes),
         n_processes=spec.n_processes,
         n_steps=spec.n_steps,
