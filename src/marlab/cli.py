@@ -48,6 +48,7 @@ COMMANDS: Table = {
         "samples": Command("marlab.market.samples_command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.imitate_run:main", "L2, L3 and L4 learn from samples"),
         "eval-l2": Command("marlab.market.eval_l2:main", "errors of a trained L2 in raw units"),
+        "play": Command("marlab.market.arena:main", "tournaments that can tell agents apart, beside what was possible"),
         "export": Command("marlab.market.export:main", "recorded worlds as tracker logs, for other tools"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),

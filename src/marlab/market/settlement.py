@@ -104,7 +104,7 @@ def economy_of(world: Any, names: Sequence[str]) -> Economy:
 
 
 def settle(economy: Economy, contracts: Table) -> Settlement:
-    """Settle all days. `contracts` as in the logs: seller, buyer (-1: the market), product, quantity, delivery, price."""
+    """Settle all days. `contracts` as in the logs: a seller or buyer of -1 is the market."""
     days, factories = economy.n_steps, len(economy.level)
     parts = {name: np.zeros((days, factories)) for name in Day._fields}
     balance = np.zeros((days + 1, factories))

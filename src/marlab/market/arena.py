@@ -1,0 +1,300 @@
+"""`marlab market play`: tournaments that can tell agents apart, with bounds on what was possible.
+
+    runs/market/NAME/worlds/WORLD_ID.json   one record per finished world
+    runs/market/NAME/left_out.json          agents that cannot play, and why
+    runs/market/NAME/seats.parquet          one row per tested factory and world (complete configs)
+    runs/market/NAME/tables.md, results.json, figures/scores.png, figures/parts.png
+
+The same config gives the same worlds on every engine and machine. A tournament goes on without an agent that crashes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from marlab.lab.config import Preset
+from marlab.lab.engine import EngineConfig, EngineName, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json, write_json, write_text
+from marlab.lab.flags import parse_run
+from marlab.lab.progress import Progress
+from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.market import arena_figures, arena_report
+from marlab.market.arena_official import official
+from marlab.market.arena_plan import Arena, Game, PlayConfig, label
+from marlab.market.arena_report import Result
+from marlab.market.experts import FILLERS, find_player, need_simulator
+
+PRESETS = Path(__file__).parent / "presets" / "play"
+TRIAL_LIMIT_S = 300.0
+"""Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
+WIDTH = 160
+"""Characters of a printed table where there is no terminal to ask."""
+
+
+@dataclass(frozen=True)
+class PlayCommand(PlayConfig):
+    """`marlab market play`: the tournament, and where it is played (which changes no result)."""
+
+    official: bool = False
+    """Run the league's own anac2024_std with these agents instead, with its scores."""
+    engine: EngineName = "local"
+    """serial, local (the cores of this machine), dask or ray (a cluster)."""
+    workers: int | None = None
+    """Worlds at once; default: all cores of this machine, or the whole cluster when an address is given."""
+    address: str | None = None
+    """Address of a running Dask scheduler or Ray cluster (HOST:PORT)."""
+    quiet: bool = False
+    """Print nothing but errors."""
+
+    def config(self) -> PlayConfig:
+        """What decides the results: the part that a resumed tournament must repeat."""
+        return PlayConfig(**{f.name: getattr(self, f.name) for f in fields(PlayConfig)})
+
+
+class Tournament:
+    """The folder of one tournament: finished worlds, and agents that were left out."""
+
+    def __init__(self, path: Path) -> None:
+        self._worlds, self._left_out, self._failures = path / "worlds", path / "left_out.json", path / "failures.json"
+        self._worlds.mkdir(parents=True, exist_ok=True)
+        self._known: dict[str, dict[str, Any]] = {}
+        self.tried: list[str] = []
+        self.left_out: dict[str, str] = {}
+        self.failed: dict[str, str] = {}  # worlds; they are played again when the tournament is resumed
+        if self._left_out.exists():
+            told = read_json(self._left_out, lambda why: UserError(f"The tournament cannot be resumed: {why}."))
+            self.tried, self.left_out = told["tried"], told["left_out"]
+
+    def record(self, world_id: str) -> dict[str, Any] | None:
+        """The record of a world, None if it is not finished."""
+        if world_id not in self._known:
+            file = self._worlds / f"{world_id}.json"
+            if not file.exists():
+                return None
+            self._known[world_id] = read_json(file, lambda why: UserError(f"{why}; remove it to play it again."))
+        return self._known[world_id]
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep a world that was played."""
+        write_json(self._worlds / f"{record['world_id']}.json", record)
+        self._known[record["world_id"]] = record
+
+    def add_failure(self, world_id: str, why: str) -> None:
+        """Note why a world failed."""
+        self.failed[world_id] = why
+        write_json(self._failures, self.failed)
+
+    def leave_out(self, agent: str, why: str) -> str:
+        """The tournament goes on without this agent; returns the sentence that says so."""
+        self.left_out[agent] = why
+        self._write()
+        return f"{label(agent)} is left out, the tournament goes on without it: {why}"
+
+    def add_tried(self, agent: str) -> None:
+        """This agent had its trial."""
+        self.tried.append(agent)
+        self._write()
+
+    def _write(self) -> None:
+        write_json(self._left_out, {"tried": self.tried, "left_out": self.left_out})
+
+
+def play(
+    config: PlayConfig,
+    engine: EngineConfig | str = "local",
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Play a tournament, or what is missing of it, and write its tables; returns the run, closed."""
+    need_simulator()
+    engine = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
+    Arena(config)  # refuses what cannot be played before a folder is made
+    with Run.open("market", config, options, preset=preset, command=command) as run:
+        folder = Tournament(run.path)
+        if config.trials:
+            _try_out(config, folder, engine, quiet)
+        result = _play_all(config, folder, run, engine, quiet)
+        write(result, run)
+        if not quiet:
+            arena_report.show(result, _console())
+            print(f"tables, figures and one row per seat: {run.path}")
+        if run.stop_reason() is not None and result.worlds + len(result.failed) < result.planned:
+            run.leave()
+        if not result.seats:
+            why = next(iter(result.failed.values()), "no config is complete")
+            raise UserError(f"Nothing can be compared: {why}")
+    return run
+
+
+def write(result: Result, run: Run) -> None:
+    """Tables, numbers and figures into the run directory."""
+    write_text(run.path / "tables.md", arena_report.as_markdown(result))
+    write_json(run.path / "results.json", arena_report.as_json(result))
+    run.add_results(arena_report.numbers(result))
+    if result.seats:
+        arena_report.write_seats(result.seats, run.path / "seats.parquet")
+        arena_figures.draw(result, run.figure("scores.png"), run.figure("parts.png"))
+
+
+def gather(arena: Arena, folder: Tournament, notes: Sequence[str] = ()) -> Result:
+    """What is known so far. A config counts when all its worlds are finished: half a rotation favours somebody."""
+    seats, worlds, planned, error = [], 0, 0, 0.0
+    for number in arena.numbers:
+        games = arena.games(number)
+        records = [(game, record) for game in games if (record := folder.record(game.spec.world_id)) is not None]
+        worlds, planned = worlds + len(records), planned + len(games)
+        error = max([error, *(record["settlement_error"] for _, record in records)])
+        if len(records) == len(games):
+            seats += [seat for game, record in records for seat in _tested(game, record)]
+    agents = [name for name in arena.config.tested if name not in arena.left_out]
+    left_out = {name: why for name, why in folder.left_out.items() if name in arena.config.everybody}
+    return Result(
+        arena.config, agents, seats, worlds, planned, left_out, dict(folder.failed), list(notes), settlement_error=error
+    )
+
+
+def _tested(game: Game, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for place in game.tested:
+        told = {"world_id": record["world_id"], "config": game.config, "turn": game.turn, "days": record["days"]}
+        yield {**told, "n_processes": record["n_processes"], **record["seats"][place]}
+
+
+def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet: bool) -> None:
+    """A tiny world for everybody who is not built in; who crashes in it would spoil every world of the tournament."""
+    from marlab.market.arena_world import trial_task
+
+    waiting = [name for name in config.everybody if name not in (*FILLERS, *folder.tried)]
+    limit = min(TRIAL_LIMIT_S, config.world_timeout)
+    tasks = [Task(name, (name,), time_limit_s=limit) for name in waiting]
+    with (
+        Progress("trials", total=len(tasks), unit="agents", quiet=quiet) as bar,
+        contextlib.closing(run_tasks(trial_task, tasks, engine)) as results,
+    ):
+        for result in results:
+            if not result.ok:
+                bar.say(folder.leave_out(result.key, _why(result)))
+            elif result.value["crashes"]:
+                bar.say(folder.leave_out(result.key, result.value["crashes"][0]))
+            elif result.value["exceptions"] and not quiet:
+                bar.say(f"{label(result.key)} raised {result.value['exceptions']} exceptions in its trial; it plays.")
+            folder.add_tried(result.key)
+            bar.advance(1, failures=int(result.key in folder.left_out))
+
+
+def _play_all(config: PlayConfig, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool) -> Result:
+    """Play until all configs are finished or the question is decided; an agent that crashes makes a new plan."""
+    while True:
+        arena = Arena(config, tuple(folder.left_out))
+        batches = [[number] for number in arena.numbers] if config.until_significant else [list(arena.numbers)]
+        notes: list[str] = []
+        for looks, batch in enumerate(batches, 1):
+            games = [game for number in batch for game in arena.games(number)]
+            if _play(games, config.world_timeout, folder, run, engine, quiet):
+                break  # somebody was left out: plan again
+            if run.stop_reason() is not None:
+                return gather(arena, folder, notes)
+            if config.until_significant:
+                found = gather(arena, folder).comparisons()
+                if found and all(c.decided for c in found):
+                    notes.append(f"Decided after {looks} of at most {len(batches)} configs, one look after each.")
+                    return gather(arena, folder, notes)
+        else:
+            if config.until_significant:
+                notes.append(f"Not decided after {len(batches)} configs, one look after each.")
+            return gather(arena, folder, notes)
+
+
+def _play(
+    games: Sequence[Game], limit_s: float, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool
+) -> bool:
+    """Play what is missing. True if an agent was left out on the way, so that the rest is played without it."""
+    from marlab.market.arena_world import play_task
+
+    agents = {game.spec.world_id: game.spec.agents for game in games}
+    waiting = [game for game in games if folder.record(game.spec.world_id) is None]
+    tasks = [Task(game.spec.world_id, (game.spec.to_dict(),), time_limit_s=limit_s) for game in waiting]
+    if not waiting:
+        return False
+    with (
+        Progress("playing", total=len(games), unit="worlds", done=len(games) - len(waiting), quiet=quiet) as bar,
+        contextlib.closing(run_tasks(play_task, tasks, engine)) as results,
+    ):
+        for result in results:
+            if result.ok:
+                folder.add(result.value)
+            else:
+                folder.add_failure(result.key, _why(result))
+                guilty = blamed(result.error, agents[result.key])
+                if guilty is not None and guilty not in FILLERS:
+                    bar.say(folder.leave_out(guilty, _why(result)))
+                    return True
+                bar.say(f"world {result.key} failed ({_why(result)})")
+            bar.advance(1, failures=0 if result.ok else 1)
+            if run.should_stop():
+                break
+    return False
+
+
+def blamed(error: str, agents: Iterable[str]) -> str | None:
+    """The agent whose file is the innermost one in the stack of a failed world, if only one agent lives there."""
+    files: dict[str, set[str]] = {}
+    for name in dict.fromkeys(agents):
+        file = inspect.getsourcefile(find_player(name)[0])
+        if file is not None:
+            files.setdefault(file, set()).add(name)
+    places = {file: error.rfind(f'"{file}"') for file in files}
+    innermost = max(places, key=lambda file: places[file])
+    return next(iter(files[innermost])) if places[innermost] >= 0 and len(files[innermost]) == 1 else None
+
+
+def _why(result: TaskResult) -> str:
+    """The reason of a failure in one line."""
+    lines = [line.strip() for line in result.error.strip().splitlines() if line.strip()] or [result.kind]
+    return (lines[-1] if result.kind == "raised" else f"{result.kind}: {lines[0]}")[:300]
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH)
+
+
+def play_official(config: PlayConfig, engine: EngineConfig, options: RunOptions, command: Sequence[str]) -> Run:
+    """The league's own tournament, as a run."""
+    config.check_agents()
+    with Run.open("market", config, options, command=command) as run:
+        rows = official(config, run.path / "official", engine)
+        write_json(run.path / "results.json", rows)
+        run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
+        lines = [[row["agent"], str(row["seats"]), f"{row['score']:.3f}"] for row in rows]
+        table = arena_report.Table("anac2024_std", ("agent", "seats", "official score"), lines)
+        arena_report.print_table(table, _console())
+        write_text(run.path / "tables.md", arena_report.table_as_markdown(table) + "\n")
+    return run
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab market play [--preset NAME] [--agents A B ...] ...`"""
+    words = ["--quiet" if word == "-q" else word for word in argv]
+    parsed = parse_run(PlayCommand, words, prog="marlab market play", presets=PRESETS)
+    command, options, config = parsed.config, parsed.options, parsed.config.config()
+    engine = EngineConfig(command.engine, command.workers, command.address)
+    said = ["market", "play", *argv]
+    if options.background:
+        path = run_path("market", config, options, parsed.preset)
+        print(f"process {detach(said, path)} works in the background and logs to {path / 'log.txt'}")
+        return 0
+    if command.official:
+        return play_official(config, engine, options, ["marlab", *said]).exit_code
+    run = play(config, engine, options, preset=parsed.preset, command=["marlab", *said], quiet=command.quiet)
+    return run.exit_code

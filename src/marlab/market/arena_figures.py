@@ -1,0 +1,130 @@
+"""Two pictures of a tournament: who is ahead and by how much, and what was made of what was possible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from marlab.lab.report import figures, style
+from marlab.lab.report.intervals import Measured, mean_interval, written
+from marlab.market.arena_plan import label
+from marlab.market.arena_report import Result
+from marlab.market.arena_stats import POSITIONS, closed, means_by_config, score_interval
+from marlab.market.arena_world import money_parts
+from marlab.market.settlement import MONEY
+
+
+def draw(result: Result, scores: Path, parts: Path) -> None:
+    """`scores`: differences to the baseline, and scores by level; `parts`: money, and shares of the bound."""
+    names = [name for name in result.agents if any(seat["agent"] == name for seat in result.seats)]
+    names.sort(key=lambda name: -score_interval(result.seats, name)[0])
+    height = max(4.2, 1.6 + 0.42 * len(names))
+    figure, axes = style.panels(1, 2, size=(max(7.4, 1.0 * len(names)), height))
+    _differences(axes[0], result)
+    groups = [_short(name) for name in names]
+    figures.bars(axes[1], groups, _by_level(result, names), ylabel="score [share of opening balance]",
+                 title="Scores by level")  # fmt: skip
+    _turn(axes[1], groups)
+    style.legend(axes[1])
+    style.save(figure, scores)
+    figure, axes = style.panels(1, 2, size=(max(7.4, 1.0 * len(names)), height))
+    _money(axes[0], result, names)
+    shares = {
+        place: [_closed(result, name, place) for name in names]
+        for place in POSITIONS
+        if any(seat["position"] == place for seat in result.seats)
+    }
+    figures.bars(axes[1], groups, shares, ylabel="share of (captured bound - no trade)",
+                 title="What was made of what was possible")  # fmt: skip
+    for ax in axes:
+        _turn(ax, groups)
+        style.legend(ax)
+    style.save(figure, parts)
+
+
+@style.styled
+def _differences(ax: Axes, result: Result) -> None:
+    """One line per agent: mean and interval, and a dot for every config."""
+    found = sorted(result.comparisons(), key=lambda c: c.mean)
+    for row, c in enumerate(found):
+        few = len(c.differences) < 8
+        interval = c.student if few else c.bootstrap
+        if interval is not None:
+            ax.hlines(row, *interval, color=style.INK, linewidth=2.2)
+        spread = row + 0.16 * np.linspace(-1, 1, len(c.differences)) if len(c.differences) > 1 else [row]
+        ax.plot(c.differences, spread, "o", color=style.colour(0), alpha=0.45, markersize=5, markeredgewidth=0)
+        ax.plot([c.mean], [row], "D", color=style.colour(1), markersize=9, markeredgecolor="white")
+        ax.annotate(written(c.mean, 3), (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11)
+    ax.axvline(0.0, color=style.GREY, linewidth=1.2)
+    ax.set_yticks(range(len(found)), [_short(c.agent) for c in found])
+    ax.set_ylim(-0.7, len(found) - 0.3)
+    ax.grid(visible=False, axis="y")
+    n = len(result.configs)
+    kind = "" if n < 2 else ", Student's 95 %" if n < 8 else ", bootstrap 95 %"
+    figures.label(ax, f"difference of scores ({n} config{'' if n == 1 else 's'}: dots{kind})", "",
+                  f"Minus {_short(result.config.against)}")  # fmt: skip
+
+
+def _by_level(result: Result, names: list[str]) -> dict[str, list[Measured | None]]:
+    found: dict[str, list[Measured | None]] = {}
+    for place in POSITIONS:
+        seats = [seat for seat in result.seats if seat["position"] == place]
+        if seats:
+            found[place] = [_measured(list(means_by_config(seats, name).values())) for name in names]
+    return found
+
+
+def _measured(values: list[float]) -> Measured | None:
+    if not values:
+        return None
+    mean, low, high = (float(v) for v in mean_interval(values))
+    return Measured(mean, low, high) if len(values) > 2 else Measured(mean)
+
+
+def _closed(result: Result, name: str, place: str) -> float | None:
+    seats = [s for s in result.seats if s["agent"] == name and s["position"] == place]
+    share = closed(seats, "captured")
+    return share if np.isfinite(share) else None
+
+
+@style.styled
+def _money(ax: Axes, result: Result, names: list[str]) -> None:
+    """What was earned, upwards, and paid, downwards; the mark is the profit."""
+    up, down = np.zeros(len(names)), np.zeros(len(names))
+    places = np.arange(len(names))
+    parts = [money_parts([s for s in result.seats if s["agent"] == name]) for name in names]
+    for i, key in enumerate(MONEY):
+        values = np.array([part[key] for part in parts])
+        hatch = style.HATCHES[i % len(style.HATCHES)]
+        look = {"color": style.colour(i), "edgecolor": "white", "hatch": hatch, "label": key}
+        if key == "revenue":
+            ax.bar(places, values, 0.7, bottom=up, **look)
+            up += values
+        else:
+            ax.bar(places, -values, 0.7, bottom=down, **look)
+            down -= values
+    ax.plot(places, up + down, "D", color="white", markeredgecolor=style.INK, markersize=9, label="profit")
+    for place, profit in zip(places, up + down):
+        ax.annotate(written(float(profit), 2), (float(place), profit), (13, 0), textcoords="offset points", va="center",
+                    fontsize=11)  # fmt: skip
+    ax.axhline(0.0, color=style.GREY, linewidth=1.0)
+    ax.set_xlim(-0.6, len(names) - 0.2)
+    ax.set_xticks(places, [_short(name) for name in names])
+    ax.grid(visible=False, axis="x")
+    figures.label(ax, "", "share of opening balance", "Where the score comes from")
+
+
+@style.styled
+def _turn(ax: Axes, groups: list[str]) -> None:
+    """Long or many names under bars need a slope."""
+    if max(map(len, groups)) * len(groups) > 30:
+        ax.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
+
+
+def _short(name: str) -> str:
+    """A name that fits beside a bar."""
+    plain = label(name)
+    plain = plain.removesuffix("Agent").removesuffix("Std") or plain
+    return plain if len(plain) <= 26 else plain[:25] + "…"
