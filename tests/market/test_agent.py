@@ -1,0 +1,257 @@
+"""LitaAgentHRL in small real worlds: no exception, no illegal offer, the same game whoever is asked first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from marlab.lab.config import to_dict
+from marlab.lab.errors import UserError
+from marlab.market.coordinator_network import GlobalCoordinator
+from marlab.market.executor_network import TemporalDecisionTransformer
+from marlab.market.features import FeatureOptions
+from marlab.market.l1 import L1Options
+from marlab.market.logs import NONE, REJECT, WorldLog
+from marlab.market.manager import HorizonManagerPPO
+from marlab.market.partners import EXTRA_SIZE, PARTNER_SIZE
+from marlab.market.weights import save_network
+
+pytest.importorskip("scml")
+from marlab.market.agent import LitaAgentHRL
+from marlab.market.agent_settings import AgentSettings, load_layers
+from marlab.market.experts import find_agent
+from marlab.market.record import record_world
+from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.worlds import WorldSpec
+from tests.market import agent_variants
+
+DAYS = 11
+Game = tuple[WorldLog, dict[str, LitaAgentHRL]]
+_played: dict[tuple[str, int], Game] = {}
+
+
+def game_of(variant: str, seed: int = 3, days: int = DAYS) -> Game:
+    """A variant on each of three levels among built-in agents, played once per test session."""
+    if (variant, seed) not in _played:
+        me = f"{agent_variants.__name__}:{variant}.LitaAgentHRL"
+        agents = (me, "RandomStdAgent", me, "SyncRandomStdAgent", me, "RandomStdAgent")
+        cls: Any = find_agent(me)
+        cls.seats.clear()
+        spec = WorldSpec("agent", seed, seed, days, (0, 0, 1, 1, 2, 2), agents, tuple(a == me for a in agents))
+        _played[variant, seed] = record_world(spec), dict(cls.seats)
+    return _played[variant, seed]
+
+
+def contracts(game: Game) -> list[tuple[int, ...]]:
+    columns = ("day", "seller", "buyer", "quantity", "price", "delivery", "negotiation")
+    table = game[0].tables["contracts"]
+    return sorted(zip(*(table[name].tolist() for name in columns)))
+
+
+@pytest.mark.parametrize("variant", ["RuleW", "Thumb", "Untrained", "PureL1"])
+def test_a_world_without_exception_illegal_offer_or_unsafe_action(variant: str) -> None:
+    log, seats = game_of(variant)
+    assert len(seats) == 3 and log.meta["failures"] == {} and log.meta["days_played"] == DAYS
+    assert all(agent["exceptions"] == 0 for agent in log.agents if agent["type"] == "LitaAgentHRL")
+    for agent in seats.values():
+        assert agent.counts["exceptions"] == agent.counts["unsafe"] == 0
+        assert agent.counts["offers"] > 0 and len(agent.seconds) > 0
+    for one in log.tracked():
+        made = one.decisions["op"] == REJECT
+        table, n = one.negotiations, one.decisions["negotiation"][made]
+        for issue in ("quantity", "day", "price"):
+            value = one.decisions[issue][made]
+            assert (value >= table[f"{issue}_min"][n]).all() and (value <= table[f"{issue}_max"][n]).all()
+    signed = [row for row in contracts((log, seats)) if row[-1] != NONE]
+    assert signed
+
+
+def write_networks(folder: Path) -> None:
+    """Networks of every layer that have learnt nonsense, with all further features."""
+    data = {"l1": to_dict(L1Options(rules="economic")), "features": to_dict(FeatureOptions(extra=True))}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        l2 = HorizonManagerPPO(d_static=12 + EXTRA_SIZE)
+        l3 = TemporalDecisionTransformer(d_model=16, n_layers=1, d_partner=PARTNER_SIZE)
+        for head in (l3.op_head, l3.time_head, l3.q_head[-1], l3.p_head[-1]):
+            torch.nn.init.normal_(head.weight)  # type: ignore[arg-type]
+        for name, network in (("l2_bc", l2), ("l3_bc", l3), ("l4_distill", GlobalCoordinator())):
+            save_network(folder / f"{name}.pt", network, data=data)
+
+
+def test_networks_from_files_play_and_stay_safe(tmp_path: Path) -> None:
+    write_networks(tmp_path)
+    paths = {f"{layer}_model_path": tmp_path for layer in ("l2", "l3", "l4")}
+    agent_variants.Learnt.LitaAgentHRL.told = {"mode": "neural", **paths}
+    log, seats = game_of("Learnt")
+    assert all(agent["exceptions"] == 0 for agent in log.agents if agent["type"] == "LitaAgentHRL")
+    residuals, days = set(), set()
+    for agent in seats.values():
+        assert agent.layers.features.extra and agent.layers.l2.mode == "neural"
+        assert agent.counts["exceptions"] == agent.counts["unsafe"] == 0
+        lines = [line for line in agent.log.lines if line["kind"] == "decision"]
+        residuals |= {tuple(line["residual"]) for line in lines}
+        days |= {line["offer"][1] - line["day"] for line in lines if line["offer"]}
+    assert len(residuals) > 20 and len(days) > 3
+    assert sum(agent.counts["signed"] for agent in seats.values()) > 0
+
+
+def test_an_untrained_network_plays_pure_l1() -> None:
+    for seed in (3, 4):
+        plain, fresh = game_of("PureL1", seed), game_of("Untrained", seed)
+        assert [a["id"] for a in plain[0].agents] == [a["id"] for a in fresh[0].agents]
+        assert contracts(plain) == contracts(fresh)
+        assert sum(agent.counts["signed"] for agent in fresh[1].values()) > 5
+        for one, other in zip(plain[1].values(), fresh[1].values()):
+            assert _decisions(one) == _decisions(other)
+            weights = [line["alpha"] for line in other.log.lines if line["kind"] == "decision"]
+            assert len(set(weights)) > 3  # the untrained L4 orders threads, and both follow it
+
+
+def _decisions(agent: LitaAgentHRL) -> list[tuple[Any, ...]]:
+    lines = [line for line in agent.log.lines if line["kind"] == "decision"]
+    return [(line["day"], line["partner"], line["round"], line["op"], line["offer"], line["alpha"]) for line in lines]
+
+
+def test_the_order_of_calls_does_not_matter() -> None:
+    plain, split = game_of("RuleW"), game_of("Split")
+    assert sum(agent.counts["split"] for agent in split[1].values()) > 10
+    assert contracts(plain) == contracts(split)
+    for one, other in zip(plain[1].values(), split[1].values()):
+        assert _decisions(one) == _decisions(other)
+
+
+def test_a_middle_factory_with_its_opening_balance_offers_to_buy() -> None:
+    for variant in ("RuleW", "PureL1", "Thumb"):
+        log, seats = game_of(variant)
+        middle = next(seats[one.agent_id] for one in log.tracked() if one.days.can_buy[0] and one.days.can_sell[0])
+        morning = next(line for line in middle.log.lines if line["kind"] == "day")
+        assert morning["budget"] > 0
+        first_day = [line for line in middle.log.lines if line["kind"] == "decision" and line["day"] == 0]
+        assert any(line["op"] == "offer" and not line["selling"] for line in first_day)
+
+
+def test_what_the_agent_used_comes_out_of_its_log() -> None:
+    """Baselines and weights of every decision, recomputed from the recorded world."""
+    log, seats = game_of("Untrained")
+    compared = 0
+    for one in log.tracked():
+        agent = seats[one.agent_id]
+        options = SampleOptions(l1=agent.layers.l1, features=agent.layers.features)
+        found = extract(one, options)
+        days = [line for line in agent.log.lines if line["kind"] == "day"]
+        found = with_goals(found, np.array([line["goal"] for line in days]))
+        told = {
+            (line["day"], line["partner"], line["round"], line["received"] is not None): line
+            for line in agent.log.lines
+            if line["kind"] == "decision"
+        }
+        table = one.negotiations
+        for i in range(found.rows("micro")):
+            n = found.micro["negotiation"][i]
+            partner = one.names[table["buyer"][n] if table["seller"][n] == one.index else table["seller"][n]]
+            line = told[int(table["day"][n]), partner, int(found.micro["round"][i]), bool(found.micro["aux"][i][5])]
+            np.testing.assert_allclose(found.micro["baseline"][i], line["baseline"], rtol=1e-6, atol=1e-6)
+            compared += 1
+    assert compared > 50
+
+
+def test_exceptions_in_negotiations_fall_back_to_pure_l1() -> None:
+    log, seats = game_of("Stumbling")
+    assert all(agent["exceptions"] == 0 for agent in log.agents)  # none reached the world
+    for agent in seats.values():
+        lines = agent.log.lines
+        caught = [line for line in lines if line["kind"] == "exception"]
+        assert agent.counts["exceptions"] == len(caught) > 0
+        assert {line["day"] for line in caught} == {1, 2} and "did not expect" in caught[0]["traceback"]
+    fallen_back = [
+        line for agent in seats.values() for line in agent.log.lines if line["kind"] == "decision" and line["day"] == 1
+    ]
+    assert fallen_back and all("rule" not in line for line in fallen_back)
+    assert any(line["op"] == "offer" for line in fallen_back)
+    assert not any(line["kind"] == "decision" and line["day"] == 2 for a in seats.values() for line in a.log.lines)
+
+
+def test_an_agent_that_cannot_see_its_balance_raises_and_does_not_trade() -> None:
+    log, seats = game_of("Blind")
+    blind = [agent for agent in log.agents if agent["type"] == "LitaAgentHRL"]
+    assert all(agent["exceptions"] >= DAYS - 1 for agent in blind)
+    negotiated = log.tables["contracts"]["negotiation"] != NONE
+    mine = {place for place, agent in enumerate(log.agents) if agent["type"] == "LitaAgentHRL"}
+    table = log.tables["contracts"]
+    late = negotiated & (table["day"] > 0)
+    assert not mine & {*table["seller"][late].tolist(), *table["buyer"][late].tolist()}
+    agent = next(iter(seats.values()))
+    with pytest.raises(AttributeError, match="current_balance"):
+        agent.before_step()
+
+
+def test_the_log_explains_every_decision() -> None:
+    _, seats = game_of("Untrained")
+    for agent in seats.values():
+        lines = [line for line in agent.log.lines if line["kind"] == "decision"]
+        assert len(lines) == agent.counts["decisions"]
+        for line in lines:
+            assert {"baseline", "residual", "alpha", "clip", "op_probabilities", "op", "offer"} <= line.keys()
+            assert sum(line["op_probabilities"]) == pytest.approx(1, abs=1e-4)
+            assert line["residual"] == [0, 0]
+            assert line["op"] != "end" or line["clip"]
+
+
+def test_a_log_on_disk(tmp_path: Path) -> None:
+    from marlab.market.agent_log import DecisionLog
+
+    for _ in range(2):
+        log = DecisionLog(tmp_path, "00LHR@0")
+        log.write("decision", baseline=np.array([1.0, 2.0]), alpha=np.float64(0.5), received=(1, 2, 3))
+        log.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00LHR_at_0-2.jsonl", "00LHR_at_0.jsonl"]
+    line = json.loads((tmp_path / "00LHR_at_0.jsonl").read_text())
+    assert line == {"kind": "decision", "baseline": [1.0, 2.0], "alpha": 0.5, "received": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mode": "fast"}, "mode"),
+        ({"l4": "best"}, "l4"),
+        ({"decode": "beam"}, "decode"),
+        ({"l1": "careful"}, "rules"),
+        ({"l1": {"reserve": -1}}, "reserve"),
+        ({"horizon": 3}, "10 days"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        AgentSettings(**settings)
+
+
+def test_missing_weights_are_named(tmp_path: Path) -> None:
+    untrained = {k: v for k, v in agent_variants.NETWORKS.items() if k != "l3_model_path"}
+    with pytest.raises(UserError, match="no L3 model"):
+        load_layers(AgentSettings(**untrained, l3_model_path=tmp_path / "nothing.pt"))
+    with pytest.raises(UserError, match="no network for l4"):
+        load_layers(AgentSettings(mode="heuristic", l4="neural"))
+
+
+def test_weights_that_learnt_with_other_options_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "l3_bc.pt"
+    network = TemporalDecisionTransformer(d_model=16, n_layers=1)
+    save_network(path, network, data={"l1": to_dict(L1Options()), "features": {}})
+    untrained = {k: v for k, v in agent_variants.NETWORKS.items() if k != "l3_model_path"}
+    with pytest.raises(UserError, match=r"learnt with l1\.rules = 'guide'"):
+        load_layers(AgentSettings(**untrained, l3_model_path=tmp_path, l1="economic"))
+    layers = load_layers(AgentSettings(**untrained, l3_model_path=tmp_path))
+    assert layers.l1 == L1Options()
+    assert load_layers(AgentSettings(**untrained, l3_model_path=tmp_path)) is layers  # once per process
+
+
+def test_the_class_alone_is_enough() -> None:
+    agent = find_agent("marlab.market.agent:LitaAgentHRL")()
+    assert isinstance(agent, LitaAgentHRL) and agent.settings == AgentSettings()
+    assert load_layers(agent.settings).l1.rules == "economic" or agent.settings.is_neural
