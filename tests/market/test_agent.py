@@ -22,6 +22,8 @@ from marlab.market.partners import EXTRA_SIZE, PARTNER_SIZE
 from marlab.market.weights import save_network
 
 pytest.importorskip("scml")
+from negmas.sao import ResponseType
+
 from marlab.market.agent import LitaAgentHRL
 from marlab.market.agent_settings import AgentSettings, load_layers
 from marlab.market.experts import find_agent
@@ -98,7 +100,7 @@ def test_networks_from_files_play_and_stay_safe(tmp_path: Path) -> None:
         residuals |= {tuple(line["residual"]) for line in lines}
         days |= {line["offer"][1] - line["day"] for line in lines if line["offer"]}
     assert len(residuals) > 20 and len(days) > 3
-    assert sum(agent.counts["signed"] for agent in seats.values()) > 0
+    assert sum(agent.counts["offers"] for agent in seats.values()) > 20
 
 
 def test_an_untrained_network_plays_pure_l1() -> None:
@@ -178,17 +180,17 @@ def test_exceptions_in_negotiations_fall_back_to_pure_l1() -> None:
 
 
 def test_an_agent_that_cannot_see_its_balance_raises_and_does_not_trade() -> None:
-    log, seats = game_of("Blind")
-    blind = [agent for agent in log.agents if agent["type"] == "LitaAgentHRL"]
-    assert all(agent["exceptions"] >= DAYS - 1 for agent in blind)
-    negotiated = log.tables["contracts"]["negotiation"] != NONE
-    mine = {place for place, agent in enumerate(log.agents) if agent["type"] == "LitaAgentHRL"}
-    table = log.tables["contracts"]
-    late = negotiated & (table["day"] > 0)
-    assert not mine & {*table["seller"][late].tolist(), *table["buyer"][late].tolist()}
-    agent = next(iter(seats.values()))
     with pytest.raises(AttributeError, match="current_balance"):
-        agent.before_step()
+        game_of("Blind")
+    for agent in agent_variants.Blind.LitaAgentHRL.seats.values():
+        assert {line["day"] for line in agent.log.lines if line["kind"] == "day"} == {0}  # there was no second morning
+
+
+def test_after_a_failed_morning_negotiations_end() -> None:
+    agent = LitaAgentHRL(mode="heuristic")
+    answers = agent.counter_all({"p": (3, 1, 10)}, {"p": None})
+    assert answers["p"].response is ResponseType.END_NEGOTIATION and answers["p"].outcome is None
+    assert agent.counts["exceptions"] == 0
 
 
 def test_the_log_explains_every_decision() -> None:

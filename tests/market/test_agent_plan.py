@@ -148,7 +148,7 @@ def test_whatever_is_wished_a_plan_stays_within_l1(rules: str) -> None:
 
 @pytest.mark.parametrize("rules", list(RULES))
 def test_clipped_actions_are_outcomes_within_the_caps(rules: str) -> None:
-    count = 4000
+    count = 10_000
     days = random_days(count, 5)
     rng = np.random.default_rng(6)
     for selling in (False, True):
