@@ -176,6 +176,8 @@ def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet
     from marlab.market.arena_world import trial_task
 
     waiting = [name for name in config.everybody if name not in (*FILLERS, *folder.tried)]
+    if not waiting:
+        return
     limit = min(TRIAL_LIMIT_S, config.world_timeout)
     tasks = [Task(name, (name,), time_limit_s=limit) for name in waiting]
     with (

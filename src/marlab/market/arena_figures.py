@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from marlab.lab.report import figures, style
 from marlab.lab.report.intervals import Measured, mean_interval, written
@@ -14,6 +16,9 @@ from marlab.market.arena_report import Result
 from marlab.market.arena_stats import POSITIONS, closed, means_by_config, score_interval
 from marlab.market.arena_world import money_parts
 from marlab.market.settlement import MONEY
+
+_READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground="white")]}
+"""Numbers that stand on something."""
 
 
 def draw(result: Result, scores: Path, parts: Path) -> None:
@@ -51,18 +56,19 @@ def _differences(ax: Axes, result: Result) -> None:
     for row, c in enumerate(found):
         few = len(c.differences) < 8
         interval = c.student if few else c.bootstrap
-        if interval is not None:
+        if interval is not None and len(c.differences) > 2:  # of two it would hide everything else
             ax.hlines(row, *interval, color=style.INK, linewidth=2.2)
         spread = row + 0.16 * np.linspace(-1, 1, len(c.differences)) if len(c.differences) > 1 else [row]
         ax.plot(c.differences, spread, "o", color=style.colour(0), alpha=0.45, markersize=5, markeredgewidth=0)
         ax.plot([c.mean], [row], "D", color=style.colour(1), markersize=9, markeredgecolor="white")
-        ax.annotate(written(c.mean, 3), (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11)
+        told = ("+" if c.mean > 0 else "") + written(c.mean, 3)
+        ax.annotate(told, (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11, **_READABLE)
     ax.axvline(0.0, color=style.GREY, linewidth=1.2)
     ax.set_yticks(range(len(found)), [_short(c.agent) for c in found])
     ax.set_ylim(-0.7, len(found) - 0.3)
     ax.grid(visible=False, axis="y")
     n = len(result.configs)
-    kind = "" if n < 2 else ", Student's 95 %" if n < 8 else ", bootstrap 95 %"
+    kind = "" if n < 3 else ", Student's 95 %" if n < 8 else ", bootstrap 95 %"
     figures.label(ax, f"difference of scores ({n} config{'' if n == 1 else 's'}: dots{kind})", "",
                   f"Minus {_short(result.config.against)}")  # fmt: skip
 
@@ -98,7 +104,7 @@ def _money(ax: Axes, result: Result, names: list[str]) -> None:
     for i, key in enumerate(MONEY):
         values = np.array([part[key] for part in parts])
         hatch = style.HATCHES[i % len(style.HATCHES)]
-        look = {"color": style.colour(i), "edgecolor": "white", "hatch": hatch, "label": key}
+        look: dict[str, Any] = {"color": style.colour(i), "edgecolor": "white", "hatch": hatch, "label": key}
         if key == "revenue":
             ax.bar(places, values, 0.7, bottom=up, **look)
             up += values
@@ -107,8 +113,8 @@ def _money(ax: Axes, result: Result, names: list[str]) -> None:
             down -= values
     ax.plot(places, up + down, "D", color="white", markeredgecolor=style.INK, markersize=9, label="profit")
     for place, profit in zip(places, up + down):
-        ax.annotate(written(float(profit), 2), (float(place), profit), (13, 0), textcoords="offset points", va="center",
-                    fontsize=11)  # fmt: skip
+        ax.annotate(written(float(profit), 2), (float(place), profit), (11, 0), textcoords="offset points", va="center",
+                    fontsize=11, **_READABLE)  # fmt: skip
     ax.axhline(0.0, color=style.GREY, linewidth=1.0)
     ax.set_xlim(-0.6, len(names) - 0.2)
     ax.set_xticks(places, [_short(name) for name in names])

@@ -99,10 +99,9 @@ class PlayConfig:
             if self.baseline is not None and self.baseline not in self.agents:
                 raise UserError(f"baseline is {self.baseline}, which is not one of --agents.")
         tested = (*self.agents, *((self.replace,) if self.replace else ()))
-        for group in (tested, self.population):
-            twice = [name for name in group if group.count(name) > 1]
-            if twice:
-                raise UserError(f"{twice[0]} is named twice; every agent of a tournament needs its own row.")
+        twice = [name for name in tested if tested.count(name) > 1]
+        if twice:
+            raise UserError(f"{twice[0]} is named twice; every agent under test needs its own row.")
 
     @property
     def against(self) -> str:

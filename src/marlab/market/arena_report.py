@@ -95,7 +95,7 @@ def _scores(result: Result) -> Table:
         mean, interval = score_interval(result.seats, name)
         seats = _own(result, name)
         places = [_number(mean_of([s for s in seats if s["position"] == p], "score")) for p in POSITIONS]
-        rows.append([label(name), str(len(seats)), _number(mean), _interval(interval), *places, _percent(best[name])])
+        rows.append([label(name), str(len(seats)), _number(mean), _range(interval), *places, _percent(best[name])])
     header = ("agent", "seats", "score", "95 % over configs", *POSITIONS, "best of config")
     n = len(result.configs)
     note = f"Final over opening balance, averaged per config, {n} config{'' if n == 1 else 's'}."
@@ -320,6 +320,10 @@ def _interval(pair: tuple[float, float] | None) -> str:
     if pair is None:
         return ""
     return f"[{_signed(pair[0])}, {_signed(pair[1])}]" if np.isfinite(pair[0]) else "unlimited"
+
+
+def _range(pair: tuple[float, float] | None) -> str:
+    return "" if pair is None else f"[{_number(pair[0])}, {_number(pair[1])}]"
 
 
 def _with_half(value: tuple[float, float | None, int] | None) -> str:

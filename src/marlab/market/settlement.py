@@ -23,7 +23,8 @@ PRICE_MEMORY, FIRST_WEIGHT = 0.9, 50.0
 """A day keeps 90 % of the weight of earlier trades; before the first day there are 50 units at the catalogue price."""
 MONEY = ("revenue", "supply", "purchases", "production", "storage", "penalty")
 """The parts of a balance: the first is earned, the others are paid."""
-_NOTHING: list[tuple[float, int]] = []
+Lots = Sequence[tuple[float, float]]
+"""(unit price, quantity) of contracts."""
 
 
 @dataclass(frozen=True)
@@ -157,19 +158,19 @@ def _settle_one(
     )
 
 
-def _lots(traded: Table, rows: NDArray[np.bool_]) -> list[tuple[float, int]]:
+def _lots(traded: Table, rows: NDArray[np.bool_]) -> Lots:
     """(unit price, quantity) of each contract, in the order of signing."""
     if not rows.any():
-        return _NOTHING
+        return []
     return list(zip(traded["price"][rows].astype(float).tolist(), traded["quantity"][rows].tolist()))
 
 
 def settle_day(
     *,
-    purchases: list[tuple[float, int]],
-    supply: list[tuple[float, int]],
-    sales: list[tuple[float, int]],
-    demand: list[tuple[float, int]],
+    purchases: Lots,
+    supply: Lots,
+    sales: Lots,
+    demand: Lots,
     stock: float,
     balance: float,
     lines: int,
@@ -206,12 +207,12 @@ def settle_day(
     )
 
 
-def _sum(lots: list[tuple[float, int]]) -> tuple[float, int]:
+def _sum(lots: Lots) -> tuple[float, float]:
     """Money and units."""
     return sum(price * quantity for price, quantity in lots), sum(quantity for _, quantity in lots)
 
 
-def _affordable(inputs: list[tuple[float, float]], balance: float, cost: float) -> float:
+def _affordable(inputs: Lots, balance: float, cost: float) -> float:
     """Units that the morning's cash pays for, with their production, from the cheapest lot on."""
     if balance < 0:
         return 0.0
@@ -224,7 +225,7 @@ def _affordable(inputs: list[tuple[float, float]], balance: float, cost: float) 
     return units
 
 
-def _served(outputs: list[tuple[float, float]], produced: float) -> float:
+def _served(outputs: Lots, produced: float) -> float:
     """Revenue of the units that can be delivered, from the highest price down."""
     revenue, left = 0.0, produced
     for price, quantity in sorted(outputs, key=lambda lot: -lot[0]):
