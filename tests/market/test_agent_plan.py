@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from marlab.market import features, l1
 from marlab.market.agent_decide import (
+    Ablated,
     Batch,
     Neural,
     NeuralWeights,
@@ -274,3 +276,26 @@ def test_an_untrained_network_wishes_what_pure_l1_wishes() -> None:
             plain = make_plan(at, pure_l1(at, alpha), alpha, ledger).answers
             fresh = make_plan(at, network(at, alpha), alpha, ledger).answers
             assert [(a.op, a.offer) for a in plain.values()] == [(a.op, a.offer) for a in fresh.values()]
+
+
+def test_switches_replace_a_part_of_what_a_network_wants() -> None:
+    network = TemporalDecisionTransformer(d_model=16, n_layers=1).eval()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        for head in (network.op_head, network.time_head, network.q_head[-1], network.p_head[-1]):
+            torch.nn.init.normal_(head.weight)  # type: ignore[arg-type]
+    inner = Neural(network)
+    differences = 0
+    for state, rng in open_days(10, 9):
+        at = situation(state, some_threads(state, 5, rng), RULES["economic"])
+        alpha = uniform_weights(at)
+        full, plain = inner(at, alpha), pure_l1(at, alpha)
+        no_residual, no_op = Ablated(inner, True, False)(at, alpha), Ablated(inner, False, True)(at, alpha)
+        for i in range(5):
+            wants, base = full.wish(i, at.caps), plain.wish(i, at.caps)
+            assert no_residual.wish(i, at.caps) == (wants.op, base.action)
+            assert no_op.wish(i, at.caps) == (base.op, wants.action)
+            assert no_residual.explain(i)["residual"] == [0, 0] and no_op.explain(i) == full.explain(i)
+            differences += wants.op != base.op
+            differences += wants.action != base.action
+    assert differences > 20

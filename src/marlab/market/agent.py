@@ -1,7 +1,8 @@
 """LitaAgentHRL, the agent that plays: L1 bounds, L2's goal of the day, L3's wishes, L4's order, one plan per round.
 
     from marlab.market.agent import LitaAgentHRL        # the class alone is enough for a tournament
-    anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"mode": "heuristic"}, ...])
+    anac2024_std(competitors=[LitaAgentHRL, ...])
+    anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"controller_params": {"mode": "neural"}}, ...])
 
 Without parameters it plays the weights that come with the package or, where there are none, rule W. In `init` and
 `before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers; in
@@ -41,8 +42,8 @@ WORDS = {ACCEPT: "accept", REJECT: "offer", END: "end"}
 class LitaAgentHRL(StdSyncAgent):
     """The four-layer agent. Keyword parameters are the fields of `AgentSettings`.
 
-    After or during a game: `counts` (decisions, offers, accepts, ends, signed, exceptions, unsafe), `seconds` (of each
-    joint decision) and `log` (the decision log).
+    After or during a game: `counts` (decisions, offers, accepts, ends, signed, exceptions, unsafe), `seconds` (CPU
+    time of each joint decision) and `log` (the decision log).
     """
 
     def __init__(self, *args: Any, owner: Any = None, ufun: Any = None, name: Any = None, **settings: Any) -> None:
