@@ -6,6 +6,7 @@ Its worlds cannot be repeated, paired or taken apart; it is here because it is w
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,18 +32,21 @@ def official(config: PlayConfig, folder: Path, engine: EngineConfig) -> list[dic
     players = [find_player(name) for name in config.agents]
     if len(players) < 2:
         raise UserError(f"The official tournament needs at least two --agents, not {len(players)}.")
+    if len({cls for cls, _ in players}) < len(players):
+        raise UserError("The official tournament tells agents apart by their class: name every class once.")
     random.seed(config.seed)
     np.random.seed(config.seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the simulator and of the entrants
         results = anac2024_std(
             competitors=[cls for cls, _ in players],
-            competitor_params=[values for _, values in players],
+            competitor_params=[{"controller_params": values} if values else {} for _, values in players],
             n_configs=config.configs,
             max_worlds_per_config=config.turns,
             n_runs_per_world=1,
-            n_competitors_per_world=len(players),
+            n_competitors_per_world=min(4, len(players)),  # the league's own most
             n_steps=config.days,
+            n_processes=config.processes,
             parallelism=_PARALLELISM[engine.engine],
             tournament_path=folder,
             forced_logs_fraction=0.0,
@@ -52,14 +56,19 @@ def official(config: PlayConfig, folder: Path, engine: EngineConfig) -> list[dic
 
 
 def _rows(results: Any, names: Sequence[str], players: Sequence[tuple[type, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The league names agents by class, and by class and parameters where there are some."""
+    """Scores by our names; the league calls an agent by an adapter, its class and a hash of its parameters."""
+    if not len(results.total_scores):
+        raise UserError(
+            "All worlds of the official tournament failed; without --official you are told whose fault it is."
+        )
     scores = {str(row.agent_type): float(row.score) for row in results.total_scores.itertuples()}
     counts = results.scores.groupby("agent_type")["score"].count().to_dict()
     rows = []
-    for name, (cls, values) in zip(names, players):
+    for name, (cls, _) in zip(names, players):
         full = f"{cls.__module__}.{cls.__qualname__}"
-        found = [t for t in scores if t == full or (t.startswith(full + ":") and all(k in t for k in values))]
-        if found:
-            told = min(found, key=len) if not values else max(found, key=len)
-            rows.append({"agent": label(name), "score": scores[told], "seats": int(counts.get(told, 0))})
+        for told in scores:
+            if re.fullmatch(rf"{re.escape(full)}[-\d]*", told.rpartition(":")[2]):
+                rows.append({"agent": label(name), "score": scores[told], "seats": int(counts[told])})
+    if len(rows) != len(names):
+        raise RuntimeError(f"the league's tournament has scores of {sorted(scores)}, not of {sorted(names)}")
     return sorted(rows, key=lambda row: -row["score"])
