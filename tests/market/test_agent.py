@@ -81,8 +81,9 @@ def write_networks(folder: Path) -> None:
         torch.manual_seed(1)
         l2 = HorizonManagerPPO(d_static=12 + EXTRA_SIZE)
         l3 = TemporalDecisionTransformer(d_model=16, n_layers=1, d_partner=PARTNER_SIZE)
-        for head in (l3.time_head, l3.q_head[-1], l3.p_head[-1]):  # an operator head of nonsense would soon end it all
-            torch.nn.init.normal_(head.weight, std=0.1)  # type: ignore[arg-type]
+        # operators stay with the rule: nonsense there would soon end every negotiation
+        for head, spread in ((l3.time_head, 1.0), (l3.q_head[-1], 0.05), (l3.p_head[-1], 0.05)):
+            torch.nn.init.normal_(head.weight, std=spread)  # type: ignore[arg-type]
         for name, network in (("l2_bc", l2), ("l3_bc", l3), ("l4_distill", GlobalCoordinator())):
             save_network(folder / f"{name}.pt", network, data=data)
 
