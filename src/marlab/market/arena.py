@@ -151,18 +151,18 @@ def write(result: Result, run: Run) -> None:
 def gather(arena: Arena, folder: Tournament, notes: Sequence[str] = ()) -> Result:
     """What is known so far. A config counts when all its worlds are finished: half a rotation favours somebody."""
     seats, worlds, planned, error = [], 0, 0, 0.0
+    failed: dict[str, str] = {}  # of this plan: worlds of agents that were left out since are forgotten
     for number in arena.numbers:
         games = arena.games(number)
         records = [(game, record) for game in games if (record := folder.record(game.spec.world_id)) is not None]
         worlds, planned = worlds + len(records), planned + len(games)
+        failed |= {g.spec.world_id: folder.failed[g.spec.world_id] for g in games if g.spec.world_id in folder.failed}
         error = max([error, *(record["settlement_error"] for _, record in records)])
         if len(records) == len(games):
             seats += [seat for game, record in records for seat in _tested(game, record)]
     agents = [name for name in arena.config.tested if name not in arena.left_out]
     left_out = {name: why for name, why in folder.left_out.items() if name in arena.config.everybody}
-    return Result(
-        arena.config, agents, seats, worlds, planned, left_out, dict(folder.failed), list(notes), settlement_error=error
-    )
+    return Result(arena.config, agents, seats, worlds, planned, left_out, failed, list(notes), settlement_error=error)
 
 
 def _tested(game: Game, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from marlab.lab.report import figures, style
@@ -20,13 +21,20 @@ from marlab.market.settlement import MONEY
 _READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground="white")]}
 """Numbers that stand on something."""
 
+_LOWEST = -1.0
+
+
+def _panels(agents: int) -> tuple[Figure, list[Axes]]:
+    """Two panels, side by side for a few agents, above each other for many."""
+    size = (max(7.4, 0.95 * agents), max(4.2, 1.6 + 0.42 * agents))
+    return style.panels(2, 1, size=size) if agents > 6 else style.panels(1, 2, size=size)
+
 
 def draw(result: Result, scores: Path, parts: Path) -> None:
     """`scores`: differences to the baseline, and scores by level; `parts`: money, and shares of the bound."""
     names = [name for name in result.agents if any(seat["agent"] == name for seat in result.seats)]
     names.sort(key=lambda name: -score_interval(result.seats, name)[0])
-    height = max(4.2, 1.6 + 0.42 * len(names))
-    figure, axes = style.panels(1, 2, size=(max(7.4, 1.0 * len(names)), height))
+    figure, axes = _panels(len(names))
     _differences(axes[0], result)
     groups = [_short(name) for name in names]
     figures.bars(axes[1], groups, _by_level(result, names), ylabel="score [share of opening balance]",
@@ -34,7 +42,7 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
     _turn(axes[1], groups)
     style.legend(axes[1])
     style.save(figure, scores)
-    figure, axes = style.panels(1, 2, size=(max(7.4, 1.0 * len(names)), height))
+    figure, axes = _panels(len(names))
     _money(axes[0], result, names)
     shares = {
         place: [_closed(result, name, place) for name in names]
@@ -43,6 +51,9 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
     }
     figures.bars(axes[1], groups, shares, ylabel="share of (captured bound - no trade)",
                  title="What was made of what was possible")  # fmt: skip
+    if axes[1].get_ylim()[0] < _LOWEST:  # who goes bankrupt would dwarf all others
+        axes[1].set_ylim(bottom=_LOWEST)
+        axes[1].set_title(f"{axes[1].get_title(loc='left')} (cut at {written(_LOWEST, 0)})", loc="left")
     for ax in axes:
         _turn(ax, groups)
         style.legend(ax)
@@ -133,4 +144,5 @@ def _short(name: str) -> str:
     """A name that fits beside a bar."""
     plain = label(name)
     plain = plain.removesuffix("Agent").removesuffix("Std") or plain
-    return plain if len(plain) <= 26 else plain[:25] + "…"
+    most = 26 if "(" in plain else 16
+    return plain if len(plain) <= most else plain[: most - 1] + "…"

@@ -220,7 +220,8 @@ def preface(result: Result) -> list[str]:
     lines += [f"{label(name)} was left out: {why}" for name, why in result.left_out.items()]
     if result.failed:
         why = next(iter(result.failed.values()))
-        lines.append(f"{len(result.failed)} worlds failed; their configs do not count. The first one: {why}")
+        count = f"{len(result.failed)} world{'' if len(result.failed) == 1 else 's'}"
+        lines.append(f"{count} failed, so that their configs do not count. The first one: {why}")
     return [*lines, *result.notes]
 
 
