@@ -91,5 +91,6 @@ def test_agents_from_a_file(tmp_path: Path) -> None:
         agents.agent(game, 7)
     with pytest.raises(UserError, match="were trained in a 3x3 grid"):
         agents.agent(small_game(FOUR))
+    (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="no trained planning agents"):
-        load_hop(tmp_path)
+        load_hop(tmp_path / "empty")
