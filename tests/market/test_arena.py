@@ -234,7 +234,7 @@ def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(UserError, match="class once"):
         play_official(
             PlayConfig(agents=(REPORTING, f"{OURS}:ReportingAgent(word=heuristic)")), SERIAL,
-            RunOptions(output_dir=tmp_path / "twice"), [],
+            RunOptions(output_dir=tmp_path / "twice"), command=[],
         )  # fmt: skip
 
 

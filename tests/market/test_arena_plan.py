@@ -17,11 +17,16 @@ BUILT_IN = FOUR[:3]
 
 
 def rotation(**more: Any) -> PlayConfig:
-    return PlayConfig(**{"agents": BUILT_IN, "shapes": ("3x1",), "days": (6, 6), "configs": 3} | more)
+    plain: dict[str, Any] = {"agents": BUILT_IN, "shapes": ("3x1",), "days": (6, 6), "configs": 3}
+    return PlayConfig(**plain | more)
 
 
 def seats(**more: Any) -> PlayConfig:
-    plain = {"design": "seats", "replace": "GreedyStdAgent", "population": ("RandomStdAgent", "RandomStdAgent")}
+    plain: dict[str, Any] = {
+        "design": "seats",
+        "replace": "GreedyStdAgent",
+        "population": ("RandomStdAgent", "RandomStdAgent"),
+    }
     return PlayConfig(**plain | {"agents": ("SyncRandomStdAgent",), "shapes": ("3x1",), "days": (6, 6)} | more)
 
 

@@ -129,7 +129,7 @@ def play(
         write(result, run)
         if not quiet:
             arena_report.show(result, _console())
-            print(f"tables, figures and one row per seat: {run.path}")
+            print(f"records, tables and figures: {run.path}")
         if run.stop_reason() is not None and result.worlds + len(result.failed) < result.planned:
             run.leave()
         if not result.seats:
@@ -271,7 +271,9 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
-def play_official(config: PlayConfig, engine: EngineConfig, options: RunOptions, command: Sequence[str]) -> Run:
+def play_official(
+    config: PlayConfig, engine: EngineConfig, options: RunOptions, *, command: Sequence[str], quiet: bool = False
+) -> Run:
     """The league's own tournament, as a run."""
     config.check_agents()
     with Run.open("market", config, options, command=command) as run:
@@ -280,7 +282,8 @@ def play_official(config: PlayConfig, engine: EngineConfig, options: RunOptions,
         run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
         lines = [[row["agent"], str(row["seats"]), f"{row['score']:.3f}"] for row in rows]
         table = arena_report.Table("anac2024_std", ("agent", "seats", "official score"), lines)
-        arena_report.print_table(table, _console())
+        if not quiet:
+            arena_report.print_table(table, _console())
         write_text(run.path / "tables.md", arena_report.table_as_markdown(table) + "\n")
     return run
 
@@ -297,6 +300,6 @@ def main(argv: Sequence[str]) -> int:
         print(f"process {detach(said, path)} works in the background and logs to {path / 'log.txt'}")
         return 0
     if command.official:
-        return play_official(config, engine, options, ["marlab", *said]).exit_code
+        return play_official(config, engine, options, command=["marlab", *said], quiet=command.quiet).exit_code
     run = play(config, engine, options, preset=parsed.preset, command=["marlab", *said], quiet=command.quiet)
     return run.exit_code

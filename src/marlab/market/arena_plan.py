@@ -172,7 +172,7 @@ class Arena:
             seated += [config.fillers[i] for i in rng.integers(0, len(config.fillers), spare)]
         # Places, not names: a filler may carry the name of an agent under test.
         order = rng.permutation(len(seated))
-        games = []
+        games: list[Game] = []
         for turn in range(config.turns or len(seated)):
             around = np.roll(order, turn)
             games += self._games_of(number, turn, market, [int(i) for i in around], seated)

@@ -27,6 +27,7 @@ from marlab.market.arena_stats import (
     compare,
     grouped,
     mean_of,
+    means_by_config,
     score_interval,
 )
 from marlab.market.arena_world import money_parts
@@ -94,7 +95,10 @@ def _scores(result: Result) -> Table:
     for name in _ranked(result):
         mean, interval = score_interval(result.seats, name)
         seats = _own(result, name)
-        places = [_number(mean_of([s for s in seats if s["position"] == p], "score")) for p in POSITIONS]
+        places = []
+        for place in POSITIONS:
+            here = means_by_config([s for s in seats if s["position"] == place], name)
+            places.append(_number(float(np.mean(list(here.values())))) if here else "")
         rows.append([label(name), str(len(seats)), _number(mean), _range(interval), *places, _percent(best[name])])
     header = ("agent", "seats", "score", "95 % over configs", *POSITIONS, "best of config")
     n = len(result.configs)
@@ -142,8 +146,9 @@ def _parts(result: Result) -> Table:
                 rows.append([label(name), place, _number(mean_of(seats, "score")), *cells, *units])
     header = ("agent", "level", "score", *MONEY, "sold", "bought", "last stock")
     note = (
-        "Score = 1 + revenue - supply bill - purchases - production - storage - penalty, as shares of the opening "
-        f"balance, recomputed from signed contracts (largest error of a balance: {result.settlement_error:.1e})."
+        "Means over seats. Score = 1 + revenue - supply bill - purchases - production - storage - penalty, as shares "
+        "of the opening balance, recomputed from signed contracts (largest error of a balance: "
+        f"{result.settlement_error:.1e})."
     )
     return Table("Where the score comes from", header, rows, note)
 
@@ -158,7 +163,7 @@ def _possible(result: Result) -> Table:
                 shares = [_percent(closed(seats, bound)) for bound in BOUNDS[1:]]
                 rows.append([label(name), place, *scores, *shares])
     header = ("agent", "level", "score", "no trade", "captured", "mean price", "issue")
-    note = "The last three columns: share of (bound - no trade) that was reached, against each bound."
+    note = "Means over seats. The last three columns: share of (bound - no trade) that was reached, against each bound."
     closing = ("of captured", "of mean price", "of issue")
     return Table("What was possible", (*header, *closing), rows, note)
 

@@ -117,8 +117,8 @@ def _compare(own: Mapping[str, list[Seat]], agent: str, against: str, alpha: flo
     money = _differences(_with_money(mine), _with_money(theirs), agent, against, "money")
     by_position = {}
     for place in POSITIONS:
-        here = [[s for s in group if s["position"] == place] for group in (mine, theirs)]
-        found = _differences(*here, agent, against)
+        here, there = ([s for s in group if s["position"] == place] for group in (mine, theirs))
+        found = _differences(here, there, agent, against)
         if found:
             interval = student(found)
             by_position[place] = (
