@@ -36,7 +36,7 @@ from marlab.market.experts import FILLERS, find_player, need_simulator
 PRESETS = Path(__file__).parent / "presets" / "play"
 TRIAL_LIMIT_S = 300.0
 """Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
-WIDTH = 160
+WIDTH = 180
 """Characters of a printed table where there is no terminal to ask."""
 
 

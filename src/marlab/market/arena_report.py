@@ -129,7 +129,7 @@ def _differences(result: Result) -> Table:
     if sequential:
         note += (
             f" The any-time interval holds at every look with probability {1 - result.config.alpha:g} over all rows"
-            " together (mixture confidence sequence for normal differences); play stopped by it."
+            " together (mixture confidence sequence for normal differences) and decides when play stops."
         )
     return Table(f"Against {label(result.config.against)}", header, rows, note)
 
