@@ -95,12 +95,14 @@ def test_stages_give_each_epoch_its_rate() -> None:
 
 
 def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
-    settings = TrainSettings(l2_epochs=400, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, grad_clip=1e9, device="cpu")
+    settings = TrainSettings(
+        l2_epochs=1000, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, grad_clip=1e9, device="cpu"
+    )
     days = {name: values[:64] for name, values in samples.macro.items()}
     some = Samples(samples.sizes, samples.logs, {**samples.tables, "macro": days})
     trainer = GoalTrainer(new_manager(settings, samples.sizes), DayTable(some, CPU), None, settings, CPU)
-    losses = [trainer.iterate()["l2_bc/train/loss"] for _ in range(settings.l2_epochs)]
-    assert min(losses) < 0.01 * losses[0]
+    first = trainer.iterate()["l2_bc/train/loss"]
+    assert any(trainer.iterate()["l2_bc/train/loss"] < 0.01 * first for _ in range(settings.l2_epochs - 1))
 
 
 def test_l3_learns_256_decisions_by_heart(samples: Samples) -> None:

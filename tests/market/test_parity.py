@@ -111,9 +111,14 @@ def test_what_l3_and_l4_see_comes_out_of_the_log(game: Game) -> None:
 
 
 def test_what_happens_in_a_day_does_not_change_what_l2_saw_that_morning(game: Game) -> None:
-    log, _ = logs_of(game)[-1]  # a buyer, whose offers are for late days, so that the next morning still knows them
+    def late(log: AgentLog) -> np.ndarray:
+        """[13] own offers of each day for a later delivery: the next morning still knows them."""
+        made = log.negotiations["day"][log.decisions["negotiation"]]
+        return np.bincount(made[(log.decisions["op"] == REJECT) & (log.decisions["day"] > made)], minlength=13)[:-1]
+
+    log = max((log for log, _ in logs_of(game)), key=lambda log: late(log).max())
+    day = int(late(log).argmax())
     days = log.negotiations["day"][log.decisions["negotiation"]]
-    day = int(np.bincount(days[log.decisions["op"] == REJECT], minlength=13)[:-1].argmax())
     today = days == day
     signed = (log.contracts["day"] == day) & (log.contracts["negotiation"] != NONE)
     decisions = {**log.decisions, "quantity": np.where(today, log.decisions["quantity"] * 2, log.decisions["quantity"])}
