@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,13 @@ def test_a_run_of_another_kind_is_refused(runs: dict[str, Path], tmp_path: Path)
     (tmp_path / "run.json").write_text(json.dumps({**record, "config_type": "marlab.fish.train:TrainConfig"}))
     with pytest.raises(UserError, match="not a run that can be diagnosed"):
         diagnose(DiagnoseConfig(run=str(tmp_path)))
+
+
+def test_a_training_without_its_metrics_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["ppo"], tmp_path / "copied")
+    (tmp_path / "copied" / "metrics.jsonl").unlink()
+    with pytest.raises(UserError, match="no metrics to diagnose"):
+        open_ppo_run(tmp_path / "copied", "copied")
 
 
 def test_data_of_another_game_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -69,7 +69,10 @@ def open_ppo_run(path: Path, name: str) -> PPORun:
     """Load everything that a diagnosis needs."""
     stored = read_json(path / "config.json", UserError)
     config = from_dict(PPOTrainConfig, stored, f"{path / 'config.json'}")
-    return PPORun(name, path, config, load_agents(path), read_metrics(path / "metrics.jsonl"))
+    metrics = read_metrics(path / "metrics.jsonl")
+    if not metrics:
+        raise UserError(f"{path} has no metrics to diagnose: its metrics.jsonl is missing or empty.")
+    return PPORun(name, path, config, load_agents(path), metrics)
 
 
 def diagnose_ppo(run: PPORun, gates: Gates, episodes: int) -> Section:
