@@ -70,6 +70,22 @@ def large(megabytes: int) -> np.ndarray:
     return np.full(megabytes * 2**20, 7, dtype=np.uint8)
 
 
+class HeavyToWrite:
+    """Takes memory only while it is pickled, and long enough to be seen."""
+
+    def __init__(self, megabytes: int) -> None:
+        self.megabytes = megabytes
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        held = np.full(self.megabytes * 2**20, 7, dtype=np.uint8)
+        time.sleep(1.0)
+        return int, (len(held),)
+
+
+def heavy_to_write(megabytes: int) -> HeavyToWrite:
+    return HeavyToWrite(megabytes)
+
+
 def plus_one(array: np.ndarray) -> np.ndarray:
     return array + 1
 

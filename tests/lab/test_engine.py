@@ -174,7 +174,7 @@ def test_memory_of_a_task_and_its_children_is_limited(function: Callable[..., An
 
 
 def test_a_result_counts_as_memory_while_it_is_written() -> None:
-    assert run_one(engine_tasks.large, 400, memory_limit_mb=600, time_limit_s=60).kind == "memory"
+    assert run_one(engine_tasks.heavy_to_write, 400, memory_limit_mb=300, time_limit_s=60).kind == "memory"
 
 
 def test_shared_memory_counts_once() -> None:
