@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -70,9 +71,9 @@ def main(argv: Sequence[str]) -> int:
     console = Console()
     for part, unit in (("Q", "units"), ("P", "money per unit")):
         name = "Quantities" if part == "Q" else "Prices"
-        table = Table(title=f"{name} [{unit}], {config.split}, {found['days']:,} days")
-        for column in ("", "MAE", "RMSE", "95 % interval", "mean target", "mean relative error"):
-            table.add_column(column, justify="left" if not column else "right")
+        table = Table(title=f"{name} ({unit}), {config.split}, {found['days']:,} days", box=SIMPLE)
+        for column in ("", "MAE", "RMSE", "95 % interval", "mean target", "relative error"):
+            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
         for row in ("L2", "zero and spot", "gap only"):
             e = found[row][part]
             low, high = e["rmse_interval"]
