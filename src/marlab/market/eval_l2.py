@@ -71,13 +71,13 @@ def main(argv: Sequence[str]) -> int:
     console = Console()
     for part, unit in (("Q", "units"), ("P", "money per unit")):
         name = "Quantities" if part == "Q" else "Prices"
-        table = Table(title=f"{name} ({unit}), {config.split}, {found['days']:,} days", box=SIMPLE)
-        for column in ("", "MAE", "RMSE", "95 % interval", "mean target", "relative error"):
+        table = Table(title=f"{name} ({unit}), {config.split}, {found['days']:,} days", box=SIMPLE, padding=(0, 1))
+        for column in ("", "MAE", "RMSE", "95 % interval", "mean target", "rel. error"):
             table.add_column(column, justify="left" if not column else "right", no_wrap=True)
         for row in ("L2", "zero and spot", "gap only"):
             e = found[row][part]
             low, high = e["rmse_interval"]
-            table.add_row(row, f"{e['mae']:.4f}", f"{e['rmse']:.4f}", f"[{low:.3f}, {high:.3f}]",
-                          f"{e['mean_target']:.4f}", f"{e['mean_rel_err']:.4f}")  # fmt: skip
+            table.add_row(row, f"{e['mae']:.3f}", f"{e['rmse']:.3f}", f"[{low:.3f}, {high:.3f}]",
+                          f"{e['mean_target']:.3f}", f"{e['mean_rel_err']:.4f}")  # fmt: skip
         console.print(table)
     return 0
