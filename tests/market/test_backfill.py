@@ -10,8 +10,9 @@ from marlab.market import goals
 from marlab.market.backfill import Backfill, predict_goals
 from marlab.market.dataset import Sizes, concatenate
 from marlab.market.features import FeatureOptions
-from marlab.market.manager import HorizonManagerPPO, load_manager, save_manager
+from marlab.market.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract
+from marlab.market.weights import load_manager, save_network
 from tests.market.sample_tools import tracked_logs
 
 OPTIONS = SampleOptions()
@@ -25,7 +26,7 @@ def model(tmp_path_factory):
     network = HorizonManagerPPO(positive_q=False)
     torch.nn.init.normal_(network.mean.weight, std=2.0)
     path = tmp_path_factory.mktemp("l2") / "l2_bc.pt"
-    save_manager(path, network, data=to_dict(OPTIONS))
+    save_network(path, network, data=to_dict(OPTIONS))
     return path
 
 
@@ -100,7 +101,7 @@ def test_extra_features_go_to_the_network_too(tmp_path):
     sizes = options.sizes
     assert samples.macro["extra"].shape[1] == sizes.extra > 0 and samples.micro["partner"].shape[1] == sizes.partner > 0
     network = HorizonManagerPPO(d_static=sizes.static + sizes.extra, d_temporal=12)
-    save_manager(tmp_path / "l2_bc.pt", network, data=to_dict(options))
+    save_network(tmp_path / "l2_bc.pt", network, data=to_dict(options))
     assert (Backfill("l2", tmp_path, sizes, to_dict(options))(samples).macro["goal"] > 0).any()
 
 

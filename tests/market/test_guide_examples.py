@@ -32,8 +32,8 @@ from marlab.market.guide import (
     save_samples,
 )
 from marlab.market.logs import REJECT, read_world
-from marlab.market.manager import save_manager
 from marlab.market.tracker import write_tracker
+from marlab.market.weights import save_network
 from tests.market.tracker_example import example_log
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
@@ -58,7 +58,7 @@ def OUT(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with the weights that the guide's first training leaves."""
     folder = tmp_path_factory.mktemp("out")
     torch.manual_seed(0)
-    save_manager(folder / "l2_bc.pt", HorizonManagerPPO(horizon=40))
+    save_network(folder / "l2_bc.pt", HorizonManagerPPO(horizon=40))
     return str(folder)
 
 

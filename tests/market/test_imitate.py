@@ -34,9 +34,9 @@ from marlab.market.imitate_run import MarketTrainConfig, train
 from marlab.market.imitate_settings import Stage, TrainSettings
 from marlab.market.logs import REJECT, read_world
 from marlab.market.losses import action_loss
-from marlab.market.manager import save_manager
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
+from marlab.market.weights import save_network
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 CPU = torch.device("cpu")
@@ -276,7 +276,7 @@ def test_bad_input_is_refused_in_one_sentence(data: Path, tmp_path: Path, sample
     for bad, match in (({"phases": "l9"}, "l9"), ({"phases": ""}, "no phase"), ({"phases": "l3"}, "l2-model-path")):
         with pytest.raises(UserError, match=match):
             replace(command(data), **bad)
-    save_manager(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
+    save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
     (tmp_path / "refused").rename(tmp_path / "second")
     refused("horizon 20", replace(command(data), phases="l3", l2_model_path=tmp_path / "l2_bc.pt"))
 

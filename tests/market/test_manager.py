@@ -17,11 +17,10 @@ from marlab.market.manager import (
     HorizonManagerPPO,
     L2StrategicManager,
     find_manager,
-    load_manager,
-    save_manager,
 )
 from marlab.market.offers import offer_slots
 from marlab.market.samples import SampleOptions, extract
+from marlab.market.weights import load_manager, save_network
 from tests.market.sample_tools import moments, tracked_logs
 
 
@@ -73,7 +72,7 @@ def test_sampled_goals_have_the_probability_they_are_said_to_have():
 def test_weights_come_back_with_their_options(tmp_path):
     torch.manual_seed(2)
     network = HorizonManagerPPO(horizon=20, positive_q=False, d_static=15, d_temporal=12)
-    save_manager(tmp_path / "l2_bc.pt", network, step=7, data={"l1": {"rules": "guide"}})
+    save_network(tmp_path / "l2_bc.pt", network, step=7, data={"l1": {"rules": "guide"}})
     loaded = load_manager(tmp_path / "l2_bc.pt")
     assert loaded.options == network.options and loaded.data == {"l1": {"rules": "guide"}} and not loaded.training
     x = torch.rand(3, 15), torch.randn(3, 21, 12), torch.ones(3, 2)
@@ -115,7 +114,7 @@ def test_in_play_the_network_says_what_the_backfill_tells_l3(tmp_path):
     options = SampleOptions(features=FeatureOptions(balance_norm="own", channels=12))
     network = HorizonManagerPPO(d_temporal=12, positive_q=False)
     torch.nn.init.normal_(network.mean.weight, std=2.0)
-    save_manager(tmp_path / "l2_bc.pt", network, data=to_dict(options))
+    save_network(tmp_path / "l2_bc.pt", network, data=to_dict(options))
     manager = L2StrategicManager("neural", model_path=tmp_path)
     assert manager.features == options.features
     log = tracked_logs()[2]
@@ -138,7 +137,7 @@ def test_a_neural_manager_without_a_fitting_model_is_refused(tmp_path):
         L2StrategicManager("neural", model_path=tmp_path / "no.pt")
     with pytest.raises(UserError, match="expected heuristic or neural"):
         L2StrategicManager("clever")
-    save_manager(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
+    save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
     with pytest.raises(UserError, match="looks 20 days ahead, not 40"):
         L2StrategicManager("neural", model_path=tmp_path)
 

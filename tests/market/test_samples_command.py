@@ -15,10 +15,11 @@ from marlab.lab.run import RunOptions
 from marlab.market.dataset import concatenate, open_dataset, schema
 from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs import WorldLog, write_world
-from marlab.market.manager import HorizonManagerPPO, save_manager
+from marlab.market.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_command import SamplesConfig, make_samples
 from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, records_equal
+from marlab.market.weights import save_network
 from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 WORLDS = 6
@@ -140,7 +141,7 @@ def test_new_logs_do_not_slip_into_a_run_that_was_begun(logs, made, tmp_path):
 
 
 def test_goals_of_a_trained_network_and_a_shared_split(logs, made, tmp_path):
-    save_manager(tmp_path / "l2_bc.pt", HorizonManagerPPO(), data=to_dict(SampleOptions()))
+    save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(), data=to_dict(SampleOptions()))
     config = SamplesConfig(
         logs=str(logs), goal_backfill="l2", l2_model_path=tmp_path, split_file=made / "world_split.json", chunk=4
     )

@@ -13,8 +13,9 @@ from marlab.cli import main
 from marlab.market.dataset import Sizes, schema, write_dataset
 from marlab.market.daystate import DayState
 from marlab.market.logs import TABLES, read_world
-from marlab.market.manager import HorizonManagerPPO, save_manager
+from marlab.market.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract
+from marlab.market.weights import save_network
 
 PAGE = (Path(__file__).parents[2] / "docs" / "market-data.md").read_text(encoding="utf-8")
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
@@ -30,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in set(re.findall(r"runs/market/mine/worlds/\S+?\.parquet", PAGE)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TINY, name)
-    save_manager(Path("out/l2_bc.pt"), HorizonManagerPPO())
+    save_network(Path("out/l2_bc.pt"), HorizonManagerPPO())
     samples = extract(next(read_world(TINY).tracked()), SampleOptions())
     write_dataset(Path("runs/market/penguin_none/data"), {"train": samples}, {})
     return tmp_path

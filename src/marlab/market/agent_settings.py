@@ -29,11 +29,11 @@ from marlab.market.daystate import HORIZON
 from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
-from marlab.market.manager import L2StrategicManager, find_manager, load_manager
+from marlab.market.manager import L2StrategicManager, find_manager
 from marlab.market.rule_w import RuleW
-from marlab.market.weights import L3_KIND, L4_KIND, load_network
+from marlab.market.weights import L3_KIND, L4_KIND, load_manager, load_network
 
-SHIPPED = Path(__file__).parent / "weights"
+SHIPPED = Path(__file__).parent / "shipped"
 """Where weights lie that come with the package."""
 UNTRAINED = "untrained"
 """A model path that means: a network that has learnt nothing yet, which plays L1's baseline."""

@@ -14,14 +14,15 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from marlab.lab.config import Preset
-from marlab.lab.engine import EngineConfig, EngineName, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.errors import UserError
 from marlab.lab.files import read_json, write_json, write_text
 from marlab.lab.flags import parse_run
@@ -41,23 +42,15 @@ WIDTH = 180
 
 
 @dataclass(frozen=True)
-class PlayCommand(PlayConfig):
+class PlayCommand(EngineFlags, PlayConfig):
     """`marlab market play`: the tournament, and where it is played (which changes no result)."""
 
     official: bool = False
     """Run the league's own anac2024_std with these agents instead, with its scores."""
-    engine: EngineName = "local"
-    """serial, local (the cores of this machine), dask or ray (a cluster)."""
-    workers: int | None = None
-    """Worlds at once; default: all cores of this machine, or the whole cluster when an address is given."""
-    address: str | None = None
-    """Address of a running Dask scheduler or Ray cluster (HOST:PORT)."""
-    quiet: bool = False
-    """Print nothing but errors."""
 
     def config(self) -> PlayConfig:
         """What decides the results: the part that a resumed tournament must repeat."""
-        return PlayConfig(**{f.name: getattr(self, f.name) for f in fields(PlayConfig)})
+        return config_of(self, PlayConfig)
 
 
 class Tournament:
@@ -293,7 +286,7 @@ def main(argv: Sequence[str]) -> int:
     words = ["--quiet" if word == "-q" else word for word in argv]
     parsed = parse_run(PlayCommand, words, prog="marlab market play", presets=PRESETS)
     command, options, config = parsed.config, parsed.options, parsed.config.config()
-    engine = EngineConfig(command.engine, command.workers, command.address)
+    engine = command.engine_config()
     said = ["market", "play", *argv]
     if options.background:
         path = run_path("market", config, options, parsed.preset)

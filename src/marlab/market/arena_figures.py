@@ -22,6 +22,8 @@ _READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground
 """Numbers that stand on something."""
 
 _LOWEST = -1.0
+LONGEST = 16
+"""Characters of a line beside a bar."""
 
 
 def _panels(agents: int) -> tuple[Figure, list[Axes]]:
@@ -37,8 +39,8 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
     figure, axes = _panels(len(names))
     _differences(axes[0], result)
     groups = [_short(name) for name in names]
-    figures.bars(axes[1], groups, _by_level(result, names), ylabel="score [share of opening balance]",
-                 title="Scores by level")  # fmt: skip
+    figures.bars(axes[1], groups, _by_level(result, names), ylabel="score",
+                 title="Scores by level (opening balance = 1)")  # fmt: skip
     _turn(axes[1], groups)
     style.legend(axes[1])
     style.save(figure, scores)
@@ -49,8 +51,8 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
         for place in POSITIONS
         if any(seat["position"] == place for seat in result.seats)
     }
-    figures.bars(axes[1], groups, shares, ylabel="share of (captured bound - no trade)",
-                 title="What was made of what was possible")  # fmt: skip
+    figures.bars(axes[1], groups, shares, ylabel="share reached",
+                 title="Reached of (captured bound - no trade)")  # fmt: skip
     if axes[1].get_ylim()[0] < _LOWEST:  # who goes bankrupt would dwarf all others
         axes[1].set_ylim(bottom=_LOWEST)
         axes[1].set_title(f"{axes[1].get_title(loc='left')} (cut at {written(_LOWEST, 0)})", loc="left")
@@ -141,8 +143,8 @@ def _turn(ax: Axes, groups: list[str]) -> None:
 
 
 def _short(name: str) -> str:
-    """A name that fits beside a bar."""
-    plain = label(name)
-    plain = plain.removesuffix("Agent").removesuffix("Std") or plain
-    most = 26 if "(" in plain else 16
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+    """A name that fits beside a bar; settings stand on a line of their own."""
+    kind, _, settings = label(name).partition("(")
+    kind = kind.removesuffix("Agent").removesuffix("Std") or kind
+    lines = [kind, settings.removesuffix(")")] if settings else [kind]
+    return "\n".join(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…" for line in lines)

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from marlab.lab.config import diff
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.market.dataset import Columns, Samples, Sizes
 from marlab.market.goals import mask_goal
-from marlab.market.manager import HorizonManagerPPO, find_manager, load_manager
+from marlab.market.manager import HorizonManagerPPO, find_manager
 from marlab.market.samples import GoalSource, with_goals
+from marlab.market.weights import check_options, load_manager
 
 BATCH = 1024
 
@@ -76,13 +76,8 @@ def check_network(path: Path, network: HorizonManagerPPO, sizes: Sizes, data: Ma
         if takes[name] != given[name]:
             told = f"The L2 model {path} was made for {name} {takes[name]}, the samples have {given[name]}"
             raise UserError(f"{told}: make the samples with the features it learnt from.")
-    if data is None or not network.data:
-        return
-    for part in ("l1", "features"):
-        changed = diff(network.data.get(part, {}), data.get(part, {}))
-        if changed:
-            key, theirs, ours = changed[0]
-            raise UserError(f"The L2 model {path} learnt with {part}.{key} = {theirs!r}, the samples have {ours!r}.")
+    if data is not None:
+        check_options(path, network, data)
 
 
 @torch.inference_mode()

@@ -14,12 +14,13 @@ import errno
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from marlab.lab.config import Preset
-from marlab.lab.engine import EngineConfig, EngineName, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.engine_local import usable_cores
 from marlab.lab.errors import UserError
 from marlab.lab.files import replacing
@@ -47,32 +48,24 @@ OLD = OldFlags(
 
 
 @dataclass(frozen=True)
-class CollectCommand(CollectConfig):
+class CollectCommand(EngineFlags, CollectConfig):
     """`marlab market collect`: the worlds, and where they are played (which changes no log)."""
 
-    engine: EngineName = "local"
-    """serial, local (the cores of this machine), dask or ray (a cluster)."""
-    workers: int | None = None
-    """Worlds at once; default: all cores of this machine, or the whole cluster when an address is given."""
-    address: str | None = None
-    """Address of a running Dask scheduler or Ray cluster (HOST:PORT)."""
     parallelism: str | None = None
     """Older word for --engine: serial, parallel, loky, loky:FRACTION, dask."""
     resumable: bool = False
     """Older word for --resume that also starts a new collection."""
     simulator_tables: bool = False
     """Keep the simulator's own files of every world too (twice as slow), under simulator/ in the run directory."""
-    quiet: bool = False
-    """Print nothing but errors."""
 
     def config(self) -> CollectConfig:
         """What decides the logs: the part that a resumed collection must repeat."""
-        return CollectConfig(**{f.name: getattr(self, f.name) for f in fields(CollectConfig)})
+        return config_of(self, CollectConfig)
 
     def engine_config(self) -> EngineConfig:
         """Where the worlds are played."""
         if self.parallelism is None:
-            return EngineConfig(self.engine, self.workers, self.address)
+            return super().engine_config()
         told = parse_parallelism(self.parallelism)
         return replace(told, workers=self.workers or told.workers, address=self.address)
 

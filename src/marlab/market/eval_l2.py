@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -19,8 +19,8 @@ from marlab.market.backfill import check_network
 from marlab.market.dataset import open_dataset
 from marlab.market.evaluate import evaluate_goals
 from marlab.market.imitate_run import MarketTrainConfig
-from marlab.market.manager import KIND, HorizonManagerPPO, find_manager
-from marlab.market.weights import load_network
+from marlab.market.manager import find_manager
+from marlab.market.weights import load_manager
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def eval_l2(config: EvalL2Config) -> dict[str, Any]:
         raise UserError("Say which L2 to judge: the run directory of `marlab market train`.")
     path, device = find_manager(config.run), choose_device(config.device)
     dataset = open_dataset(config.data or _data_of(config.run))
-    model = cast(HorizonManagerPPO, load_network(path, KIND, device))
+    model = load_manager(path, device)
     check_network(path, model, dataset.sizes, dataset.options)
     samples = dataset.split(config.split)
     if not samples.rows("macro"):

@@ -164,8 +164,9 @@ class TemporalDecisionTransformer(nn.Module):
         slots = x.shape[1]
         # the prefix keeps place 0; offers take the last places
         x = x + torch.cat([self.place[:1], self.place[self.max_seq_len + 2 - slots :]])
+        allowed = _allowed(inputs.present)
         for block in self.blocks:
-            x = block(x, _allowed(inputs.present))
+            x = block(x, allowed)
         return self.norm(x[:, -1])
 
 

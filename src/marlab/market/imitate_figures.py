@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from torch import nn
 
 from marlab.lab.metrics import read_metrics
@@ -40,11 +41,19 @@ def draw_losses(run: Run, phase: Phase) -> None:
         for part in ("train", "val")
     }
     curves(loss, lines, xlabel="epoch", ylabel="loss", title="Loss")
-    loss.set_yscale("log")
+    _logarithmic_if_wide(loss)
     legend(loss)
     curves(rate, {"rate": Curve(epoch, [row[f"{name}/lr"] for row in rows])}, xlabel="epoch", ylabel="learning rate")
-    rate.set_yscale("log")
+    _logarithmic_if_wide(rate)
     save(figure, run.figure(f"{name}_loss.png"))
+
+
+def _logarithmic_if_wide(ax: Axes) -> None:
+    """A logarithmic axis where values span more than a decade; ticks of a narrow one cannot be read."""
+    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines])
+    seen = values[np.isfinite(values) & (values > 0)]
+    if len(seen) and seen.max() > 10 * seen.min():
+        ax.set_yscale("log")
 
 
 def draw_phase(

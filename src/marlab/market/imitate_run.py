@@ -48,7 +48,7 @@ from marlab.market.imitate_settings import PHASES, Phase, TrainSettings
 from marlab.market.manager import KIND as L2_KIND
 from marlab.market.manager import HorizonManagerPPO, find_manager
 from marlab.market.samples import with_goals
-from marlab.market.weights import L3_KIND, L4_KIND, check_options, kind_of, load_network, save_network
+from marlab.market.weights import L3_KIND, L4_KIND, check_options, kind_of, load_manager, load_network, save_network
 
 MOST_ZERO_GOALS = 0.01
 PRESETS = Path(__file__).parent / "presets" / "train"
@@ -182,7 +182,7 @@ class _Work:
             return cast(HorizonManagerPPO, self.models["l2"])
         assert self.config.l2_model_path is not None
         path = find_manager(self.config.l2_model_path)
-        manager = cast(HorizonManagerPPO, load_network(path, L2_KIND, self.device))
+        manager = load_manager(path, self.device)
         check_network(path, manager, self.dataset.sizes, self.dataset.options)
         return manager
 

@@ -7,7 +7,6 @@ Letters: B batch, H + 1 days of a plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,6 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional
 
-from marlab.lab.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market import goals
@@ -64,7 +62,7 @@ class HorizonManagerPPO(nn.Module):
             "d_role": d_role, "positive_q": positive_q, "spot_prices": spot_prices,
             "gap_quantities": gap_quantities,
         }  # fmt: skip
-        self.data: dict[str, Any] = {}  # options of the samples it learnt from; filled by load_manager
+        self.data: dict[str, Any] = {}  # options of the samples it learnt from; filled by `weights.load_network`
         goal = 4 * n_buckets
         self.positive_q, self.spot_prices, self.gap_quantities = positive_q, spot_prices, gap_quantities
         # days are the width of an image of height one: with channels last this is twice as fast on a CPU as Conv1d
@@ -123,27 +121,6 @@ class HorizonManagerPPO(nn.Module):
         return normal.log_prob(goal).sum(1), normal.entropy().sum(1), value
 
 
-def save_manager(
-    path: Path, network: HorizonManagerPPO, step: int = 0, data: Mapping[str, Any] | None = None, **more: Any
-) -> None:
-    """Write the weights with the network's options and, in `data`, the options of the samples it learnt from."""
-    state = {"options": network.options, "data": dict(data or {}), "model": network.state_dict(), **more}
-    save_checkpoint(path, KIND, step, state)
-
-
-def load_manager(path: Path, device: torch.device | str = "cpu") -> HorizonManagerPPO:
-    """A network in evaluation mode from weights or a training checkpoint; `network.data` are the samples' options."""
-    checkpoint = load_checkpoint(path, KIND, device)
-    try:
-        network = HorizonManagerPPO(**checkpoint.state["options"])
-        network.load_state_dict(checkpoint.state["model"])
-    except (KeyError, TypeError, RuntimeError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(f"The checkpoint {path} does not hold an L2 network: {first}.") from None
-    network.data = dict(checkpoint.state.get("data", {}))
-    return network.to(device).eval()
-
-
 def find_manager(place: Path) -> Path:
     """The L2 weights meant by a file or a folder: the file; l2_bc.pt; the newest epoch's weights or checkpoint."""
     if place.is_file():
@@ -196,6 +173,8 @@ class L2StrategicManager:
         self.network: HorizonManagerPPO | None = None
         if mode == "neural" and model_path is not None:
             path = find_manager(model_path)
+            from marlab.market.weights import load_manager  # which knows all networks, this one too
+
             self.network = load_manager(path)
             told = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
             self.features = from_dict(FeatureOptions, {"horizon": horizon, **told}, f"the L2 model {path}")

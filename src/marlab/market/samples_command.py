@@ -14,12 +14,13 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from marlab.lab.config import Preset, to_dict
-from marlab.lab.engine import EngineConfig, EngineName, Task, TaskResult, run_tasks
+from marlab.lab.engine import EngineConfig, Task, TaskResult, run_tasks
+from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.errors import UserError
 from marlab.lab.files import read_json, write_json
 from marlab.lab.progress import Progress
@@ -83,21 +84,12 @@ class SamplesConfig:
 
 
 @dataclass(frozen=True)
-class SamplesCommand(SamplesConfig):
+class SamplesCommand(EngineFlags, SamplesConfig):
     """`marlab market samples`: the samples, and where they are made (which changes none)."""
-
-    engine: EngineName = "local"
-    """serial, local (the cores of this machine), dask or ray (a cluster that sees the same files)."""
-    workers: int | None = None
-    """Parts at once; default: all cores of this machine, or the whole cluster when an address is given."""
-    address: str | None = None
-    """Address of a running Dask scheduler or Ray cluster (HOST:PORT)."""
-    quiet: bool = False
-    """Print nothing but errors."""
 
     def config(self) -> SamplesConfig:
         """What decides the samples: the part that a resumed run must repeat."""
-        return SamplesConfig(**{f.name: getattr(self, f.name) for f in fields(SamplesConfig)})
+        return config_of(self, SamplesConfig)
 
 
 class Part(NamedTuple):
@@ -289,7 +281,7 @@ def main(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parsed = parse_run(SamplesCommand, argv, prog="marlab market samples", positional=("logs",), old=old)
     asked = parsed.config
-    engine = EngineConfig(asked.engine, asked.workers, asked.address)
+    engine = asked.engine_config()
     said = ["market", "samples", *argv]
     if parsed.options.background:
         path = run_path("market", asked.config(), parsed.options, parsed.preset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -18,6 +18,7 @@ from marlab.market.manager import KIND as L2_KIND
 from marlab.market.manager import HorizonManagerPPO
 
 L3_KIND, L4_KIND = "market/l3", "market/l4"
+LAYERS = {L2_KIND: "L2", L3_KIND: "L3", L4_KIND: "L4"}
 
 
 def kind_of(model: nn.Module) -> str:
@@ -54,9 +55,14 @@ def load_network(path: Path, kind: str, device: torch.device | str = "cpu") -> n
         model.load_state_dict(state["model"])
     except (KeyError, TypeError, RuntimeError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(f"The file {path} does not hold a network of kind {kind}: {first}.") from None
+        raise CheckpointError(f"The file {path} does not hold an {LAYERS[kind]} network: {first}.") from None
     model.data = dict(state.get("data", {}))  # type: ignore[assignment]
     return model.to(device).eval()
+
+
+def load_manager(path: Path, device: torch.device | str = "cpu") -> HorizonManagerPPO:
+    """An L2 network in evaluation mode."""
+    return cast(HorizonManagerPPO, load_network(path, L2_KIND, device))
 
 
 def check_options(path: Path, model: nn.Module, data: Mapping[str, Any]) -> None:
