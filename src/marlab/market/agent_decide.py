@@ -64,15 +64,21 @@ def by_weight(at: Situation, alpha: Array) -> list[int]:
 class Batch:
     """Wishes that do not depend on each other."""
 
-    def __init__(self, at: Situation, alpha: Array, decision: Decision, chances: Array | None = None) -> None:
-        """`chances` [K, 3]: probabilities of the operators, for the log."""
+    def __init__(
+        self, at: Situation, alpha: Array, decision: Decision, chances: Array | None = None, modulation: bool = True
+    ) -> None:
+        """`chances` [K, 3]: probabilities of the operators, for the log; `modulation`: weights strengthen residuals."""
         self.order = by_weight(at, alpha)
         self._decision, self._chances = decision, chances
-        self._action = corrected(at.base, decision, alpha)
+        self._action = corrected(at.base, decision, alpha if modulation else 0.0)
 
     def wish(self, i: int, left: Caps) -> Wish:
         """The wish of thread `i`, whatever is left."""
         return Wish(int(self._decision.op[i]), Action(*(part[i] for part in self._action)))
+
+    def confidence(self, i: int) -> float:
+        """Probability of the likeliest operator; 1 for a rule."""
+        return 1.0 if self._chances is None else float(self._chances[i].max())
 
     def explain(self, i: int) -> dict[str, Any]:
         """Residual, and probabilities of accept, reject and end where a network gave them."""
@@ -121,10 +127,10 @@ class _Mixed:
 class Neural:
     """L3 as a network: one batched pass for all threads of a round."""
 
-    def __init__(self, network: TemporalDecisionTransformer, sample: bool = False) -> None:
+    def __init__(self, network: TemporalDecisionTransformer, sample: bool = False, modulation: bool = False) -> None:
         """`sample`: draw operators and days instead of taking the likeliest; the draw belongs to the thread and its
-        round, so the order of calls does not matter."""
-        self._network, self._sample = network, sample
+        round, so the order of calls does not matter. `modulation`: L4's weights strengthen residuals."""
+        self._network, self._sample, self._modulation = network, sample, modulation
 
     def __call__(self, at: Situation, alpha: Array) -> Batch:
         """Look at a round once."""
@@ -137,7 +143,35 @@ class Neural:
             time_logits = time_logits + _noise(at, time_logits.shape[1], "day")
         day = time_logits.argmax(1).astype(np.float64)
         quantity, price = output.residual.double().numpy().T
-        return Batch(at, alpha, Decision(op_logits.argmax(1), quantity, price, day), chances)
+        decision = Decision(op_logits.argmax(1), quantity, price, day)
+        return Batch(at, alpha, decision, chances, self._modulation)
+
+
+class Confident:
+    """A network where it is sure of what to do, a rule where it is not."""
+
+    def __init__(self, network: Neural, rule: Decider, least: float) -> None:
+        """`least`: probability of the likeliest operator below which the rule decides."""
+        self._network, self._rule, self._least = network, rule, least
+
+    def __call__(self, at: Situation, alpha: Array) -> Intentions:
+        """Look at a round once."""
+        return _Sure(self._network(at, alpha), self._rule(at, alpha), self._least)
+
+
+class _Sure:
+    def __init__(self, learnt: Batch, rule: Intentions, least: float) -> None:
+        self.order = rule.order
+        self._learnt, self._rule, self._least = learnt, rule, least
+
+    def _who(self, i: int) -> Intentions:
+        return self._learnt if self._learnt.confidence(i) >= self._least else self._rule
+
+    def wish(self, i: int, left: Caps) -> Wish:
+        return self._who(i).wish(i, left)
+
+    def explain(self, i: int) -> dict[str, Any]:
+        return self._learnt.explain(i) | self._who(i).explain(i)
 
 
 def _noise(at: Situation, size: int, purpose: str) -> Array:

@@ -15,6 +15,7 @@ from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent_decide import (
     Ablated,
+    Confident,
     Decider,
     Neural,
     NeuralWeights,
@@ -74,6 +75,10 @@ class AgentSettings:
     """Accept by L1's rule instead of L3's choice."""
     decode: Literal["argmax", "sample"] = "argmax"
     """L3 as a network takes the likeliest operator and day, or draws them."""
+    modulation: bool = False
+    """L4's weights also strengthen L3's residuals, by 1 + weight; networks are taught without it."""
+    min_confidence: float = 0.0
+    """Where L3's likeliest operator is less probable than this, the rule of heuristic mode decides."""
     decision_log: Place = None
     """Folder for a JSON-lines file that explains every action."""
 
@@ -89,6 +94,8 @@ class AgentSettings:
                 raise UserError(f"LitaAgentHRL has {field} = {getattr(self, field)!r}; it must be one of {right}.")
         if self.horizon < 10:
             raise UserError(f"LitaAgentHRL looks {self.horizon} days ahead; deliveries can be 10 days away.")
+        if not 0 <= self.min_confidence <= 1:
+            raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence:g}; expected 0 to 1.")
         self.told_l1()
 
     def told_l1(self) -> L1Options | None:
@@ -141,7 +148,7 @@ def _make(settings: AgentSettings) -> Layers:
         if weighing == "neural":
             raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
         rules = settings.told_l1() or ECONOMIC
-        decider: Decider = RuleW() if rules.rules == "economic" else heuristic
+        decider: Decider = _rule(rules)
         features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
@@ -158,11 +165,18 @@ def _make(settings: AgentSettings) -> Layers:
     features = from_dict(FeatureOptions, {**usual, **told.get("features", {})}, "the networks")
     decider = pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
-        decider = _ablated(Neural(executor, settings.decode == "sample"), settings)
+        network = Neural(executor, settings.decode == "sample", settings.modulation)
+        sure = Confident(network, _rule(rules), settings.min_confidence) if settings.min_confidence else network
+        decider = _ablated(sure, settings)
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
     if isinstance(coordinator, GlobalCoordinator):
         weigh = NeuralWeights(coordinator)
     return Layers(rules, features, manager, decider, weigh)
+
+
+def _rule(rules: L1Options) -> Decider:
+    """What decides without a network, by the rules of L1."""
+    return RuleW() if rules.rules == "economic" else heuristic
 
 
 def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
