@@ -128,16 +128,21 @@ def search(
     drawn = draw_root_noise(root, config, generator, noise)
     trees = _plant(root, config, drawn)
     store = tuple(part.new_empty(config.simulations + 1, *part.shape) for part in embedding)  # [N, B, ...] each
-    for kept, part in zip(store, embedding):
-        kept[0] = part
     flat = tuple(part.view(-1, *part.shape[2:]) for part in store)
+    places = list(zip(*(part.unbind(0) for part in store))) if store else [()] * (config.simulations + 1)
+    _keep(places[0], embedding)
     for simulation in range(config.simulations):
         parent, action = trees.walk(simulation)
-        new = expand(tuple(part.index_select(0, parent) for part in flat), action)
-        for kept, part in zip(store, new.embedding):
-            kept[simulation + 1] = part
+        new = expand(tuple([part.index_select(0, parent) for part in flat]), action)
+        _keep(places[simulation + 1], new.embedding)
         trees.grow(simulation + 1, new)
     return _result(trees, store, config, drawn)
+
+
+def _keep(place: Embedding, parts: Embedding) -> None:
+    """Write the embeddings of all roots' new nodes to their place."""
+    for kept, part in zip(place, parts):
+        kept.copy_(part)
 
 
 def _plant(root: Evaluation, config: SearchConfig, noise: RootNoise) -> Trees:

@@ -12,6 +12,7 @@ enum { SIBLINGS, TREE, RANGE, NONE };
 
 /* Actions are padded to whole vectors with illegal ones, so that the compiler can treat them side by side. */
 enum { LANES = (ACTIONS + 7) / 8 * 8 };
+_Static_assert(LANES <= 32, "a choice is found in the bits of 32 actions");
 
 /* A node's numbers lie together, in REALs and integers of the same width, so that a visit touches few cache lines. */
 enum {
@@ -74,11 +75,12 @@ static inline REAL greatest(const REAL *values) {
     return left[0];
 }
 
+/* One bit per action, so that nothing waits for a comparison before it and no branch is guessed wrong. */
 static inline int first_best(const REAL *scores) {
     const REAL best = greatest(scores);
-    int found = 0;
-    for (int a = ACTIONS - 1; a >= 0; a--) found = scores[a] == best ? a : found; /* no branch to be guessed wrong */
-    return found;
+    uint32_t equal = 0;
+    for (int a = 0; a < LANES; a++) equal |= scores[a] == best ? (uint32_t)1 << a : 0;
+    return equal ? __builtin_ctz(equal) : 0;
 }
 
 /* --- PUCT ------------------------------------------------------------------------------------------------------ */
@@ -218,7 +220,7 @@ static int any(const uint8_t *legal) {
     return 0;
 }
 
-void start(const Trees *t, const REAL *logits, const uint8_t *legal, const REAL *value) {
+void start(const Trees *t, const REAL *logits, const REAL *value, const uint8_t *legal) {
     for (int64_t root = 0; root < t->batch; root++) {
         place(t, root, 0, logits + root * ACTIONS, legal + root * ACTIONS, value[root]);
         integers(node_of(t, root, 0))[NEXT] = any(legal + root * ACTIONS) ? MISSING : CLOSED;
@@ -296,8 +298,8 @@ static inline void fetch(const Trees *t, int64_t root) {
     }
 }
 
-void grow(const Trees *t, int64_t node, const REAL *logits, const uint8_t *legal, const REAL *value,
-          const REAL *reward, const REAL *discount, const int64_t *outcome) {
+void grow(const Trees *t, int64_t node, const REAL *logits, const REAL *value, const REAL *reward,
+          const REAL *discount, const uint8_t *legal, const int64_t *outcome) {
     for (int64_t root = 0; root < t->batch; root++) {
         fetch(t, root + 3);
         INTEGER *path = t->path + root * (t->depth_limit + 1);
@@ -319,15 +321,16 @@ void grow(const Trees *t, int64_t node, const REAL *logits, const uint8_t *legal
 /* Lowest and highest mean return of any action tried in each tree, infinite where none was. */
 void extremes(const Trees *t, REAL *low, REAL *high) {
     for (int64_t root = 0; root < t->batch; root++) {
-        low[root] = INFINITY, high[root] = -INFINITY;
+        REAL lowest[LANES], highest[LANES];
+        for (int a = 0; a < LANES; a++) lowest[a] = INFINITY, highest[a] = -INFINITY;
         for (int64_t node = 0; node < t->nodes; node++) {
-            const REAL *row = node_of(t, root, node);
-            for (int a = 0; a < ACTIONS; a++) {
-                if (row[VISITS + a] == 0) continue;
-                const REAL q = row[RETURNS + a] / row[VISITS + a];
-                if (q < low[root]) low[root] = q;
-                if (q > high[root]) high[root] = q;
+            const REAL *tried = node_of(t, root, node) + VISITS, *sum = tried + RETURNS - VISITS;
+            for (int a = 0; a < LANES; a++) {
+                const REAL q = sum[a] / (tried[a] > 0 ? tried[a] : 1);
+                lowest[a] = tried[a] > 0 && q < lowest[a] ? q : lowest[a];
+                highest[a] = tried[a] > 0 && q > highest[a] ? q : highest[a];
             }
         }
+        low[root] = least(lowest), high[root] = greatest(highest);
     }
 }

@@ -30,6 +30,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared")
 BUILD_LIMIT_S = 60
 REALS = {torch.float32: ("float", "int32_t", torch.int32), torch.float64: ("double", "int64_t", torch.int64)}
+MOST_ACTIONS = 32
 SCALES = ("siblings", "tree", "range", "none")
 """The order of the C enumeration."""
 
@@ -51,7 +52,10 @@ class _Struct(ctypes.Structure):
 
 def native_library(dtype: torch.dtype, actions: int, required: bool = False) -> ctypes.CDLL | None:
     """The library for a number type and a number of actions; none where it cannot be built, unless `required`."""
-    found = _build(*REALS[dtype][:2], actions) if dtype in REALS else f"no library for numbers of type {dtype}"
+    if dtype not in REALS or actions > MOST_ACTIONS:
+        found: ctypes.CDLL | str = f"it has numbers of type float32 or float64 and up to {MOST_ACTIONS} actions"
+    else:
+        found = _build(*REALS[dtype][:2], actions)
     if isinstance(found, ctypes.CDLL):
         return found
     if required:
@@ -134,7 +138,8 @@ class NativeTrees:
         self.first = 3 * self.lanes + 5
         self.table[..., self.first - 1] = 1.0  # the discount of roots
         self.integers[..., self.first + 4 :] = -1
-        many, nothing = config.outcomes > 1, torch.empty(0)
+        self.many, nothing = config.outcomes > 1, torch.empty(0)
+        self.parent, self.action = torch.zeros(batch, dtype=torch.int64), torch.zeros(batch, dtype=torch.int64)
         self.memory: dict[str, Tensor] = {
             "table": self.table,
             "low": like.clone(),
@@ -142,11 +147,11 @@ class NativeTrees:
             "weights": prior_weights(config.c1, config.c2, config.simulations, like.dtype, like.device),
             "noise": nothing if noise.gumbel is None else noise.gumbel.t().contiguous(),
             "considered": nothing if noise.considered is None else noise.considered.contiguous(),
-            "slots": slot_table(config.outcomes, config.simulations, like.device) if many else nothing,
+            "slots": slot_table(config.outcomes, config.simulations, like.device) if self.many else nothing,
             "path": torch.zeros(batch, config.depth_limit + 1, dtype=integer),
             "length": torch.zeros(batch, dtype=integer),
-            "parent": torch.zeros(batch, dtype=torch.int64),
-            "action": torch.zeros(batch, dtype=torch.int64),
+            "parent": self.parent,
+            "action": self.action,
             "ends": torch.zeros(config.simulations, batch, dtype=torch.int64),
         }
         self.struct = _Struct(
@@ -168,29 +173,30 @@ class NativeTrees:
             **{name: tensor.data_ptr() for name, tensor in self.memory.items()},
         )
         self.address = ctypes.byref(self.struct)
-        given = self._given(root.logits, root.legal, root.value)
-        library.start(self.address, *(tensor.data_ptr() for tensor in given))
+        given = self._given((root.logits, root.value), root.legal)
+        library.start(self.address, *[x.data_ptr() for x in given])
         if noise.prior is not None:
             self.table[:, 0, :actions] = noise.prior.t()
         library.choose_first(self.address)
 
-    def _given(self, logits: Tensor, legal: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
-        """Tensors as the library reads them."""
-        numbers = (tensor.to(self.dtype).contiguous() for tensor in others)
-        return logits.to(self.dtype).contiguous(), legal.to(torch.bool).contiguous(), *numbers
+    def _given(self, numbers: tuple[Tensor, ...], legal: Tensor) -> tuple[Tensor, ...]:
+        """Tensors as the library reads them; usually they are already. Keep them until it has."""
+        dtype = self.dtype
+        return (
+            *(x if x.dtype is dtype and x.is_contiguous() else x.to(dtype).contiguous() for x in numbers),
+            legal if legal.dtype is torch.bool and legal.is_contiguous() else legal.to(torch.bool).contiguous(),
+        )
 
     def walk(self, simulation: int) -> tuple[Tensor, Tensor]:
         self.library.walk(self.address)
-        return self.memory["parent"], self.memory["action"].clone()
+        return self.parent, self.action.clone()
 
     def grow(self, node: int, new: Transition) -> None:
         state = new.evaluation
-        given = self._given(state.logits, state.legal, state.value, new.reward, new.discount)
-        outcome = (
-            new.outcome.to(torch.int64).contiguous() if self.config.outcomes > 1 and new.outcome is not None else None
-        )
+        given = self._given((state.logits, state.value, new.reward, new.discount), state.legal)
+        outcome = new.outcome.to(torch.int64).contiguous() if self.many and new.outcome is not None else None
         named = None if outcome is None else outcome.data_ptr()
-        self.library.grow(self.address, node, *(tensor.data_ptr() for tensor in given), named)
+        self.library.grow(self.address, node, *[x.data_ptr() for x in given], named)
 
     def extremes(self) -> tuple[Tensor, Tensor]:
         low, high = torch.empty_like(self.memory["low"]), torch.empty_like(self.memory["high"])
