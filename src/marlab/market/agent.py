@@ -27,7 +27,7 @@ from marlab.market.agent_decide import pure_l1, uniform_weights
 from marlab.market.agent_log import DecisionLog
 from marlab.market.agent_plan import Answer, Plan, make_plan
 from marlab.market.agent_settings import AgentSettings, Layers, load_layers
-from marlab.market.agent_threads import Morning, Offer, Situation, Thread
+from marlab.market.agent_threads import Morning, Offer, Situation, Talk, Thread
 from marlab.market.awi import Reader, reports_of
 from marlab.market.daystate import DayState, stack
 from marlab.market.goals import GOAL_SIZE
@@ -68,6 +68,7 @@ class LitaAgentHRL(StdSyncAgent):
         self.log = DecisionLog(self.settings.decision_log, str(self.id), self.settings.debug)
         self._reader, self._offers, self._book = Reader(), OfferBook(), PartnerBook()
         self._ended: list[Ended] = []
+        self._talks: list[Talk] = []
         self._threads: dict[str, Thread] = {}
         self._over: set[str] = set()  # partners whose negotiation of today has ended
         self._last_day = -1
@@ -83,6 +84,8 @@ class LitaAgentHRL(StdSyncAgent):
         state = self._reader.read(self.awi, self.settings.horizon)
         self._check(state, day)
         self._turn_page(day)
+        if not self.settings.is_neural:  # networks learnt from mornings as they are told
+            state = self._without_bankrupt(state)
         self._ledger = Ledger(state, self.layers.l1)
         self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
         self._plans: dict[frozenset[Any], Plan] = {}
@@ -111,6 +114,19 @@ class LitaAgentHRL(StdSyncAgent):
                 raise RuntimeError(f"The issues are {[i.name for i in issues]}, not quantity, time and unit_price.")
         self._last_day = day
 
+    def _without_bankrupt(self, state: DayState) -> DayState:
+        """The morning without sales to bankrupt buyers: the simulator still lists them, but nothing is delivered."""
+        sold, paid = np.zeros_like(state.q_out), np.zeros_like(state.q_out)
+        gone = [partner for partner in self.awi.my_consumers if self.awi.is_bankrupt(partner)]
+        later = {int(state.day): (self.awi.sales, self.awi.sales_cost)}
+        later |= {when: (s, self.awi.future_sales_cost.get(when, {})) for when, s in self.awi.future_sales.items()}
+        for when, (units, money) in later.items():
+            slot = when - int(state.day)
+            if 0 <= slot <= state.horizon:
+                sold[slot] = sum(units.get(partner, 0) for partner in gone)
+                paid[slot] = sum(money.get(partner, 0) for partner in gone)
+        return state.with_signed(0 * sold, 0 * sold, -sold, -paid) if sold.any() else state
+
     def _issues(self) -> list[Any]:
         inside = [] if self.awi.is_first_level else [self.awi.current_input_issues]
         return inside if self.awi.is_last_level else [*inside, self.awi.current_output_issues]
@@ -122,7 +138,10 @@ class LitaAgentHRL(StdSyncAgent):
             self._book.add(ended)
         for partner, cash in reports_of(self.awi, day - 1).items():
             self._book.add_report(partner, cash)
+        for talk in self._talks:
+            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.offers, talk.taken)
         self._ended.clear()
+        self._talks.clear()
         self._threads.clear()
         self._over.clear()
 
@@ -283,9 +302,11 @@ class LitaAgentHRL(StdSyncAgent):
     def _remember(self, note: Mapping[str, Any], mechanism: Any, state: Any, quantity: int, price: int) -> None:
         selling = note["seller"] == self.id
         partner = note["buyer"] if selling else note["seller"]
-        self._threads.pop(partner, None)
-        self._over.add(partner)
         prices = mechanism.outcome_space.issues[2]
+        thread = self._threads.pop(partner, None)
+        if thread is not None:
+            self._talks.append(thread.talk(quantity, prices.min_value, prices.max_value))
+        self._over.add(partner)
         self._ended.append(
             Ended(self._last_day, partner, selling, state.step, quantity, price, prices.min_value, prices.max_value)
         )

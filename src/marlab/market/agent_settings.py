@@ -31,6 +31,7 @@ from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
 from marlab.market.manager import L2StrategicManager, find_manager
+from marlab.market.rule_options import RuleOptions
 from marlab.market.rule_w import RuleW
 from marlab.market.weights import L3_KIND, L4_KIND, load_manager, load_network
 
@@ -65,6 +66,8 @@ class AgentSettings:
     l4_model_path: Place = None
     l1: str | Mapping[str, Any] | L1Options | None = None
     """guide, economic, or all options. None: those the networks learnt with; without networks, economic."""
+    rule: Mapping[str, Any] | RuleOptions | None = None
+    """Parameters of rule W, the executor of heuristic mode with economic L1. None: the best known ones."""
     residual_off: bool = False
     """Offer L1's baseline instead of what L3 wants."""
     goal_zero: bool = False
@@ -97,6 +100,7 @@ class AgentSettings:
         if not 0 <= self.min_confidence <= 1:
             raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence:g}; expected 0 to 1.")
         self.told_l1()
+        self.told_rule()
 
     def told_l1(self) -> L1Options | None:
         """The options of L1 that were asked for, None if none were."""
@@ -105,6 +109,12 @@ class AgentSettings:
         if isinstance(self.l1, str):
             return ECONOMIC if self.l1 == "economic" else L1Options(rules=self.l1)  # type: ignore[arg-type]
         return from_dict(L1Options, self.l1, "the l1 of LitaAgentHRL")
+
+    def told_rule(self) -> RuleOptions:
+        """The parameters of rule W."""
+        if isinstance(self.rule, RuleOptions):
+            return self.rule
+        return from_dict(RuleOptions, self.rule or {}, "the rule of LitaAgentHRL")
 
     @property
     def is_neural(self) -> bool:
@@ -136,7 +146,7 @@ def load_layers(settings: AgentSettings) -> Layers:
     learnt with other options."""
     try:
         hash(settings)
-    except TypeError:  # options of L1 given as a mapping
+    except TypeError:  # options given as a mapping
         return _make(settings)
     return _loaded(settings)
 

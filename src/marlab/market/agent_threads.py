@@ -18,10 +18,21 @@ from marlab.market.executor import rule_accepts
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import Action, Bools, Caps, Issue, L1Options
 from marlab.market.offers import OfferBook, offer_slots
-from marlab.market.partners import PartnerBook, Record
+from marlab.market.partners import Heard, PartnerBook, Record
 
 Offer = tuple[int, int, int]
 """An outcome of the simulator: quantity, absolute delivery day, unit price."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What is remembered of how a negotiation went."""
+
+    partner: str
+    selling: bool
+    heard: list[Heard]
+    offers: int  # mine
+    taken: int  # units of mine that were taken
 
 
 @dataclass
@@ -36,6 +47,18 @@ class Thread:
     relative_time: float = features.FIRST_RELATIVE_TIME
     heard: int = -1  # the round of the last offer of the partner that was noted
     proposed: Offer | None = None  # my offer that the partner has not answered yet
+
+    def heard_offers(self, lowest: float, highest: float) -> list[Heard]:
+        """The partner's offers so far, prices as positions between the bounds of the issue."""
+        span = max(1.0, highest - lowest)
+        return [Heard(q, (price - lowest) / span, delta) for q, price, delta, mine in self.history if not mine]
+
+    def talk(self, agreed: int, lowest: float, highest: float) -> Talk:
+        """The negotiation after its end; `agreed`: units, 0 without agreement."""
+        mine = [row for row in self.history if row[3]]
+        # without a proposal of mine on the table it was the partner's offer that was taken
+        taken = agreed if self.proposed is not None and self.proposed[0] == agreed else 0
+        return Talk(self.partner, self.selling, self.heard_offers(lowest, highest), len(mine), taken)
 
     @property
     def moment(self) -> tuple[str, int, Offer | None]:

@@ -27,6 +27,14 @@ PATIENT_MEAN = 10.0
 RECENT_DAYS = 10
 
 
+class Heard(NamedTuple):
+    """An offer that a partner made on an earlier day."""
+
+    quantity: float
+    position: float  # of the price in its issue: 0 lowest, 1 highest
+    ahead: float  # days to delivery
+
+
 class Ended(NamedTuple):
     """A negotiation that has ended, as one of its parties remembers it; quantity 0 = no agreement."""
 
@@ -57,6 +65,10 @@ class Record:
     lasted: deque[int] = field(default_factory=lambda: deque(maxlen=5))  # rounds of recent negotiations
     patience: deque[int] = field(default_factory=lambda: deque(maxlen=5))
     bought: deque[tuple[int, int]] = field(default_factory=deque)  # (day, units) of the last days
+    heard: deque[Heard] = field(default_factory=lambda: deque(maxlen=80))  # its recent offers
+    offers: int = 0  # mine
+    taken: int = 0  # of mine
+    taken_units: int = 0
 
     @property
     def is_patient(self) -> bool:
@@ -85,6 +97,13 @@ class Record:
         self.bought.append((ended.day, ended.quantity))
         if late:
             self.patience.append(ended.rounds + 8)
+
+    def bargained(self, heard: Iterable[Heard], offers: int, taken: int) -> None:
+        """Remember how a negotiation went: its offers, the number of mine, and units of mine that it took."""
+        self.heard.extend(heard)
+        self.offers += offers
+        self.taken += taken > 0
+        self.taken_units += taken
 
     def recent_units(self, day: int) -> int:
         """Units agreed in the last ten days before `day`."""

@@ -11,7 +11,7 @@ How long a partner bargains and what it takes at which price comes from `partner
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,17 +23,23 @@ from marlab.market.daystate import Array
 from marlab.market.l1 import Action, Caps
 from marlab.market.logs import ACCEPT, END, REJECT
 from marlab.market.partners import Record
+from marlab.market.rule_options import RuleOptions
 
-OPENING_DAYS = 3
-"""On these days everybody still fills his stock, and lots can be larger."""
-OPENING_LOTS = (7, 4, 2)
+DEFAULTS = RuleOptions()
 USUAL_LOTS = (3, 2, 1)
 """First lot for an impatient partner after 0, 1, 2 or more failures in a row."""
 LARGEST_USUAL_LOT = 7
+LARGE_LOT = 10
 SMALL_LOT = 3
 """Lots up to this are offered for today: somebody may just be short of them."""
 LATE_ROUND, LAST_ROUNDS = 11, 17
 """From the first a large offer of a patient partner is accepted, from the second any."""
+LAST_ROUND = 19
+"""After an answer in this round a negotiation is over."""
+FEW_OFFERS = 4
+"""With fewer offers heard of a partner, nothing is known about what it will offer next."""
+GUESSED_OFFERS, GUESSED_TAKEN = 6.0, 0.3
+"""Own offers to a stranger that are assumed made and taken."""
 SPARE_NEED = 4
 """With a need of at least this, an offer of one unit too many is accepted."""
 
@@ -47,6 +53,9 @@ class Seat:
     lowest: float  # bounds of the price issue
     highest: float
     record: Record
+    options: RuleOptions = DEFAULTS
+    cost: float = 0.0  # of making a unit
+    waiting: float | None = None  # money that waiting for the partner's next offers is worth, None: unknown
 
     @property
     def patient(self) -> bool:
@@ -66,7 +75,8 @@ class Seat:
 
 @dataclass(frozen=True)
 class Lot:
-    """What to offer for sale; `day` is the kind of day: today, the emptiest or the latest one with room."""
+    """What to offer for sale; `day` is the kind of day with room: today, next (later than today), nearest, emptiest or
+    latest."""
 
     quantity: int
     price: float
@@ -75,20 +85,31 @@ class Lot:
 
 
 def sale(seat: Seat) -> Lot:
-    """The lot that suits a partner in this round."""
-    lowest, highest, turn = seat.lowest, seat.highest, seat.round % 3
+    """The lot that suits a partner in this round; never a smaller one than waiting is worth."""
+    lot = _usual_sale(seat)
+    if seat.waiting is None or not seat.patient:
+        return lot
+    least = int(np.ceil(seat.waiting / max(1.0, lot.price - seat.cost)))
+    return lot if lot.quantity >= least else replace(lot, quantity=min(LARGE_LOT, least))
+
+
+def _usual_sale(seat: Seat) -> Lot:
+    lowest, highest, turn, options = seat.lowest, seat.highest, seat.round % 3, seat.options
+    soon, later = ("nearest", "next") if options.nearest else ("emptiest", "emptiest")
     if seat.patient and seat.pays_highest:
-        return Lot(10, highest, "emptiest", "takes the highest price")
+        return Lot(LARGE_LOT, highest, soon, "takes the highest price")
     if seat.patient and seat.pays_lowest_only:
-        return Lot((10, 5, 2)[turn], lowest, "today" if turn == 2 else "emptiest", "takes only the lowest price")
+        return Lot((10, 5, 2)[turn], lowest, "today" if turn == 2 else later, "takes only the lowest price")
     if seat.patient and seat.round < economic.YIELD_ROUND:
-        return Lot((10, 10, 5)[turn], highest, "emptiest", "keeps bargaining")
+        lots = options.patient_lots
+        return Lot(lots[seat.round % len(lots)], highest, later, "keeps bargaining")
     if seat.patient:
-        return Lot((10, 2, 5)[turn], lowest, "today" if turn == 1 else "emptiest", "bargains to the end")
+        return Lot((10, 2, 5)[turn], lowest, "today" if turn == 1 else later, "bargains to the end")
     middle = (lowest + highest) / 2
     step = min(seat.round, 2)
     if seat.opening:
-        return Lot(OPENING_LOTS[step], (highest, highest, middle)[step], "latest", "first days")
+        lots = options.opening_lots
+        return Lot(lots[min(seat.round, len(lots) - 1)], (highest, highest, middle)[step], "latest", "first days")
     record = seat.record
     first = USUAL_LOTS[min(record.failures_in_a_row, 2)]
     if record.last_lot and not record.failures_in_a_row:
@@ -100,6 +121,8 @@ def sale(seat: Seat) -> Lot:
 
 def takes(seat: Seat, quantity: float, price: float) -> bool:
     """Whether to sell on a partner's terms, if there is room."""
+    if seat.waiting is not None and seat.patient:
+        return quantity * (price - seat.cost) >= seat.waiting
     if price >= seat.highest and quantity >= SMALL_LOT:
         return True
     if not seat.patient:
@@ -109,17 +132,33 @@ def takes(seat: Seat, quantity: float, price: float) -> bool:
     return seat.round >= LAST_ROUNDS or (seat.round >= LATE_ROUND and quantity >= 7)
 
 
+def worth_waiting(offers: Array, taken: float, lot: float, rounds: int, loss: float) -> float:
+    """Money that a negotiation brings if it goes on for `rounds` more rounds and every offer is weighed.
+
+    `offers`: money [N] of offers that the partner may make, each equally likely in every round; `taken`: chance that it
+    takes mine instead, which brings `lot`; `loss`: chance that it leaves.
+    """
+    worth = 0.0
+    for _ in range(rounds):
+        worth = (1 - loss) * (taken * lot + (1 - taken) * float(np.maximum(offers, worth).mean()))
+    return worth
+
+
 class RuleW:
     """The decider: accepts first, largest first, then offers in the order of L4's weights."""
 
+    def __init__(self, options: RuleOptions | None = None) -> None:
+        self._options = options or RuleOptions()
+
     def __call__(self, at: Situation, alpha: Array) -> _Wishes:
         """Look at a round once."""
-        return _Wishes(at, alpha)
+        return _Wishes(at, alpha, self._options)
 
 
 class _Wishes:
-    def __init__(self, at: Situation, alpha: Array) -> None:
-        self._at = at
+    def __init__(self, at: Situation, alpha: Array, options: RuleOptions) -> None:
+        self._at, self._options = at, options
+        self._seats: dict[int, Seat] = {}
         by_alpha = by_weight(at, alpha)
         self._reason: dict[int, str] = {}
         self._accepted = self._purchases() + self._sales()
@@ -202,22 +241,48 @@ class _Wishes:
     def _day(self, i: int, lot: Lot, room: Array) -> int:
         if lot.day == "today" and room[0] >= 1:
             return 0
-        if lot.day == "latest":
-            return int(np.flatnonzero(room >= min(lot.quantity, room.max()))[-1])
+        fitting = np.flatnonzero(room >= min(lot.quantity, room.max()))
+        if lot.day in ("latest", "nearest"):
+            return int(fitting[-1 if lot.day == "latest" else 0])
+        if lot.day == "next":
+            return int(fitting[0 if len(fitting) == 1 or fitting[0] > 0 else 1])
         thread = self._at.threads[i]
         # the draw belongs to the thread and its round, so the order of calls does not matter
         source = random.Random(f"{self._at.state.day} {thread.partner} {thread.round}")
         return int(source.choice(np.flatnonzero(room == room.max()).tolist()))
 
     def _seat(self, i: int) -> Seat:
-        at = self._at
-        return Seat(
-            at.threads[i].round,
-            float(at.state.day) < OPENING_DAYS,
-            float(at.issue.price_min[i]),
-            float(at.issue.price_max[i]),
-            at.record(i),
-        )
+        if i not in self._seats:
+            at = self._at
+            self._seats[i] = Seat(
+                at.threads[i].round,
+                float(at.state.day) < self._options.opening_days,
+                float(at.issue.price_min[i]),
+                float(at.issue.price_max[i]),
+                at.record(i),
+                self._options,
+                float(at.state.production_cost),
+                self._waiting(i) if self._options.waiting else None,
+            )
+        return self._seats[i]
+
+    def _waiting(self, i: int) -> float | None:
+        """Money that the rest of thread `i` may bring, by what its partner has offered and taken so far."""
+        at, thread, record = self._at, self._at.threads[i], self._at.record(i)
+        lowest, highest = float(at.issue.price_min[i]), float(at.issue.price_max[i])
+        heard = [*record.heard, *thread.heard_offers(lowest, highest)]
+        if len(heard) < FEW_OFFERS:
+            return None
+        quantity, position, ahead = np.array(heard).T
+        room = at.caps.sell
+        fits = (ahead < len(room)) & (quantity <= room[np.minimum(ahead, len(room) - 1).astype(int)])
+        each = lowest + position * (highest - lowest) - float(at.state.production_cost)
+        chance = (record.taken + GUESSED_TAKEN) / (record.offers + GUESSED_OFFERS)
+        lot = (record.taken_units + LARGE_LOT * GUESSED_TAKEN) / (record.taken + GUESSED_TAKEN)
+        lot_price = highest if record.patient_highest >= record.patient_lowest else lowest
+        mine = min(lot, float(room.max())) * (lot_price - float(at.state.production_cost))
+        rounds = max(0, LAST_ROUND - thread.round)
+        return worth_waiting(np.where(fits, quantity * each, 0.0), chance, mine, rounds, self._options.loss)
 
 
 def _action(quantity: float, price: float, day: int) -> Action:

@@ -1,0 +1,39 @@
+"""Parameters of rule W, so that variants can be compared by name in one tournament."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from marlab.lab.errors import UserError
+
+LARGEST_LOT = 30
+"""The simulator never lets a negotiation be about more units than this."""
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """How rule W sells: `LitaAgentHRL(mode="heuristic", rule={"opening_days": 5})`."""
+
+    opening_days: int = 3
+    """On these first days everybody still fills his stock, and lots can be larger."""
+    opening_lots: tuple[int, ...] = (7, 4, 2)
+    """Lots for partners who leave early, on the first days, by round."""
+    patient_lots: tuple[int, ...] = (10, 10, 5)
+    """Lots for partners who keep bargaining, in turn."""
+    nearest: bool = False
+    """Sell to patient partners for the nearest day with room, not for any of the emptiest days."""
+    waiting: bool = False
+    """Weigh a patient partner's offer against what waiting for its next ones is worth."""
+    loss: float = 0.03
+    """Chance per round that a partner who keeps bargaining finds what it needs elsewhere."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for name in ("opening_lots", "patient_lots"):
+            lots = getattr(self, name)
+            if not lots or not all(1 <= lot <= LARGEST_LOT for lot in lots):
+                raise UserError(f"rule.{name} is {lots}; it must be lots of 1 to {LARGEST_LOT} units.")
+        if self.opening_days < 0:
+            raise UserError(f"rule.opening_days is {self.opening_days}; it must be 0 or more.")
+        if not 0 <= self.loss < 1:
+            raise UserError(f"rule.loss is {self.loss}; it must be at least 0 and less than 1.")
