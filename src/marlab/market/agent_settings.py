@@ -158,7 +158,7 @@ def _make(settings: AgentSettings) -> Layers:
         if weighing == "neural":
             raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
         rules = settings.told_l1() or ECONOMIC
-        decider: Decider = _rule(rules)
+        decider: Decider = _rule(rules, settings)
         features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
@@ -176,7 +176,7 @@ def _make(settings: AgentSettings) -> Layers:
     decider = pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
-        sure = Confident(network, _rule(rules), settings.min_confidence) if settings.min_confidence else network
+        sure = Confident(network, _rule(rules, settings), settings.min_confidence) if settings.min_confidence else network
         decider = _ablated(sure, settings)
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
     if isinstance(coordinator, GlobalCoordinator):
@@ -184,9 +184,9 @@ def _make(settings: AgentSettings) -> Layers:
     return Layers(rules, features, manager, decider, weigh)
 
 
-def _rule(rules: L1Options) -> Decider:
+def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
     """What decides without a network, by the rules of L1."""
-    return RuleW() if rules.rules == "economic" else heuristic
+    return RuleW(settings.told_rule()) if rules.rules == "economic" else heuristic
 
 
 def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
