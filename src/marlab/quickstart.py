@@ -1,59 +1,212 @@
-"""`marlab quickstart`: the whole way of a real experiment in a few minutes, ending with a note and a report."""
+"""`marlab quickstart`: the market's whole loop, small: an expert plays, an agent learns from it, five agents compete.
+
+    runs/market/quickstart-worlds    PenguinAgent's games, recorded           as `marlab market collect` does
+    runs/market/quickstart-samples   what L2, L3 and L4 learn from            as `marlab market samples` does
+    runs/market/quickstart-layers    the trained networks                     as `marlab market train` does
+    runs/market/quickstart-arena     the paired tournament                    as `marlab market play` does
+    runs/market/quickstart           the results of all four, and the report page
+
+Every stage is an ordinary run. The same command again goes on where it was stopped, or shows the results once more.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from marlab.fish.settings import FishTrainConfig
-from marlab.fish.train import train
-from marlab.lab.config import from_dict, load_preset
+from marlab.lab.config import diff, from_dict, load_preset, to_dict
+from marlab.lab.engine import EngineConfig
 from marlab.lab.errors import UserError
-from marlab.lab.report.intervals import measured
+from marlab.lab.flags import parse
 from marlab.lab.report.note import write_note
-from marlab.lab.report.page import write_page
-from marlab.lab.run import RunOptions
-from marlab.lab.runs import read_run
+from marlab.lab.report.page import require_report_extra
+from marlab.lab.run import Run, RunOptions
+from marlab.lab.runs import plan_run, read_run
+from marlab.market import arena, collect, imitate_run
+from marlab.market.agent_settings import ECONOMIC
+from marlab.market.arena_plan import Arena, PlayConfig
+from marlab.market.experts import need_simulator
+from marlab.market.features import FeatureOptions
+from marlab.market.imitate_run import MarketTrainConfig
+from marlab.market.plan import CollectConfig, Plan
+from marlab.market.samples_command import SamplesConfig, make_samples
+from marlab.market.split import SplitOptions
+from marlab.quickstart_report import next_steps, read_story, stage_line, summary, write_report
 
-RUN = Path("runs/fish/quickstart")
+C = TypeVar("C")
+COMMAND = ("marlab", "quickstart")
+AGENT = "marlab.market.agent:LitaAgentHRL"
+PURE_L1 = f"{AGENT}(op_head_off=True, residual_off=True, mode=heuristic)"
+HEURISTIC = f"{AGENT}(mode=heuristic)"
+GOAL = "see the market's whole loop once"
+INTERRUPTED = 130
 
 
-def main(argv: list[str]) -> int:
-    """Train a shoal, evaluate it beside scripted policies, and report; a second call continues or shows the result."""
-    if argv and argv[0] in ("-h", "--help"):
-        print("usage: marlab quickstart\n\nTrain a shoal, evaluate it on held-out arenas, write a note and a report.")
-        return 0
-    if argv:
-        raise UserError("marlab quickstart takes no words; see `marlab fish train --help` for a training of your own.")
-    preset = load_preset("quickstart", Path(__file__).parent / "fish" / "presets")
-    config = from_dict(FishTrainConfig, preset.values, "preset quickstart")
-    known = read_run(RUN).status if (RUN / "run.json").exists() else None
-    if known != "finished":
-        print("A shoal of 25 fish learns to escape a predator: 16 iterations, two to four minutes on two cores.")
-        options = RunOptions(output_dir=RUN, resume=known is not None, goal="see the whole loop once")
-        run = train(config, options, preset=preset, command=["marlab", "quickstart"])
-        if read_run(RUN).status != "finished":
-            print(f"Stopped; `marlab quickstart` goes on from {RUN}.")
-            return run.exit_code
-    write_note(RUN)
-    print_results()
-    try:
-        print(f"report     {write_page(RUN)}")
-    except UserError as error:
-        print(f"report     not made: {error}")
-    print("try next   marlab fish watch sidestep    marlab fish train --preset best    marlab runs")
+def _preset(kind: type[C], name: str, folder: Path) -> C:
+    return from_dict(kind, load_preset(name, folder).values, f"preset {name}")
+
+
+def _samples() -> SamplesConfig:
+    """L1 as the rules of LitaAgentHRL have it, so that the trained agent and pure L1 differ by the networks alone."""
+    split = SplitOptions(val_ratio=0.15, test_ratio=0.15)
+    return SamplesConfig(l1=ECONOMIC, features=FeatureOptions(extra=True), split=split)
+
+
+@dataclass(frozen=True)
+class QuickstartConfig:
+    """The four stages; where one reads what another wrote is filled in by `connected`."""
+
+    collect: CollectConfig = field(default_factory=lambda: _preset(CollectConfig, "quickstart", collect.PRESETS))
+    samples: SamplesConfig = field(default_factory=_samples)
+    train: MarketTrainConfig = field(default_factory=lambda: _preset(MarketTrainConfig, "small", imitate_run.PRESETS))
+    play: PlayConfig = field(default_factory=lambda: _preset(PlayConfig, "quickstart", arena.PRESETS))
+
+    def connected(self, name: str) -> QuickstartConfig:
+        """The same with the folders of the runs of this name, and with the agents that compete."""
+        weights = run_folder(name, "layers").as_posix()
+        paths = ", ".join(f"{layer}_model_path={weights}" for layer in ("l2", "l3", "l4"))
+        agents = (f"{AGENT}(mode=neural, {paths})", PURE_L1, HEURISTIC, "RandomStdAgent")
+        return QuickstartConfig(
+            self.collect,
+            replace(self.samples, logs=run_folder(name, "worlds").as_posix()),
+            replace(self.train, data=run_folder(name, "samples")),
+            replace(self.play, agents=agents, baseline=PURE_L1),
+        )
+
+
+@dataclass(frozen=True)
+class QuickstartCommand:
+    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two cores.
+
+    The same command again goes on where it was stopped.
+    """
+
+    name: str = "quickstart"
+    """The runs are runs/market/NAME and NAME-worlds, NAME-samples, NAME-layers, NAME-arena."""
+    workers: int | None = None
+    """Worlds that are played at once; default: one for each core."""
+
+
+class Stage(NamedTuple):
+    """One part of the loop, which is a run of its own."""
+
+    key: str
+    about: str
+    config: Any
+    work: Callable[[RunOptions], object]
+
+
+def run_folder(name: str, stage: str = "") -> Path:
+    """The run directory of a stage, or of the whole."""
+    return Path("runs/market") / (f"{name}-{stage}" if stage else name)
+
+
+def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
+    """The work in its order; `config` is a connected one."""
+    return [
+        Stage(
+            "worlds",
+            "PenguinAgent plays small worlds; all that it sees and does is recorded",
+            config.collect,
+            lambda options: collect.collect(config.collect, engine, options, command=COMMAND),
+        ),
+        Stage(
+            "samples",
+            "the records become samples: what each layer would have seen, what the expert did",
+            config.samples,
+            lambda options: make_samples(config.samples, engine, options, command=COMMAND),
+        ),
+        Stage(
+            "layers",
+            "L2 learns the day's goal, L3 the answers and offers, L4 how much each negotiation counts",
+            config.train,
+            lambda options: imitate_run.train(config.train, options),
+        ),
+        Stage(
+            "arena",
+            "five agents play the same seats of the same new worlds, each once",
+            config.play,
+            lambda options: arena.play(config.play, engine, options, command=COMMAND),
+        ),
+    ]
+
+
+def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: EngineConfig | None = None) -> int:
+    """Do what is missing of the loop, then tell what came out; returns the exit code."""
+    options = RunOptions(name=name, resume=True)  # refuses what cannot be a name
+    config = config.connected(name)
+    _refuse_what_cannot_work(config)
+    todo, folder = stages(config, engine or EngineConfig("local")), run_folder(name)
+    if not (_is_finished(folder, config) and all(_is_finished(run_folder(name, s.key), s.config) for s in todo)):
+        _plan(todo, name)
+        with Run.open("market", config, options, command=COMMAND) as run:
+            _work(run, todo, name)
+            run.add_results(read_story(folder, config.play).results())
+        if read_run(folder).status != "finished":
+            print(f"Stopped. The same command goes on from here: {_again(name)}")
+            return INTERRUPTED
+    story = read_story(folder, config.play)
+    page = write_report(story)
+    write_note(folder)  # shows the figures of the report too
+    print(f"\n{summary(story)}\n\nreport     {page}\n{next_steps(name)}")
     return 0
 
 
-def print_results() -> None:
-    """The headline numbers, the note and the film."""
-    info = read_run(RUN)
-    model = "best" if any(name.startswith("best model: ") for name in info.results) else "final"
-    print(f"\nHeld-out arenas, {model} model:")
-    for name, stored in info.results.items():
-        if name.startswith(f"{model} model: "):
-            result = measured(stored)
-            interval = "" if result.low is None else f"  [{result.low:+.4f}, {result.high:+.4f}]"
-            print(f"  {name.partition(': ')[2]:<24}{result.value:>8.4f}{interval}  {result.unit}")
-    print(f"\nnote       {RUN / 'note.md'}")
-    for film in sorted(RUN.glob("eval/*/*.mp4"))[:1]:
-        print(f"film       {film}")
+def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
+    """Everything that is missing is said now and not after minutes."""
+    need_simulator()
+    require_report_extra()
+    Plan(config.collect)
+    Arena(config.play)
+
+
+def _work(run: Run, todo: list[Stage], name: str) -> None:
+    """The stages that are not finished, one after the other."""
+    for number, stage in enumerate(todo, 1):
+        path = run_folder(name, stage.key)
+        print(f"{number}/{len(todo)} {stage.key}: {stage.about}", flush=True)
+        if not _is_finished(path, stage.config):
+            options = RunOptions(name=path.name, resume=True, parent=f"market/{name}", group=name)
+            # The stages' own tables are for people who ask for one of them; progress goes to stderr and stays.
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                stage.work(options)
+            run.log(said.getvalue())
+        info = read_run(path)
+        if info.status != "finished":
+            run.leave()
+        print(f"    {stage_line(stage.key, info)}\n    {path}", flush=True)
+
+
+def _plan(todo: list[Stage], name: str) -> None:
+    """Write all runs down before the first begins: `marlab runs` shows what is to come, and a process that is killed
+    while it opens a run leaves one that can be opened again."""
+    for path, goal in [(run_folder(name), GOAL), *((run_folder(name, s.key), s.about) for s in todo)]:
+        if not (path / "run.json").exists():
+            plan_run(f"market/{path.name}", goal, None, group=name)
+
+
+def _is_finished(path: Path, config: Any) -> bool:
+    """Whether a run is complete; refused if it was made with other settings than these."""
+    if not (path / "run.json").exists() or (info := read_run(path)).status != "finished":
+        return False
+    changed = diff(info.config(), to_dict(config))
+    if changed:
+        key, was, now = changed[0]
+        raise UserError(f"{path} was made with {key} = {was!r}, and now it is {now!r}; give another --name.")
+    return True
+
+
+def _again(name: str) -> str:
+    return " ".join(COMMAND) + ("" if name == QuickstartCommand.name else f" --name {name}")
+
+
+def main(argv: Sequence[str]) -> int:
+    """`marlab quickstart [--name NAME] [--workers N]`"""
+    asked = parse(QuickstartCommand, argv, prog=" ".join(COMMAND))
+    engine = EngineConfig("local", asked.workers)
+    print("PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two idle cores.")
+    return quickstart(QuickstartConfig(), asked.name, engine)

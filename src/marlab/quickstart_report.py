@@ -1,0 +1,331 @@
+"""What came out of the quickstart: sentences for the terminal, and one HTML page that opens anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from marlab.lab.files import write_text
+from marlab.lab.progress import duration
+from marlab.lab.report import markdown
+from marlab.lab.report.intervals import Measured, measured, show, written
+from marlab.lab.report.page import render_page
+from marlab.lab.runs import RunInfo, read_run
+from marlab.market import arena_figures, arena_report
+from marlab.market.arena import Tournament, gather
+from marlab.market.arena_plan import Arena, PlayConfig
+from marlab.market.arena_report import Result
+from marlab.market.arena_stats import Comparison, compare, score_interval
+
+STAGES = ("worlds", "samples", "layers", "arena")
+TRAINED, PURE_L1, RULES = "trained", "pure L1", "heuristic"
+WHO = {
+    TRAINED: "LitaAgentHRL with the networks that were trained just now",
+    PURE_L1: "the same agent without networks: L1's safe baseline in every offer",
+    RULES: "LitaAgentHRL playing by its hand-written rules",
+    "PenguinAgent": "the expert that the networks learnt from",
+    "RandomStdAgent": "draws its offers at random",
+}
+SAMPLES = {"macro": "days for L2", "micro": "decisions for L3", "calls": "rounds for L4"}
+BIGGER = """\
+marlab market collect --preset penguin
+marlab market samples penguin --name samples --features.extra --l1.rules economic --l1.short-reserve
+marlab market train runs/market/samples --preset penguin --name learn
+marlab market play --preset seats --agents "marlab.market.agent:LitaAgentHRL(mode=heuristic)" --configs 4"""
+"""The same loop at full size; the last line judges any agent by its name."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """Everything that there is to tell: the records of the stages, and the tournament with names that speak."""
+
+    folder: Path  # run directory of the whole
+    stages: dict[str, RunInfo]
+    result: Result
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def comparisons(self) -> dict[str, Comparison]:
+        """Trained minus every other agent, in the same seats; empty if the trained agent could not play."""
+        found: dict[str, Comparison] = {}
+        for other in self.result.agents:
+            if TRAINED in self.result.agents and other != TRAINED:
+                found[other] = compare(self.result.seats, [TRAINED, other], other, self.result.config.alpha, True)[0]
+        return found
+
+    def results(self) -> dict[str, Any]:
+        """The headline for the record of the run."""
+        found: dict[str, Any] = {"verdict": verdict(self)}
+        for agent in self.result.agents:
+            mean, interval = score_interval(self.result.seats, agent)
+            found[f"score {agent}"] = _stored(mean, interval)
+        for other, c in self.comparisons().items():
+            found[f"trained - {other}"] = _stored(c.mean, c.student)
+        return found
+
+
+def read_story(folder: Path, config: PlayConfig) -> Story:
+    """The finished stages beside `folder`; `config` is the tournament's, whose long agent names become short ones."""
+    paths = {stage: folder.with_name(f"{folder.name}-{stage}") for stage in STAGES}
+    tournament = Tournament(paths["arena"])
+    played = gather(Arena(config, list(tournament.left_out)), tournament)
+    names = dict(zip(config.agents, (TRAINED, PURE_L1, RULES)))
+    told = replace(config, agents=tuple(names.get(a, a) for a in config.agents), baseline=PURE_L1)
+    result = replace(
+        played,
+        config=told,
+        agents=[names.get(agent, agent) for agent in played.agents],
+        seats=[{**seat, "agent": names.get(seat["agent"], seat["agent"])} for seat in played.seats],
+        left_out={names.get(agent, agent): why for agent, why in played.left_out.items()},
+    )
+    return Story(folder, {stage: read_run(path) for stage, path in paths.items()}, result)
+
+
+# --- sentences --------------------------------------------------------------------------------------------------
+
+
+def stage_line(stage: str, info: RunInfo) -> str:
+    """What a finished stage holds, in one line."""
+    found = info.results
+    spent = f" ({duration(info.seconds() or 0.0)})"
+    if stage == "worlds":
+        failed = f", {found['worlds_failed']} failed" if found["worlds_failed"] else ""
+        decisions = f"{found['decisions']:,} decisions of PenguinAgent"
+        told = f"{found['worlds']} worlds{failed}, {found['days']:,} days, {decisions}"
+    elif stage == "samples":
+        sizes = [f"{found[f'train/{table}']:,} {unit}" for table, unit in SAMPLES.items()]
+        worlds = " + ".join(str(found[f"{split}/worlds"]) for split in ("train", "val", "test"))
+        told = f"{', '.join(sizes)} to learn from; worlds to train, validate and test: {worlds}"
+    elif stage == "layers":
+        rows = learnt(found)
+        errors = ", ".join(f"{row.what} {row.share:.2f}" for row in rows if row.less_is_better)
+        right = [f"{row.what} {row.own.value:.0%} instead of {row.other:.0%}" for row in rows if not row.less_is_better]
+        told = "; ".join([f"errors on unseen worlds over the best without learning: {errors}", *right])
+    else:
+        told = f"{found['worlds']} worlds of {found['configs']} markets"
+    return told + spent
+
+
+def verdict(story: Story) -> str:
+    """Did training help? In plain words, with the interval that says how sure that is."""
+    found = story.comparisons()
+    if not found:
+        return f"The trained agent could not play: {story.result.left_out.get(TRAINED, 'it has no complete market')}."
+    if PURE_L1 not in found:
+        return "Pure L1 could not play, so that it is unknown whether training helped."
+    c = found[PURE_L1]
+    numbers = f"trained minus pure L1 is {_signed(c.mean)}{_between(c)}"
+    if c.student is None:
+        return f"One market cannot tell whether training helped: {numbers}."
+    low, high = c.student
+    if low > 0:
+        return f"Training helped: {numbers}, clear of zero."
+    if high < 0:
+        return f"Training did not help at this size: {numbers}, clear of zero, so the networks even hurt."
+    return f"Training did not clearly help at this size: {numbers}, and the interval contains zero."
+
+
+def standing(story: Story) -> str:
+    """The trained agent beside its teacher and beside the rules."""
+    parts = []
+    for other, c in story.comparisons().items():
+        if other in (PURE_L1, "RandomStdAgent"):
+            continue
+        low, high = c.student or (c.mean, c.mean)
+        how = "ahead of" if low > 0 else "behind" if high < 0 else "not told apart from"
+        parts.append(f"{how} {_article(other)} ({_signed(c.mean)}{_between(c)})")
+    return f"It is {' and '.join(parts)}." if parts else ""
+
+
+def summary(story: Story) -> str:
+    """The tournament for the terminal."""
+    header, rows = _headline(story)
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [header, *rows]]
+    notes = [f"{name} was left out: {why}" for name, why in story.result.left_out.items()]
+    return "\n".join([_setting(story), "", *lines, "", *notes, verdict(story), standing(story)]).rstrip()
+
+
+def next_steps(name: str) -> str:
+    """What to look at and to do now."""
+    steps = [
+        f"marlab note market/{name}-layers      what the networks learnt, with all figures",
+        "marlab runs                          all runs",
+        "marlab market play --help            judge any agent, also your own, in the same way",
+        "marlab fish train --preset quickstart    another world: a shoal learns to escape",
+    ]
+    return "try next   " + "\n           ".join(steps)
+
+
+def _setting(story: Story) -> str:
+    result = story.result
+    seats = {(seat["config"], seat["turn"]) for seat in result.seats}
+    days = result.config.days[0]
+    return (
+        f"Tournament: {result.worlds} worlds of {days} days in {len(result.configs)} markets that nobody learnt "
+        f"from; every agent played the same {len(seats)} seats. Scores are final over opening balance, intervals 95 %."
+    )
+
+
+def _headline(story: Story) -> tuple[list[str], list[list[str]]]:
+    """One row per agent, best first."""
+    found, seats = story.comparisons(), story.result.seats
+    rows = []
+    for agent in sorted(story.result.agents, key=lambda agent: -score_interval(seats, agent)[0]):
+        mean, interval = score_interval(seats, agent)
+        told = "" if interval is None else f"[{written(interval[0], 3)}, {written(interval[1], 3)}]"
+        row = [agent, written(mean, 3), told, "", "", ""]
+        if agent in found:
+            c = found[agent]
+            row[3:] = [_signed(c.mean), _interval(c), f"{100 * (c.pair_wins or 0):.0f} % of {c.pairs}"]
+        rows.append(row)
+    return ["agent", "score", "bootstrap", "trained minus it", "Student", "seats won by trained"], rows
+
+
+# --- what the layers learnt -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """One measurement of a layer on worlds that it did not learn from, beside what needs no learning."""
+
+    what: str
+    own: Measured
+    other: float
+    trivial: str
+    less_is_better: bool = True
+
+    @property
+    def share(self) -> float:
+        """The network's value over the trivial one's."""
+        return (self.own.number or 0.0) / self.other if self.other else math.nan
+
+    @property
+    def better(self) -> bool:
+        """Whether the network beats the trivial predictor."""
+        return self.share < 1 if self.less_is_better else self.share > 1
+
+
+def learnt(results: Mapping[str, Any]) -> list[Learnt]:
+    """The headline measurements of a training on the test worlds, or on validation worlds if there are no others."""
+    split = "test" if "L2 Q RMSE, test" in results else "val"
+    if f"L2 Q RMSE, {split}" not in results:
+        return []
+
+    def own(key: str) -> Measured:
+        return measured(results[f"{key}, {split}"])
+
+    rows = []
+    for part, what in (("Q", "L2 quantities"), ("P", "L2 prices")):
+        others = {n: own(f"{n} {part} RMSE").number or 0.0 for n in ("gap only", "zero and spot")}
+        best = min(others, key=lambda n: others[n])
+        rows.append(Learnt(what, own(f"L2 {part} RMSE"), others[best], best))
+    for part, what in (("q", "L3 quantities"), ("p", "L3 prices")):
+        value, ratio = own(f"L3 mae_{part}"), own(f"L3 mae_{part} over best trivial").number
+        if ratio:
+            rows.append(Learnt(what, value, (value.number or 0.0) / ratio, "best of copy, baseline, majority"))
+    trivial = own("best trivial operator recall").number or 0.0
+    rows.append(Learnt("L3 answers right", own("L3 operator recall"), trivial, "best trivial", False))
+    return rows
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def write_report(story: Story) -> Path:
+    """Figures and the page `report/quickstart.html`; the same story gives the same page."""
+    figures = story.folder / "figures"
+    arena_figures.draw(story.result, figures / "scores.png", figures / "parts.png")
+    target = story.folder / "report" / "quickstart.html"
+    # Links start at the folder of all runs, so that pictures of the stages may be embedded.
+    page = render_page(as_markdown(story), story.folder.parent, target.parent, "Quickstart")
+    write_text(target, page)
+    return target
+
+
+def as_markdown(story: Story) -> str:
+    """The page as Markdown with links from the folder of all runs."""
+    parts = ["# Quickstart: a market agent learns from an expert", markdown.plain(verdict(story))]
+    parts += [markdown.plain(standing(story)), *_stage_part(story), *_learnt_part(story), *_arena_part(story)]
+    parts += [
+        "## Try next",
+        "This was the smallest experiment that shows every step. The same loop at full size, with an hour of CPU for "
+        "the worlds and a GPU for L3:",
+        markdown.fence(BIGGER, "sh"),
+        "Every stage is an ordinary run: `marlab runs` lists it, `marlab note` explains it, and its folder says with "
+        "which settings it was made.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _stage_part(story: Story) -> list[str]:
+    rows = []
+    for stage, info in story.stages.items():
+        line = markdown.plain(stage_line(stage, info).rpartition(" (")[0])
+        rows.append([stage, line, duration(info.seconds() or 0.0), markdown.link(info.id, f"{info.name}/run.json")])
+    return ["## What was done", markdown.table(["stage", "what", "time", "run"], rows)]
+
+
+def _learnt_part(story: Story) -> list[str]:
+    info = story.stages["layers"]
+    rows = learnt(info.results)
+    cells = [
+        [row.what, show(row.own.value), row.own.interval(), show(row.other), row.trivial, "yes" if row.better else "no"]
+        for row in rows
+    ]
+    header = ["on worlds that were not learnt from", "network", "95 %", "without learning", "by", "better"]
+    explained = (
+        "A layer that is not better than what needs no learning cannot help in play. L2: root mean square error of the "
+        "day's goals in units and in money. L3: mean absolute error of its offers, and the mean share of accepts, "
+        "counter offers and ends that it gets right. Intervals resample whole worlds."
+    )
+    pictures = [
+        markdown.image(f"{title}: loss on training and validation worlds", f"{info.name}/figures/{name}_loss.png")
+        for name, title in (("l2_bc", "L2"), ("l3_bc", "L3"), ("l4_distill", "L4"))
+        if (info.path / "figures" / f"{name}_loss.png").exists()
+    ]
+    return ["## What the layers learnt", markdown.table(header, cells) if cells else "", explained, *pictures]
+
+
+def _arena_part(story: Story) -> list[str]:
+    header, rows = _headline(story)
+    who = [f"**{markdown.plain(name)}**: {WHO[name]}" for name in story.result.agents if name in WHO]
+    notes = [markdown.plain(line) for line in arena_report.preface(story.result)]
+    figures = f"{story.name}/figures"
+    tables = [arena_report.table_as_markdown(table) for table in arena_report.tables(story.result)[2:]]
+    return [
+        "## Who plays better",
+        markdown.plain(_setting(story)),
+        markdown.table(header, [[markdown.plain(cell) for cell in row] for row in rows]),
+        markdown.bullets(who),
+        markdown.image("Differences to pure L1, and scores by level", f"{figures}/scores.png"),
+        markdown.image("Where the scores come from, and how much of what was possible", f"{figures}/parts.png"),
+        markdown.bullets(notes),
+        *tables,
+    ]
+
+
+def _stored(mean: float, interval: tuple[float, float] | None) -> dict[str, Any]:
+    low, high = interval or (None, None)
+    return {"value": round(mean, 5), "low": low, "high": high}
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + written(value, 3)
+
+
+def _interval(c: Comparison) -> str:
+    return "" if c.student is None else f"[{_signed(c.student[0])}, {_signed(c.student[1])}]"
+
+
+def _between(c: Comparison) -> str:
+    return f" {_interval(c)}" if c.student is not None else ""
+
+
+def _article(agent: str) -> str:
+    return "its own rules" if agent == RULES else agent
