@@ -78,6 +78,31 @@ def test_training_seeds_share_the_runs_and_meet_every_seat(ppo: Path) -> None:
         assert plan.focal[mine].any(0).all()
 
 
+def test_planning_seeds_play_side_by_side_as_they_would_alone(tmp_path: Path) -> None:
+    """One policy for all seeds: blocks of games, every seed in its own runs and with its own networks."""
+    agent = find_agent(str(hop_run(tmp_path / "hop", "0,3")))
+    game = small_game(FOUR)
+    plan = seat_all(game, [Cell(agent, team("3NH")), Cell(agent, team("3NS"))], 8, {})
+    planner = next(seat for seat in plan.seats if isinstance(seat.policy, HopAgent))
+    assert len(planner.games) == 16 and not planner.whole
+    assert plan.seed[planner.games].tolist() == [0] * 8 + [3] * 8
+    assert torch.equal(planner.seats, plan.focal[planner.games])
+    policy = planner.policy
+    assert isinstance(policy, HopAgent)
+    state = game.reset(16, seeded(2)).select(planner.games)
+    together = policy.mind.predict(View(game, state), policy.begin(16, seeded(0))["belief"])
+    for block, seed in enumerate((0, 3)):
+        here = slice(8 * block, 8 * block + 8)
+        alone = agent.make(game, seed)
+        assert isinstance(alone, HopAgent)
+        found = alone.mind.predict(View(game, state.select(here)), alone.begin(8, seeded(0))["belief"])
+        torch.testing.assert_close(together[here], found)
+    with pytest.raises(ValueError, match="blocks"):
+        policy.begin(7, seeded(0))
+    uneven = seat_all(game, [Cell(agent, team("3NH"))], 12, {})  # two rounds of seats for one seed, one for the other
+    assert sorted(len(s.games) for s in uneven.seats if isinstance(s.policy, HopAgent)) == [4, 8]
+
+
 def test_a_stream_is_made_of_whole_episodes() -> None:
     _, stream = played([Cell(scripted("NH"), team("NS+2NH")), Cell(scripted("RAND"), team("3MIX(0.5)"))], 4, 150)
     for game in range(8):

@@ -31,6 +31,7 @@ class Agent:
     name: str
     kind: str  # rule, ppo, or the variant of a planner
     make: Callable[[Game, int], Policy]  # (game, one of `seeds`) -> who plays it in any seat
+    together: Callable[[Game, Sequence[int]], Policy] | None = None  # the same for blocks of games of several seeds
     seeds: tuple[int, ...] = (0,)
     uses: str = ""  # what it knows beyond learned models; such rows are no headline scores
     game: GameConfig | None = None  # the game it was trained in
@@ -84,7 +85,8 @@ def _trained(what: str, name: str | None) -> Agent:
         if options:
             raise UserError(f"'{what}' has settings, which only planning agents take; {info.path} holds PPO players.")
         return _ppo(info.path, label, None if seed is None else int(seed))
-    if (info.path / "checkpoints").is_dir() and kind not in ("PretrainGoalsConfig", "PretrainWorldConfig"):
+    playable = (info.path / "checkpoints").is_dir() or (info.path / "agents.pt").exists()
+    if playable and kind not in ("PretrainGoalsConfig", "PretrainWorldConfig"):
         return _planner(info.path, label, None if seed is None else int(seed), options)
     raise UserError(f"{info.path} holds no agents that play ({kind or 'unknown'}), expected a run of `hunt train`.")
 
@@ -94,15 +96,14 @@ def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
 
     found = open_planners(path, options)
     agents = found.agents
-    return Agent(
-        name, agents.config.variant, found.make, _seeds(agents.seeds, seed, path), found.uses, agents.game, path
-    )
+    seeds = _seeds(agents.seeds, seed, path)
+    return Agent(name, agents.config.variant, found.make, found.make, seeds, found.uses, agents.game, path)
 
 
 def _ppo(path: Path, name: str, seed: int | None) -> Agent:
     agents = load_agents(path)
     seeds = _seeds(agents.seeds, seed, path)
-    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), seeds, "", agents.game, path)
+    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), None, seeds, "", agents.game, path)
 
 
 def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ training: how much the simulations, the trees or the two kinds of belief are wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -61,15 +61,15 @@ class Planners:
         """What these agents know beyond learned models."""
         return "rule-based rollouts" if "rollout" in self.settings else ""
 
-    def make(self, game: Game, seed: int) -> Policy:
+    def make(self, game: Game, seed: int | Sequence[int]) -> Policy:
         told = dict(self.settings)
         own = {key: told.pop(key) for key in ("intra", "inter") if key in told}
         rollout = told.pop("rollout", None)
-        agent = self.agents.agent(game, seed, **told)
+        agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **told)
         if own:
             agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **own))
         if rollout is not None:
-            agent.planner = agent.mind.planner(game, agent.planner.config, rollout)
+            agent.planner = agent.mind.planner(game, agent.planner.config, rollout)  # rollouts cannot be recorded
         return agent
 
 

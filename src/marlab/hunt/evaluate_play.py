@@ -52,6 +52,7 @@ class Seat(NamedTuple):
     policy: Policy
     games: Tensor  # [K] which games
     seats: Tensor  # [K, n] bool: its seats there
+    whole: bool  # all games, in their order
 
 
 class Cell(NamedTuple):
@@ -110,14 +111,28 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
                 seats = where.setdefault((player.name, number), torch.zeros_like(focal))
                 seats[here] |= (place == k) & (turn % len(player.seeds) == i).unsqueeze(1)
     seated = []
-    for (name, number), seats in where.items():
-        games = seats.any(1).nonzero().squeeze(1)
-        if len(games):
-            policy = players[name].make(game, number)
-            if players[name].trained:
-                only_in(policy, seats[games])
-            seated.append(Seat(policy, games, seats[games]))
+    for name, player in players.items():
+        by_seed = {number: where[name, number] for number in player.seeds}
+        seated += _seated(game, player, {k: s for k, s in by_seed.items() if bool(s.any())})
     return Plan(tuple(cells), runs, seated, focal, run, seed)
+
+
+def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Seat]:
+    """The policies of a player's training seeds with their seats [B, n]: one for all seeds where that is possible."""
+    games = {number: seats.any(1).nonzero().squeeze(1) for number, seats in by_seed.items()}
+    own = {number: by_seed[number][where] for number, where in games.items()}
+    if player.together is not None and len({len(where) for where in games.values()}) == 1:
+        blocks, seats_of_all = (torch.cat(list(parts.values())) for parts in (games, own))
+        policies = [(player.together(game, list(games)), blocks, seats_of_all)]
+    else:
+        policies = [(player.make(game, number), where, own[number]) for number, where in games.items()]
+    found = []
+    for policy, where, seats in policies:
+        if player.trained:
+            only_in(policy, seats)
+        everything = torch.arange(len(next(iter(by_seed.values()))), device=where.device)
+        found.append(Seat(policy, where, seats, torch.equal(where, everything)))
+    return found
 
 
 @torch.no_grad()
@@ -168,13 +183,13 @@ def _step(
     """One step of all games; `memories` are replaced in place."""
     actions = torch.full(state.cell.shape, STAY, dtype=torch.int64, device=game.device)
     views = []
-    for i, (policy, games, seats) in enumerate(plan.seats):
-        view = View(game, state if len(games) == state.batch else state.select(games))
+    for i, (policy, games, seats, whole) in enumerate(plan.seats):
+        view = View(game, state if whole else state.select(games))
         chosen, memories[i] = policy.act(view, memories[i], generator)
         actions[games] = torch.where(seats, chosen, actions[games])
         views.append(view)
     after, outcome = game.step(state, actions)
-    for i, (policy, games, _) in enumerate(plan.seats):
-        mine = outcome if len(games) == state.batch else Outcome(*(field[games] for field in outcome))
+    for i, (policy, games, _, whole) in enumerate(plan.seats):
+        mine = outcome if whole else Outcome(*(field[games] for field in outcome))
         memories[i] = policy.observe(views[i], mine, memories[i])
     return outcome, after

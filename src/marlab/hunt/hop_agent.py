@@ -56,7 +56,7 @@ class Explanation(NamedTuple):
 
 
 class HopAgent(Policy):
-    """One seed's mind at play."""
+    """A mind at play. With the minds of S seeds, games come in S blocks of one size, a block for each seed."""
 
     def __init__(
         self,
@@ -67,15 +67,18 @@ class HopAgent(Policy):
         greedy: bool = True,
         plan: PlanConfig | None = None,
         belief: BeliefConfig | None = None,
+        record: bool = False,
     ) -> None:
-        """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan."""
-        if len(mind.seeds) != 1:
-            raise ValueError("an agent is one seed's mind: use mind.one(seed)")
+        """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
+
+        record: on a GPU, record the search of each size of batch as one CUDA graph.
+        """
         chosen = range(game.players) if seats is None else seats
         if not all(0 <= seat < game.players for seat in chosen):
             raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
         self.game, self.mind, self.greedy = game, mind, greedy
         self.planner = mind.planner(game, plan)
+        self.planner.record = record and game.device.type == "cuda"
         self.tracker = mind.tracker(game, belief)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True
@@ -84,6 +87,8 @@ class HopAgent(Policy):
     # --- the policy interface -------------------------------------------------------------------------------------
 
     def begin(self, batch: int, generator: torch.Generator) -> Memory:
+        if batch % len(self.mind.seeds):
+            raise ValueError(f"{batch} games are not {len(self.mind.seeds)} blocks of one size")
         return self.tracker.begin(batch)
 
     def reset(self, memory: Memory, games: Tensor, generator: torch.Generator) -> Memory:
@@ -133,21 +138,24 @@ class HopAgents:
     def agent(
         self,
         game: Game,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
         *,
         seats: Sequence[int] | None = None,
         greedy: bool = True,
+        record: bool = False,
         simulations: int | None = None,
         trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT,
     ) -> HopAgent:
-        """A seed's agent (the first by default) for a game of the same size, on the game's device.
+        """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
+        seeds, for blocks of games.
 
         simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
         next.
         """
         check_same_size(self.game, game.config, "These agents were trained in")
-        mind = self.mind.one(self.seeds[0] if seed is None else seed).to(game.device)
+        chosen = self.seeds[:1] if seed is None else (seed,) if isinstance(seed, int) else tuple(seed)
+        mind = self.mind.some(chosen).to(game.device)
         if mind.world[0] is not None:
             mind.world[0].to(game.device)
         plan = self.config.plan
@@ -156,7 +164,7 @@ class HopAgents:
         if trees is not None:
             plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
         belief = replace(self.config.beliefs, discount=discount)
-        return HopAgent(game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief)
+        return HopAgent(game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, record=record)
 
 
 def load_hop(path: Path) -> HopAgents:

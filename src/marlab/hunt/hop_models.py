@@ -118,10 +118,16 @@ class Mind(nn.Module):
 
     def one(self, seed: int) -> Mind:
         """The mind of one seed."""
-        if seed not in self.seeds:
-            raise UserError(f"There is no seed {seed} in this run, only {', '.join(map(str, self.seeds))}.")
-        place, made = self.seeds.index(seed), Mind(self.game, self.config, self.goals, [seed], self.world[0])
-        made.load_state_dict({k: w if k == "others.goals" else _cut(w, place, len(self.seeds))
+        return self.some([seed])
+
+    def some(self, seeds: Sequence[int]) -> Mind:
+        """The minds of some seeds."""
+        for seed in seeds:
+            if seed not in self.seeds:
+                raise UserError(f"There is no seed {seed} in this run, only {', '.join(map(str, self.seeds))}.")
+        made = Mind(self.game, self.config, self.goals, seeds, self.world[0])
+        places = [self.seeds.index(seed) for seed in seeds]
+        made.load_state_dict({k: w if k == "others.goals" else _cut(w, places, len(self.seeds))
                               for k, w in self.state_dict().items()})  # fmt: skip
         return made
 
@@ -224,9 +230,9 @@ class MindLikelihoods:
         return chance.gather(-1, taken.expand(*chance.shape[:-1], 1)).squeeze(-1)
 
 
-def _cut(weights: Tensor, place: int, seeds: int) -> Tensor:
-    """The copies of one seed."""
-    return weights.unflatten(0, (seeds, -1))[place]
+def _cut(weights: Tensor, places: list[int], seeds: int) -> Tensor:
+    """The copies of the seeds at some places."""
+    return weights.unflatten(0, (seeds, -1))[places].flatten(0, 1)
 
 
 def mind_state(mind: Mind) -> dict[str, Any]:

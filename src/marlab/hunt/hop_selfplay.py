@@ -1,8 +1,10 @@
-"""Games that planning agents play to learn from: every seat plans, every observer's beliefs and predictions are kept.
+"""Games that planning agents play to learn from: every observer's beliefs and predictions are kept.
 
-Games restart by themselves. An episode's steps wait until it is over; then they get their value labels and go to the
-replay. Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, T steps of an episode,
-W row width, A actions, K goals.
+Every seat plans, apart from those of rule-based players and of imagined guests. Games restart by themselves. An
+episode's steps wait until it is over; then they get their value labels and go to the replay.
+
+Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, T steps of an episode, W row width,
+A actions, K goals.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from marlab.hunt.belief import BeliefTracker
 from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.hop_guests import GuestConfig, Guests
 from marlab.hunt.hop_models import Mind, seen_by_all
 from marlab.hunt.hop_nets import masked_mixture, row_layout
 from marlab.hunt.hop_planner import Plan, Planner
@@ -53,8 +56,9 @@ class SelfPlay:
         learns: tuple[int, ...],
         rules: RulePlayers | None,
         ranked: RankedRewards | None = None,
+        guests: GuestConfig | None = None,
     ) -> None:
-        """games: E, of each seed. learns: seats that plan; `rules` plays the others."""
+        """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: imagined players, too."""
         self.game, self.mind, self.planner, self.generator = game, mind, planner, generator
         self.seeds, self.games, self.ranked = len(mind.seeds), games, ranked
         self.tracker: BeliefTracker = mind.tracker(game)
@@ -65,6 +69,9 @@ class SelfPlay:
         self.state = game.reset(batch, generator)
         self.memory = self.tracker.begin(batch)
         self.rule_memory = {} if rules is None else rules.begin(batch, generator)
+        self.guests: Guests | None = None
+        if guests is not None and guests.share and rules is None and mind.others is not None:
+            self.guests = Guests(guests, mind.goals, batch, n, generator)
         steps, layout = game.config.final_time, row_layout(game.config)
         shape = (batch, steps, n)
         self.diary = Diary(
@@ -93,6 +100,13 @@ class SelfPlay:
         self.believed = torch.zeros(self.seeds, n, n - 1, 2, dtype=torch.float64, device=device)
         self.plans: list[dict[str, Tensor]] = []
         self.entropy = torch.zeros(self.seeds, 2, dtype=torch.float64, device=device)
+        self.beside = torch.zeros(self.seeds, 2, dtype=torch.float64, device=device)
+
+    @property
+    def plans_here(self) -> Tensor:
+        """[B, n] seats that are a planner's."""
+        mine = self.learns.expand(self.state.batch, -1)
+        return mine if self.guests is None else mine & ~self.guests.seats
 
     @torch.no_grad()
     def step(self, replay: Replay, update: int, beta: float) -> None:
@@ -100,27 +114,34 @@ class SelfPlay:
         view = View(self.game, self.state)
         rows, _, _ = seen_by_all(view)
         alive = self.state.alive
-        plan = self.planner.plan(self.state, self.memory["belief"], alive & self.learns, self.generator, beta)
-        policy, actions = self._act(view, plan)
-        self._score_predictions(view, policy, actions)
+        planning = alive & self.plans_here
+        plan = self.planner.plan(self.state, self.memory["belief"], planning, self.generator, beta)
+        foretold = None if self.mind.others is None else self.mind.by_goal(view)
+        policy, actions = self._act(view, plan, foretold)
+        self._score_predictions(view, foretold, policy, actions)
         after, outcome = self.game.step(self.state, actions)
-        self._write(rows, policy, outcome, alive)
+        self._write(rows, policy, outcome, alive if self.guests is None else planning)
         self.memory = self.tracker.observe(view, outcome, self.memory)
         self.hunters = self.hunters + outcome.hunters
-        self._count(plan, policy, alive, outcome, after)
+        self._count(plan, policy, planning, outcome, after)
         over = outcome.over
         ended = over.nonzero().squeeze(1)
         if len(ended):
             self._finish(ended, replay, update)
         self.state = after.where(over, self.game.reset(len(over), self.generator))
         self.memory = self.tracker.reset(self.memory, over)
+        if self.guests is not None:
+            self.memory = self.tracker.begin_opponents(self.memory, self.guests.next_episode(over))
         if self.rules is not None:
             self.rule_memory = self.rules.reset(self.rule_memory, over, self.generator)
         self.hunters = self.hunters * ~over.unsqueeze(1)
 
-    def _act(self, view: View, plan: Plan) -> tuple[Tensor, Tensor]:
+    def _act(self, view: View, plan: Plan, foretold: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor]:
         """The distributions [B, n, A] that players act by, and their actions [B, n]."""
         policy = plan.policy
+        if self.guests is not None:
+            assert foretold is not None
+            policy = torch.where(self.guests.seats.unsqueeze(2), self.guests.policies(*foretold), policy)
         actions = sample(policy.clamp_min(1e-30).log(), (self.game.actions,), self.generator)
         if self.rules is None:
             return policy, actions
@@ -130,13 +151,16 @@ class SelfPlay:
 
     # --- statistics -----------------------------------------------------------------------------------------------
 
-    def _score_predictions(self, view: View, policy: Tensor, actions: Tensor) -> None:
-        """How well every observer foretold this step, before it learns from it."""
-        if self.mind.others is None:
+    def _score_predictions(
+        self, view: View, foretold: tuple[Tensor, Tensor] | None, policy: Tensor, actions: Tensor
+    ) -> None:
+        """How well every observer foretold this step, before it learns from it; guests are left out."""
+        if foretold is None:
             return
-        logits, legal = self.mind.by_goal(view)
+        logits, legal = foretold
         log_p = masked_mixture(logits, legal, self.memory["belief"])  # [B, n, S', A]
-        there = (view.state.alive[:, self._pairs] & view.state.alive.unsqueeze(2)).double()
+        real = view.state.alive if self.guests is None else view.state.alive & ~self.guests.seats
+        there = (real[:, self._pairs] & real.unsqueeze(2)).double()
         did = actions[:, self._pairs].clamp(0, self.game.actions - 1)
         chance = log_p.gather(-1, did.unsqueeze(-1)).squeeze(-1)
         rank = (log_p > chance.unsqueeze(-1)).sum(-1)
@@ -151,9 +175,10 @@ class SelfPlay:
         stag = (self.memory["belief"] * self.mind.goals.stag.to(log_p)).sum(-1).double() * there
         self.believed += torch.stack([stag, there], -1).unflatten(0, (self.seeds, -1)).sum(1)
 
-    def _count(self, plan: Plan, policy: Tensor, alive: Tensor, outcome: Outcome, after: State) -> None:
+    def _count(self, plan: Plan, policy: Tensor, planning: Tensor, outcome: Outcome, after: State) -> None:
+        """Episodes with guests are counted apart: the others are self-play."""
         self.plans.append(plan.metrics)
-        mine = (alive & self.learns).double()
+        mine = planning.double()
         entropy = -(policy * policy.clamp_min(1e-30).log()).sum(-1).double() * mine
         self.entropy += torch.stack([entropy.sum(1), mine.sum(1)], 1).unflatten(0, (self.seeds, -1)).sum(1)
         over = outcome.over.unsqueeze(1)
@@ -162,6 +187,12 @@ class SelfPlay:
         kinds = torch.arange(self.game.players + 1, device=over.device)
         shares = (left_with.unsqueeze(2) == kinds).double().mean(1)
         paid = self.diary.reward.sum(1).double() / self.mind.config.reward_scale
+        if self.guests is not None:
+            with_guests = over & self.guests.tables.unsqueeze(1)
+            own = (paid * self.plans_here).sum(1) / self.plans_here.sum(1)
+            pair = torch.stack([own, torch.ones_like(own)], 1) * with_guests
+            self.beside += pair.unflatten(0, (self.seeds, -1)).sum(1)
+            over = over & ~with_guests
         columns = torch.cat([over.double(), after.t.double().unsqueeze(1), paid, shares], 1) * over
         self.stats += columns.unflatten(0, (self.seeds, -1)).sum(1)
 
@@ -223,6 +254,7 @@ class SelfPlay:
             "state": self.state._asdict(), "memory": dict(self.memory), "rule_memory": dict(self.rule_memory),
             "diary": self.diary._asdict(), "hunters": self.hunters, "generator": self.generator.get_state(),
             "ranked": None if self.ranked is None else self.ranked.state_dict(),
+            "guests": None if self.guests is None else self.guests.state_dict(),
         }  # fmt: skip
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -235,3 +267,5 @@ class SelfPlay:
         self.generator.set_state(saved["generator"].cpu())
         if self.ranked is not None:
             self.ranked.load_state_dict(saved["ranked"])
+        if self.guests is not None:
+            self.guests.load_state_dict(saved["guests"])

@@ -87,7 +87,7 @@ class HopTrainer:
         self.planner.record = config.record and self.device.type == "cuda"
         self.play = SelfPlay(
             self.game, self.learner.slow, self.planner, config.num_envs, generator,
-            learns=self.seats, rules=self.rules, ranked=ranked,
+            learns=self.seats, rules=self.rules, ranked=ranked, guests=config.guests,
         )  # fmt: skip
         self.replay = Replay(len(self.seeds) * self.game.players, config.learn.replay, self._like())
         self.guard = Guard(config.guard, len(self.seeds), BestWeights(self.learner))
@@ -144,6 +144,9 @@ class HopTrainer:
         for place, values in enumerate(per_seed):
             values["charts/behaviour_entropy"] = behaviour[place]
             values |= pairs[place]
+            earned, episodes = self.play.beside[place].tolist()
+            if episodes:
+                values["charts/guests/reward"] = earned / episodes
             for name, found in losses.get("players", {}).items():
                 values[f"losses/{name}"] = float(found.unflatten(0, (len(self.seeds), -1)).mean(1)[place])
         games = self.config.num_envs * self.config.steps

@@ -10,6 +10,7 @@ from marlab.hunt.belief import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.config import GameConfig
 from marlab.hunt.games import DEFAULT_MAPS
 from marlab.hunt.hop_guard import GuardConfig
+from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_models import MindConfig
 from marlab.hunt.hop_planner import PlanConfig
@@ -98,6 +99,8 @@ class HopTrainConfig:
     """How beliefs move; intra and inter are the variant's."""
     learn: LearnConfig = field(default_factory=LearnConfig)
     """How networks learn."""
+    guests: GuestConfig = field(default_factory=GuestConfig)
+    """Imagined players in some of the seats."""
     guard: GuardConfig = field(default_factory=GuardConfig)
     """Alarms and rollbacks."""
     rollout_share: float = 0.0

@@ -24,6 +24,7 @@ from marlab.hunt.collect import CollectConfig, collect
 from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import load_dataset
 from marlab.hunt.evaluate_agents import Agent
+from marlab.hunt.evaluate_hop import Planners
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import scores_of
 from marlab.hunt.games import make_game
@@ -256,8 +257,9 @@ class Pipeline:
         size, path = self.config.pipeline, self.run.path
         device = choose_device(self.config.device)
         agents = load_hop(path)
-        agent = Agent("agent", agents.config.variant, lambda game, seed: agents.agent(game, seed), agents.seeds, "",
-                      agents.game, path)  # fmt: skip
+        planners = Planners(agents, {})
+        agent = Agent("agent", agents.config.variant, planners.make, planners.make, agents.seeds, "", agents.game,
+                      path)  # fmt: skip
         rngs = Rngs(ADAPTATION_SEED, device)
         game = make_game(self.config.game, rngs.torch("maps", "cpu"), maps=self.config.maps, device=device)
         plan = seat_all(game, [Cell(agent, team(text)) for text in FEW_SHOT_FLOORS], size.adapt_games, {})
