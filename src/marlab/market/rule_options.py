@@ -18,8 +18,14 @@ class RuleOptions:
     """On these first days everybody still fills his stock, and lots can be larger."""
     opening_lots: tuple[int, ...] = (7, 4, 2)
     """Lots for partners who leave early, on the first days, by round."""
+    opening_prices: tuple[float, ...] = (1.0, 1.0, 0.5)
+    """Prices of these lots by round, as positions between the lowest (0) and the highest (1)."""
     patient_lots: tuple[int, ...] = (10, 10, 5)
-    """Lots for partners who keep bargaining, in turn."""
+    """Lots for strangers who keep bargaining, in turn, until round 10."""
+    patient_prices: tuple[float, ...] = (1.0,)
+    """Prices of these lots, in turn."""
+    pack: bool = False
+    """Small lots share days, so that others stay empty for large ones."""
     nearest: bool = False
     """Sell to patient partners for the nearest day with room, not for any of the emptiest days."""
     waiting: bool = False
@@ -33,6 +39,10 @@ class RuleOptions:
             lots = getattr(self, name)
             if not lots or not all(1 <= lot <= LARGEST_LOT for lot in lots):
                 raise UserError(f"rule.{name} is {lots}; it must be lots of 1 to {LARGEST_LOT} units.")
+        for name in ("opening_prices", "patient_prices"):
+            prices = getattr(self, name)
+            if not prices or not all(0 <= price <= 1 for price in prices):
+                raise UserError(f"rule.{name} is {prices}; it must be positions from 0 (lowest) to 1 (highest).")
         if self.opening_days < 0:
             raise UserError(f"rule.opening_days is {self.opening_days}; it must be 0 or more.")
         if not 0 <= self.loss < 1:

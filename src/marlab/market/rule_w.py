@@ -62,6 +62,10 @@ class Seat:
         """Still there in round 3, or known to bargain long."""
         return self.round >= economic.PATIENT_ROUND or self.record.is_patient
 
+    def price(self, position: float) -> float:
+        """The price at a position between the lowest (0) and the highest (1)."""
+        return self.lowest + position * (self.highest - self.lowest)
+
     @property
     def pays_highest(self) -> bool:
         """Has agreed to the highest price, and at least as often as to the lowest."""
@@ -75,8 +79,8 @@ class Seat:
 
 @dataclass(frozen=True)
 class Lot:
-    """What to offer for sale; `day` is the kind of day with room: today, next (later than today), nearest, emptiest or
-    latest."""
+    """What to offer for sale; `day` is the kind of day with room: today, next (later than today), nearest, latest,
+    emptiest, or the fullest that still takes it."""
 
     quantity: int
     price: float
@@ -101,22 +105,23 @@ def _usual_sale(seat: Seat) -> Lot:
     if seat.patient and seat.pays_lowest_only:
         return Lot((10, 5, 2)[turn], lowest, "today" if turn == 2 else later, "takes only the lowest price")
     if seat.patient and seat.round < economic.YIELD_ROUND:
-        lots = options.patient_lots
-        return Lot(lots[seat.round % len(lots)], highest, later, "keeps bargaining")
+        lots, prices = options.patient_lots, options.patient_prices
+        price = seat.price(prices[seat.round % len(prices)])
+        return Lot(lots[seat.round % len(lots)], price, later, "keeps bargaining")
     if seat.patient:
         return Lot((10, 2, 5)[turn], lowest, "today" if turn == 1 else later, "bargains to the end")
-    middle = (lowest + highest) / 2
-    step = min(seat.round, 2)
     if seat.opening:
-        lots = options.opening_lots
-        return Lot(lots[min(seat.round, len(lots) - 1)], (highest, highest, middle)[step], "latest", "first days")
+        lots, prices = options.opening_lots, options.opening_prices
+        price = seat.price(prices[min(seat.round, len(prices) - 1)])
+        day = "fullest" if options.pack else "latest"
+        return Lot(lots[min(seat.round, len(lots) - 1)], price, day, "first days")
     record = seat.record
     first = USUAL_LOTS[min(record.failures_in_a_row, 2)]
     if record.last_lot and not record.failures_in_a_row:
         first = min(record.last_lot, LARGEST_USUAL_LOT)
     quantity = max(1, first - seat.round)
-    day = "today" if quantity <= SMALL_LOT else "emptiest"
-    return Lot(quantity, (highest, middle, lowest)[step], day, "leaves early")
+    day = "today" if quantity <= SMALL_LOT else "fullest" if options.pack else "emptiest"
+    return Lot(quantity, seat.price((1.0, 0.5, 0.0)[min(seat.round, 2)]), day, "leaves early")
 
 
 def takes(seat: Seat, quantity: float, price: float) -> bool:
@@ -246,6 +251,8 @@ class _Wishes:
             return int(fitting[-1 if lot.day == "latest" else 0])
         if lot.day == "next":
             return int(fitting[0 if len(fitting) == 1 or fitting[0] > 0 else 1])
+        if lot.day == "fullest":
+            return int(fitting[room[fitting] == room[fitting].min()][-1])
         thread = self._at.threads[i]
         # the draw belongs to the thread and its round, so the order of calls does not matter
         source = random.Random(f"{self._at.state.day} {thread.partner} {thread.round}")
@@ -277,7 +284,8 @@ class _Wishes:
         room = at.caps.sell
         fits = (ahead < len(room)) & (quantity <= room[np.minimum(ahead, len(room) - 1).astype(int)])
         each = lowest + position * (highest - lowest) - float(at.state.production_cost)
-        chance = (record.taken + GUESSED_TAKEN) / (record.offers + GUESSED_OFFERS)
+        offered = record.offers + sum(mine for *_, mine in thread.history)
+        chance = (record.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS)
         lot = (record.taken_units + LARGE_LOT * GUESSED_TAKEN) / (record.taken + GUESSED_TAKEN)
         lot_price = highest if record.patient_highest >= record.patient_lowest else lowest
         mine = min(lot, float(room.max())) * (lot_price - float(at.state.production_cost))
