@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,7 +23,7 @@ from marlab.hunt.hop_selfplay import PAIR_SUMS, SelfPlay
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Policy, Team
 from marlab.hunt.replay import Experience, RankedRewards, Replay
-from marlab.hunt.rollout import play
+from marlab.hunt.rollout import Episodes, play
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
 from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
@@ -222,10 +222,12 @@ class HopTrainer:
 
     # --- playing ------------------------------------------------------------------------------------------------
 
-    def policy(self, game: Game, seed: int, *, greedy: bool = True, belief: BeliefConfig | None = None) -> Policy:
-        """A seed's agent in the seats where it learned, rule-based players in the others."""
-        mind = self.learner.slow.one(seed).to(self.device)
-        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief)
+    def policy(
+        self, game: Game, seeds: Sequence[int], *, greedy: bool = True, belief: BeliefConfig | None = None
+    ) -> Policy:
+        """Agents of some seeds, for blocks of games, in the seats where they learned; rules play the others."""
+        mind = self.learner.slow.some(seeds).to(self.device)
+        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief, record=self.config.record)
         if self.rules is None:
             return agent
         return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
@@ -236,12 +238,13 @@ class HopTrainer:
         found: dict[str, Any] = {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
         maps = Rngs(self.seeds[0]).torch("evaluation maps", "cpu")
         game = make_game(c.game, maps, maps=c.maps, device=self.device)
+        size = c.eval_episodes
         for mode in ("sampled", "greedy"):
-            reports = []
-            for seed in self.seeds:
-                generator = Rngs(seed, self.device).torch(f"evaluation {mode}")
-                episodes = play(game, self.policy(game, seed, greedy=mode == "greedy"), c.eval_episodes, generator)
-                reports.append(episode_report(c.game, episodes, self.seats))
+            generator = Rngs(self.seeds[0], self.device).torch(f"evaluation {mode}")
+            policy = self.policy(game, self.seeds, greedy=mode == "greedy")
+            played = play(game, policy, size * len(self.seeds), generator)
+            blocks = [Episodes(*(x[k * size : (k + 1) * size] for x in played)) for k in range(len(self.seeds))]
+            reports = [episode_report(c.game, episodes, self.seats) for episodes in blocks]
             found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
         return found
 
