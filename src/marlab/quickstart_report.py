@@ -29,6 +29,8 @@ WHO = {
     "PenguinAgent": "the expert that the networks learnt from",
     "RandomStdAgent": "draws its offers at random",
 }
+DETAILS = 2
+"""The first tables of a tournament are scores and differences, which the report shows in one of its own."""
 SAMPLES = {"macro": "days for L2", "micro": "decisions for L3", "calls": "rounds for L4"}
 BIGGER = """\
 marlab market collect --preset penguin
@@ -251,7 +253,8 @@ def write_report(story: Story) -> Path:
 def as_markdown(story: Story) -> str:
     """The page as Markdown with links from the folder of all runs."""
     parts = ["# Quickstart: a market agent learns from an expert", markdown.plain(verdict(story))]
-    parts += [markdown.plain(standing(story)), *_stage_part(story), *_learnt_part(story), *_arena_part(story)]
+    parts += [markdown.plain(standing(story)), *_arena_part(story), *_stage_part(story), *_learnt_part(story)]
+    parts += [arena_report.table_as_markdown(table) for table in arena_report.tables(story.result)[DETAILS:]]
     parts += [
         "## Try next",
         "This was the smallest experiment that shows every step. The same loop at full size, with an hour of CPU for "
@@ -297,7 +300,6 @@ def _arena_part(story: Story) -> list[str]:
     who = [f"**{markdown.plain(name)}**: {WHO[name]}" for name in story.result.agents if name in WHO]
     notes = [markdown.plain(line) for line in arena_report.preface(story.result)]
     figures = f"{story.name}/figures"
-    tables = [arena_report.table_as_markdown(table) for table in arena_report.tables(story.result)[2:]]
     return [
         "## Who plays better",
         markdown.plain(_setting(story)),
@@ -306,7 +308,6 @@ def _arena_part(story: Story) -> list[str]:
         markdown.image("Differences to pure L1, and scores by level", f"{figures}/scores.png"),
         markdown.image("Where the scores come from, and how much of what was possible", f"{figures}/parts.png"),
         markdown.bullets(notes),
-        *tables,
     ]
 
 

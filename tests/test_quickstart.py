@@ -1,0 +1,304 @@
+"""The quickstart, tiny but whole: killed once, taken up, reported, opened in a browser; what it says of its result."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marlab import quickstart as command
+from marlab.cli import main
+from marlab.lab.config import from_dict, load_preset
+from marlab.lab.engine import EngineConfig
+from marlab.lab.errors import UserError
+from marlab.lab.runs import list_runs, read_run
+from marlab.market import collect, imitate_run
+from marlab.market.arena_plan import PlayConfig
+from marlab.market.arena_report import Result
+from marlab.market.imitate_run import MarketTrainConfig
+from marlab.quickstart import QuickstartConfig, quickstart, run_folder
+from marlab.quickstart_report import Story, learnt, standing, summary, verdict
+
+pytest.importorskip("scml")
+pytest.importorskip("jinja2")
+
+STAGES = ("worlds", "samples", "layers", "arena")
+SERIAL = EngineConfig("serial")
+
+
+def tiny() -> QuickstartConfig:
+    """Four worlds of ten days, one epoch, ten games of two factories."""
+    usual = QuickstartConfig()
+    quick = {"l2_stages": "2:1e-3", "l3_stages": "1:1e-3", "l4_stages": "1:1e-3", "l3_width": 8, "l3_layers": 1}
+    return replace(
+        usual,
+        collect=replace(usual.collect, configs=4, steps=10, processes=(2, 2)),
+        train=replace(usual.train, device="cpu", **quick),
+        play=replace(
+            usual.play, population=("GreedyStdAgent",), shapes=("2x1",), days=(10, 10), configs=2, turns=1, trials=False
+        ),
+    )
+
+
+def start(folder: Path) -> None:
+    """A process of its own that works in `folder` until it is killed."""
+    os.chdir(folder)
+    quickstart(tiny(), "tiny", SERIAL)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, int]]:
+    """A quickstart that was killed after its first world and then ended: folder, first log, when that was written."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    process = multiprocessing.get_context("spawn").Process(target=start, args=(folder,))
+    process.start()
+    logs: list[Path] = []
+    while not logs:
+        assert process.is_alive()
+        time.sleep(0.02)
+        logs = list((folder / run_folder("tiny", "worlds") / "worlds").glob("*.parquet"))
+    process.kill()
+    process.join()
+    written = logs[0].stat().st_mtime_ns
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        assert quickstart(tiny(), "tiny", SERIAL) == 0
+        yield folder, logs[0], written
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture
+def inside(finished: tuple[Path, Path, int], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(finished[0])
+    return finished[0]
+
+
+def test_a_killed_quickstart_goes_on(finished: tuple[Path, Path, int], inside: Path) -> None:
+    _, log, written = finished
+    assert log.stat().st_mtime_ns == written  # a finished world is not played again
+    runs = {info.name: info for info in list_runs()[0]}
+    assert set(runs) == {"tiny", *(f"tiny-{stage}" for stage in STAGES)}
+    assert all(info.status == "finished" and info.group == "tiny" for info in runs.values())
+    assert [len(runs[name].attempts) for name in ("tiny", "tiny-worlds", "tiny-samples")] == [2, 2, 1]
+    assert all(runs[f"tiny-{stage}"].parent == "market/tiny" for stage in STAGES)
+
+
+def test_a_finished_quickstart_only_shows_its_result(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record, page = run_folder("tiny") / "run.json", run_folder("tiny") / "report" / "quickstart.html"
+    before = record.read_bytes(), page.read_bytes()
+    assert quickstart(tiny(), "tiny", SERIAL) == 0
+    assert (record.read_bytes(), page.read_bytes()) == before
+    said = capsys.readouterr().out
+    for word in ("10 worlds of 10 days in 2 markets", "trained minus pure L1 is", str(page), "try next"):
+        assert word in said
+
+
+def test_other_settings_under_the_same_name_are_refused(inside: Path) -> None:
+    other = replace(tiny(), play=replace(tiny().play, configs=3))
+    with pytest.raises(UserError, match=r"tiny was made with play.configs = 2, and now it is 3; give another --name"):
+        quickstart(other, "tiny", SERIAL)
+
+
+def test_results_and_report_agree_with_the_stages(inside: Path) -> None:
+    whole, worlds, samples = (read_run(run_folder("tiny", stage)) for stage in ("", "worlds", "samples"))
+    arena = read_run(run_folder("tiny", "arena")).results
+    page = (run_folder("tiny") / "report" / "quickstart.html").read_text()
+    assert f"{worlds.results['decisions']:,} decisions of PenguinAgent" in page
+    assert f"{samples.results['train/micro']:,} decisions for L3" in page
+    assert whole.results["verdict"] in page.replace("&#x27;", "'")
+    for agent in ("trained", "pure L1", "heuristic", "PenguinAgent", "RandomStdAgent"):
+        assert f"<td>{agent}</td>" in page
+    assert whole.results["score PenguinAgent"]["value"] == arena["score PenguinAgent"]["value"]
+    own = next(name for name in arena if name.startswith("score LitaAgentHRL(mode=neural"))
+    assert whole.results["score trained"]["value"] == arena[own]["value"]
+    assert "http" not in page.replace("http-equiv", "") and page.count('src="data:image/png;base64,') == 5
+
+
+def test_the_note_keeps_the_report(inside: Path) -> None:
+    page = run_folder("tiny") / "report" / "quickstart.html"
+    before = page.read_bytes()
+    assert main(["note", "market/tiny", "--html"]) == 0
+    assert page.read_bytes() == before
+
+
+def test_the_report_in_a_browser(inside: Path) -> None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for width in (360, 1100):
+            page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+            asked: list[str] = []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.goto((inside / run_folder("tiny") / "report" / "quickstart.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            assert [url for url in asked if not url.startswith("data:")] == [page.url]
+        assert page.get_by_role("heading", level=1).inner_text().startswith("Quickstart")
+        assert page.locator("table").first.locator("tbody tr").count() == 5
+        browser.close()
+
+
+def test_ctrl_c_stops_at_a_safe_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return ""
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(collect, "announce", stopped)
+    assert quickstart(tiny(), "tiny", SERIAL) == 130
+    assert "The same command goes on from here: marlab quickstart --name tiny" in capsys.readouterr().out
+    status = {info.name: info.status for info in list_runs()[0]}
+    waiting = dict.fromkeys((f"tiny-{stage}" for stage in STAGES[1:]), "planned")
+    assert status == {"tiny": "interrupted", "tiny-worlds": "interrupted", **waiting}
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["now"], "'now' is one word too many"),
+        (["--name", "a b"], "--name is 'a b', expected letters"),
+        (["--workers", "0"], "workers is 0; it must be at least 1"),
+        (["--workers", "two"], "--workers"),
+        (["--fast"], "--fast"),
+    ],
+)
+def test_bad_words_are_one_sentence(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["quickstart", *words]) == 2
+    said = capsys.readouterr().err
+    assert told in said and said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise UserError("HTML pages need jinja2")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "require_report_extra", missing)
+    with pytest.raises(UserError, match="need jinja2"):
+        quickstart(tiny())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / run_folder("mine") / "thesis.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("ten years of work")
+    with pytest.raises(UserError, match="exists already"):
+        quickstart(tiny(), "mine", SERIAL)
+    assert file.read_text() == "ten years of work"
+
+
+# --- what it says ---------------------------------------------------------------------------------------------------
+
+
+def story(*gains: float, left_out: dict[str, str] | None = None) -> Story:
+    """A tournament: the trained agent ahead of pure L1 by `gains`, one per market, and 0.5 behind PenguinAgent."""
+    scores = {"PenguinAgent": 1.5, "trained": 1.0, "pure L1": 1.0}
+    agents = [agent for agent in scores if agent not in (left_out or {})]
+    seats = []
+    for config, gain in enumerate(gains):
+        for agent in agents:
+            score = scores[agent] - (gain if agent == "pure L1" else 0.0)
+            where = {"config": config, "turn": 0, "place": 0, "position": "first", "opening": 100.0}
+            seats.append({**where, "agent": agent, "score": score})
+    config = PlayConfig(agents=("trained", "pure L1"), design="seats", replace="PenguinAgent", baseline="pure L1")
+    return Story(Path("runs/market/x"), {}, Result(config, agents, seats, 9, 9, left_out or {}))
+
+
+@pytest.mark.parametrize(
+    ("gains", "told"),
+    [
+        ((0.1, 0.12, 0.08), r"^Training helped: trained minus pure L1 is \+0.100 \[\+0.050, \+0.150\], clear of zero"),
+        ((-0.1, -0.12, -0.08), r"^Training did not help .* −0.100 \[−0.150, −0.050\], clear of zero, .* hurt"),
+        ((0.3, -0.2, 0.05), r"^Training did not clearly help at this size: .* the interval contains zero"),
+        ((0.3,), r"^One market cannot tell whether training helped: trained minus pure L1 is \+0.300\.$"),
+    ],
+)
+def test_verdict_follows_the_interval(gains: tuple[float, ...], told: str) -> None:
+    found = story(*gains)
+    assert re.search(told, verdict(found))
+    assert verdict(found) in summary(found)
+    assert found.results()["trained - pure L1"]["value"] == pytest.approx(sum(gains) / len(gains))
+
+
+def test_the_teacher_is_named_too() -> None:
+    assert standing(story(0.1, 0.1)) == "It is behind PenguinAgent (−0.500 [−0.500, −0.500])."
+
+
+def test_an_agent_that_cannot_play_is_said() -> None:
+    absent = story(0.1, 0.2, left_out={"trained": "init raised ValueError"})
+    assert verdict(absent) == "The trained agent could not play: init raised ValueError."
+    assert "trained was left out: init raised ValueError" in summary(absent)
+    assert "unknown whether training helped" in verdict(story(0.1, 0.2, left_out={"pure L1": "it hangs"}))
+
+
+def test_a_layer_is_measured_beside_what_needs_no_learning() -> None:
+    results: dict[str, Any] = {
+        "L2 Q RMSE, test": {"value": 1.0, "low": 0.9, "high": 1.1}, "gap only Q RMSE, test": {"value": 2.0},
+        "zero and spot Q RMSE, test": {"value": 9.0}, "L2 P RMSE, test": {"value": 3.0},
+        "gap only P RMSE, test": {"value": 2.0}, "zero and spot P RMSE, test": {"value": 2.5},
+        "L3 mae_q, test": {"value": 1.0}, "L3 mae_q over best trivial, test": 0.5, "L3 mae_p, test": {"value": 1.0},
+        "L3 mae_p over best trivial, test": 1.25, "L3 operator recall, test": 0.9,
+        "best trivial operator recall, test": 0.5,
+    }  # fmt: skip
+    rows = learnt(results)
+    assert [(row.other, row.better) for row in rows] == [
+        (2.0, True), (2.0, False), (2.0, True), (0.8, False), (0.5, True)
+    ]  # fmt: skip
+    assert learnt({}) == []
+
+
+# --- presets of `marlab market train` -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in imitate_run.PRESETS.glob("*.toml")))
+def test_training_presets_are_valid(name: str) -> None:
+    config = from_dict(MarketTrainConfig, load_preset(name, imitate_run.PRESETS).values, name)
+    assert config.chosen == ["l2", "l3", "l4"] and config.l2_q_transform == "log1p" and config.l2_q_weight == 2
+    assert config.l3_residual_loss == "huber" and all(config.epochs(phase) > 5 for phase in config.chosen)
+
+
+def test_the_full_recipe() -> None:
+    recipe = from_dict(MarketTrainConfig, load_preset("penguin", imitate_run.PRESETS).values, "penguin")
+    assert recipe.stages("l2") == [(40, 3e-4), (10, 1e-4), (10, 5e-5)]
+    assert recipe.stages("l3") == [(24, 5e-4), (8, 1e-4)] and recipe.l3_batch_size == 1024
+    assert recipe.stages("l4") == [(16, 1e-3), (4, 2e-4)] and recipe.l4_batch_size == 512
+    assert (recipe.l3_width, recipe.l3_layers) == (128, 4)
+
+
+def test_the_command_knows_its_presets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["market", "train", str(tmp_path / "none"), "--preset", "smal"]) == 2
+    assert re.search(r"no preset 'smal'.*did you mean '?small", capsys.readouterr().err)
+
+
+def test_a_quickstart_of_any_name_finds_its_runs() -> None:
+    config = QuickstartConfig().connected("second")
+    assert config.samples.logs == "runs/market/second-worlds"
+    assert config.train.data == Path("runs/market/second-samples")
+    assert "l4_model_path=runs/market/second-layers)" in config.play.agents[0]
+    assert config.play.against == command.PURE_L1 and config.play.replace == "PenguinAgent"
