@@ -139,7 +139,7 @@ class LitaAgentHRL(StdSyncAgent):
         for partner, cash in reports_of(self.awi, day - 1).items():
             self._book.add_report(partner, cash)
         for talk in self._talks:
-            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.offers, talk.taken)
+            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.offers, talk.taken, talk.left)
         self._ended.clear()
         self._talks.clear()
         self._threads.clear()

@@ -176,7 +176,8 @@ def _make(settings: AgentSettings) -> Layers:
     decider = pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
-        sure = Confident(network, _rule(rules, settings), settings.min_confidence) if settings.min_confidence else network
+        rule, least = _rule(rules, settings), settings.min_confidence
+        sure = Confident(network, rule, least) if least else network
         decider = _ablated(sure, settings)
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
     if isinstance(coordinator, GlobalCoordinator):

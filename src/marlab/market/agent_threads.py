@@ -20,6 +20,8 @@ from marlab.market.l1 import Action, Bools, Caps, Issue, L1Options
 from marlab.market.offers import OfferBook, offer_slots
 from marlab.market.partners import Heard, PartnerBook, Record
 
+LAST_ROUND = 19
+"""After an answer in this round a negotiation is over."""
 Offer = tuple[int, int, int]
 """An outcome of the simulator: quantity, absolute delivery day, unit price."""
 
@@ -33,6 +35,7 @@ class Talk:
     heard: list[Heard]
     offers: int  # mine
     taken: int  # units of mine that were taken
+    left: bool  # the partner ended it instead of answering
 
 
 @dataclass
@@ -58,7 +61,8 @@ class Thread:
         mine = [row for row in self.history if row[3]]
         # without a proposal of mine on the table it was the partner's offer that was taken
         taken = agreed if self.proposed is not None and self.proposed[0] == agreed else 0
-        return Talk(self.partner, self.selling, self.heard_offers(lowest, highest), len(mine), taken)
+        left = not agreed and self.proposed is not None and self.round < LAST_ROUND
+        return Talk(self.partner, self.selling, self.heard_offers(lowest, highest), len(mine), taken, left)
 
     @property
     def moment(self) -> tuple[str, int, Offer | None]:

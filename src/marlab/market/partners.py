@@ -69,6 +69,7 @@ class Record:
     offers: int = 0  # mine
     taken: int = 0  # of mine
     taken_units: int = 0
+    left: int = 0  # negotiations that it ended instead of answering
 
     @property
     def is_patient(self) -> bool:
@@ -98,9 +99,16 @@ class Record:
         if late:
             self.patience.append(ended.rounds + 8)
 
-    def bargained(self, heard: Iterable[Heard], offers: int, taken: int) -> None:
-        """Remember how a negotiation went: its offers, the number of mine, and units of mine that it took."""
+    @property
+    def leaving(self) -> float:
+        """Chance that it ends a negotiation when it does not take an offer; one half for a stranger."""
+        return (self.left + 1) / (self.offers - self.taken + 2)
+
+    def bargained(self, heard: Iterable[Heard], offers: int, taken: int, left: bool) -> None:
+        """Remember how a negotiation went: its offers, the number of mine, units of mine that it took, whether it
+        left."""
         self.heard.extend(heard)
+        self.left += left
         self.offers += offers
         self.taken += taken > 0
         self.taken_units += taken

@@ -29,9 +29,9 @@ class RuleOptions:
     nearest: bool = False
     """Sell to patient partners for the nearest day with room, not for any of the emptiest days."""
     waiting: bool = False
-    """Weigh a patient partner's offer against what waiting for its next ones is worth."""
-    loss: float = 0.03
-    """Chance per round that a partner who keeps bargaining finds what it needs elsewhere."""
+    """Weigh a partner's offer against what waiting for its next ones is worth."""
+    loss: float = 0.02
+    """Least chance per round that a partner finds what it needs elsewhere, however long it has bargained before."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from marlab.market import economic
 from marlab.market.agent_decide import Wish, by_weight
-from marlab.market.agent_threads import Offer, Situation
+from marlab.market.agent_threads import LAST_ROUND, Offer, Situation
 from marlab.market.daystate import Array
 from marlab.market.l1 import Action, Caps
 from marlab.market.logs import ACCEPT, END, REJECT
@@ -34,8 +34,8 @@ SMALL_LOT = 3
 """Lots up to this are offered for today: somebody may just be short of them."""
 LATE_ROUND, LAST_ROUNDS = 11, 17
 """From the first a large offer of a patient partner is accepted, from the second any."""
-LAST_ROUND = 19
-"""After an answer in this round a negotiation is over."""
+SELDOM = 0.15
+"""A partner with a smaller chance of leaving is known to bargain long."""
 FEW_OFFERS = 4
 """With fewer offers heard of a partner, nothing is known about what it will offer next."""
 GUESSED_OFFERS, GUESSED_TAKEN = 6.0, 0.3
@@ -60,7 +60,8 @@ class Seat:
     @property
     def patient(self) -> bool:
         """Still there in round 3, or known to bargain long."""
-        return self.round >= economic.PATIENT_ROUND or self.record.is_patient
+        stays = self.options.waiting and self.record.leaving < SELDOM
+        return self.round >= economic.PATIENT_ROUND or self.record.is_patient or stays
 
     def price(self, position: float) -> float:
         """The price at a position between the lowest (0) and the highest (1)."""
@@ -91,7 +92,7 @@ class Lot:
 def sale(seat: Seat) -> Lot:
     """The lot that suits a partner in this round; never a smaller one than waiting is worth."""
     lot = _usual_sale(seat)
-    if seat.waiting is None or not seat.patient:
+    if seat.waiting is None:
         return lot
     least = int(np.ceil(seat.waiting / max(1.0, lot.price - seat.cost)))
     return lot if lot.quantity >= least else replace(lot, quantity=min(LARGE_LOT, least))
@@ -126,7 +127,7 @@ def _usual_sale(seat: Seat) -> Lot:
 
 def takes(seat: Seat, quantity: float, price: float) -> bool:
     """Whether to sell on a partner's terms, if there is room."""
-    if seat.waiting is not None and seat.patient:
+    if seat.waiting is not None:
         return quantity * (price - seat.cost) >= seat.waiting
     if price >= seat.highest and quantity >= SMALL_LOT:
         return True
@@ -137,15 +138,15 @@ def takes(seat: Seat, quantity: float, price: float) -> bool:
     return seat.round >= LAST_ROUNDS or (seat.round >= LATE_ROUND and quantity >= 7)
 
 
-def worth_waiting(offers: Array, taken: float, lot: float, rounds: int, loss: float) -> float:
+def worth_waiting(offers: Array, taken: float, lot: float, rounds: int, leaving: float) -> float:
     """Money that a negotiation brings if it goes on for `rounds` more rounds and every offer is weighed.
 
     `offers`: money [N] of offers that the partner may make, each equally likely in every round; `taken`: chance that it
-    takes mine instead, which brings `lot`; `loss`: chance that it leaves.
+    takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not.
     """
     worth = 0.0
     for _ in range(rounds):
-        worth = (1 - loss) * (taken * lot + (1 - taken) * float(np.maximum(offers, worth).mean()))
+        worth = taken * lot + (1 - taken) * (1 - leaving) * float(np.maximum(offers, worth).mean())
     return worth
 
 
@@ -290,7 +291,8 @@ class _Wishes:
         lot_price = highest if record.patient_highest >= record.patient_lowest else lowest
         mine = min(lot, float(room.max())) * (lot_price - float(at.state.production_cost))
         rounds = max(0, LAST_ROUND - thread.round)
-        return worth_waiting(np.where(fits, quantity * each, 0.0), chance, mine, rounds, self._options.loss)
+        leaving = max(self._options.loss, (record.left + 1) / (offered - record.taken + 2))
+        return worth_waiting(np.where(fits, quantity * each, 0.0), chance, mine, rounds, leaving)
 
 
 def _action(quantity: float, price: float, day: int) -> Action:
