@@ -53,12 +53,12 @@ class Guests:
         return self.seats.any(1)
 
     def redraw(self, games: Tensor) -> None:
-        """New parties in the marked games [B]: none, or one to n - 1 guests, every number and seat equally often."""
+        """New parties in the marked games [B]: none, or one to n - 1 guests, more often many than few."""
         batch, n = self.seats.shape
         device = self.seats.device
-        uniform = torch.rand(batch, n + 2, generator=self.generator, device=device)
-        size = (1 + (uniform[:, 0] * (n - 1)).long()) * (uniform[:, 1] < self.config.share)
-        seats = uniform[:, 2:].argsort(1).argsort(1) < size.unsqueeze(1)
+        uniform = torch.rand(batch, n + 3, generator=self.generator, device=device)
+        size = (1 + (uniform[:, :2] * (n - 1)).long().amax(1)) * (uniform[:, 2] < self.config.share)
+        seats = uniform[:, 3:].argsort(1).argsort(1) < size.unsqueeze(1)
         drawn = self.weights.log().expand(batch, n, -1)
         goal = sample(drawn, (len(self.weights),), self.generator)
         marked = games.unsqueeze(1)

@@ -96,9 +96,9 @@ def _beliefs(part: Part, goal: Tensor, players: int) -> Tensor:
 def warm_start(learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
     """Teach all networks what rule-based players do and earn, before the first game.
 
-    Every seed learns one network of each kind, which all of its seats then begin with. Prior and value learn from
-    players who caught something: a planner need not follow those who wait in vain, and in situations where one is
-    alone these are nearly all there are. Models of others learn from everybody.
+    Every seed learns one network of each kind, which all of its seats then begin with. The prior learns from players
+    who caught something: a planner need not follow those who wait in vain, and in situations where one is alone these
+    are nearly all there are. The value learns from everybody, or it would promise the stag to whoever waits.
     """
     mind, c = learner.fast, learner.config
     if not c.warm_updates:
@@ -108,12 +108,11 @@ def warm_start(learner: HopLearner, offline: Experience, generator: torch.Genera
     first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0]).to(device)
     teacher = HopLearner(first, c, generator)
     size = len(offline.time)
-    winners = (offline.value > 0).nonzero().squeeze(1)
-    winners = winners if len(winners) else torch.arange(size, device=device)
     for k in range(c.warm_updates):
         rate = c.warm_lr * (1.0 - k / c.warm_updates)
-        index = torch.randint(len(winners), (first.players.copies, c.batch), generator=generator, device=device)
-        teacher.player_step(offline.select(winners[index]), rate, 0.0)
+        seen = offline.select(torch.randint(size, (first.players.copies, c.batch), generator=generator, device=device))
+        won = (seen.value > 0).unsqueeze(-1)
+        teacher.player_step(seen._replace(policy=seen.policy * won), rate, 0.0)  # a target of zeros teaches no action
         if first.others is not None:
             lead = (first.others.copies, c.moa_batch, first.others.slots)
             steps = offline.select(torch.randint(size, lead, generator=generator, device=device))
