@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: quickstart test lint bench market clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
-quickstart: $(VENV)/.report
+quickstart: $(VENV)/.report $(VENV)/.experts
 	$(BIN)/marlab quickstart
 
 test: $(VENV)/.dev $(VENV)/.experts lint
