@@ -58,6 +58,6 @@ class Rngs:
         """Continue every stream where it was saved; generators handed out before stay valid objects."""
         self.seed = state["seed"]
         for name, saved in state["torch"].items():
-            self.torch(name, saved["device"]).set_state(saved["state"])
+            self.torch(name, saved["device"]).set_state(saved["state"].cpu())  # a checkpoint loaded onto a GPU moves it
         for name, saved in state["numpy"].items():
             self.numpy(name).bit_generator.state = saved
