@@ -96,6 +96,31 @@ def test_plain_words_first() -> None:
     assert parse(Train, ["here", "--n-steps", "2"], prog="x", positional=("path",)) == Train(n_steps=2, path="here")
 
 
+@dataclass(frozen=True)
+class Several:
+    """One thing and more."""
+
+    first: str = ""
+    """The first."""
+    more_things: tuple[str, ...] = ()
+    """The others."""
+    n_steps: int = 8
+    """Steps."""
+
+
+def test_several_plain_words() -> None:
+    names = ("first", "more_things...")
+
+    def made(*words: str) -> Several:
+        return parse(Several, words, prog="x", positional=names)
+
+    assert made("a") == Several("a")
+    assert made("a", "b", "c", "--n-steps", "2") == Several("a", ("b", "c"), 2)
+    assert made("a", "b", "--more-things", "c", "--n-steps", "2") == Several("a", ("b", "c"), 2)
+    assert parse(Several, ["a", "b"], prog="x", positional=("more_things...",)) == Several(more_things=("a", "b"))
+    assert made("--first", "a") == Several("a")
+
+
 def test_help_shows_field_docs_and_presets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
         parse_run(Train, ["--help"], prog="marlab x", presets=presets(tmp_path))

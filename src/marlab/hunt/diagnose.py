@@ -17,13 +17,15 @@ from marlab.hunt.dataset import Dataset, load_dataset
 from marlab.hunt.diagnose_data import diagnose_data
 from marlab.hunt.diagnose_goal_pictures import draw_goals
 from marlab.hunt.diagnose_goals import GoalRun, diagnose_goals, open_goal_run
+from marlab.hunt.diagnose_hop import HopRun, diagnose_hop, open_hop_run
 from marlab.hunt.diagnose_online import diagnose_transfer
-from marlab.hunt.diagnose_pairs import PairRun, diagnose_pairs, open_pair_run
-from marlab.hunt.diagnose_parts import Check, Gates, Section, Verdict, number, verdicts
+from marlab.hunt.diagnose_pairs import diagnose_pairs
+from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table, Verdict, number, verdicts
 from marlab.hunt.diagnose_ppo import PPORun, diagnose_ppo, open_ppo_run
 from marlab.hunt.diagnose_ppo_pictures import draw_ppo
 from marlab.hunt.diagnose_world import WorldRun, diagnose_world, open_world_run
 from marlab.hunt.diagnose_world_pictures import draw_world
+from marlab.hunt.training_curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.files import write_json, write_text
@@ -102,7 +104,7 @@ class _Opened:
     goals: list[GoalRun] = field(default_factory=list)
     worlds: list[WorldRun] = field(default_factory=list)
     ppo: list[PPORun] = field(default_factory=list)
-    pairs: list[PairRun] = field(default_factory=list)
+    hop: list[HopRun] = field(default_factory=list)
 
     def take(self, dataset: Dataset, after_exit: float = 0.0) -> None:
         where = dataset.path.resolve()
@@ -136,12 +138,29 @@ def diagnose(config: DiagnoseConfig) -> Report:
         if config.figures:
             draw_ppo(ppo_run, section, out)
         sections.append(section)
-    sections += [diagnose_pairs(pair_run, out if config.figures else None) for pair_run in opened.pairs]
+    for hop_run in opened.hop:
+        pictures = out if config.figures else None
+        sections += [diagnose_hop(hop_run, config.gates, pictures), diagnose_pairs(hop_run.pairs, pictures)]
+    if opened.hop and config.figures:
+        sections.append(_trainings(opened, out))
     checks = [check for section in sections for check in section.checks]
     report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks))
     write_json(out / "report.json", _strict(as_dict(report, config.gates)))
     write_text(out / "report.md", as_markdown(report))
     return report
+
+
+def _trainings(opened: _Opened, out: Path) -> Section:
+    """All trainings of a diagnosis in one figure, game by game."""
+    section = Section("Trainings side by side")
+    found = [open_training(run.path, run.name) for run in opened.ppo] + [run.training for run in opened.hop]
+    for number_of, game in enumerate(dict.fromkeys(training.game for training in found)):
+        shown = [training for training in found if training.game == game]
+        file = "D16-D18-trainings.png" if number_of == 0 else f"D16-D18-trainings-{number_of + 1}.png"
+        draw_trainings(shown, out / file)
+        section.pictures.append(Picture(file, "D16-D18. Mean reward over training, beside the lab note's"))
+        section.tables.append(Table("D16-D18. Where trainings came to", LEVEL_HEADER, level_rows(shown)))
+    return section
 
 
 def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
@@ -162,7 +181,7 @@ def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
         elif kind == "PPOTrainConfig":
             opened.ppo.append(open_ppo_run(info.path, name))
         elif kind == "HopTrainConfig":
-            opened.pairs.append(open_pair_run(info.path, name))
+            opened.hop.append(open_hop_run(info.path, name))
         else:
             known = ", ".join(f"`{command}`" for command in dict.fromkeys(COMMANDS.values()))
             raise UserError(f"{info.path} is not a run that can be diagnosed ({kind or 'unknown'}), expected {known}.")
@@ -253,10 +272,10 @@ def as_text(report: Report) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`marlab hunt diagnose RUN [--runs MORE ...]`"""
+    """`marlab hunt diagnose RUN ...`"""
     from marlab.lab.flags import parse
 
-    report = diagnose(parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run",)))
+    report = diagnose(parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs...")))
     print(as_text(report))
     for section in report.sections:
         for remark in section.remarks:

@@ -58,5 +58,54 @@ WORLD_LOSS_EPOCHS = range(1760, 1776)
 ONLINE_BROKEN = {"top1": (0.138, 0.150), "top3": (0.342, 0.366), "ce": (9.75, 10.3)}
 """The model of others online, before its buffer was mended."""
 
-PPO_START, PPO_END, PPO_PLATEAU = 0.85, 2.784, (2.6, 2.7)
+PPO_START, PPO_END = 0.85, 2.784
 PPO_ITERATIONS, PPO_HOURS = 4657, 3.307
+
+
+Point = tuple[int, float]
+"""Iteration and value."""
+
+
+class RewardCurve(NamedTuple):
+    """Mean reward over a training of the note: readings off its curve."""
+
+    row: str  # of the list of diagnostics
+    points: tuple[Point, ...]
+    hours: float
+    band: tuple[float, float] | None = None  # where the curve stayed all the time
+
+    @property
+    def iterations(self) -> int:
+        return self.points[-1][0]
+
+
+REWARD_CURVES = {
+    "ppo": RewardCurve("D16", ((0, PPO_START), (1500, 2.5), (3000, 2.65), (PPO_ITERATIONS, PPO_END)), PPO_HOURS),
+    "hopplus": RewardCurve("D18", ((0, 0.68), (445, 0.681)), 21.93, (0.62, 0.74)),
+    "hopplus-mcts": RewardCurve("D17", ((0, 0.90), (27, 1.5), (126, 0.726)), 30.55),
+}
+"""By variant. The plateau of PPO, 2.6 to 2.7, is put in its middle."""
+
+
+class OnlineCurves(NamedTuple):
+    """Scores of the models of others over a training of the note, and the recall of single actions at its end."""
+
+    row: str
+    top1: tuple[Point, ...]
+    top3: tuple[Point, ...]
+    cross_entropy: tuple[Point, ...]
+    recall: dict[int, float]  # by action
+    remark: str
+
+
+ONLINE_CURVES = {
+    "hopplus": OnlineCurves(
+        "D14", ((30, 0.52), (445, 0.247)), ((30, 0.88), (445, 0.735)), ((30, 1.2), (445, 1.435)),
+        {4: 0.02, 5: 0.16, 6: 0.97}, "the note's moves went up and down between 0 and 0.7",
+    ),
+    "hopplus-mcts": OnlineCurves(
+        "D15", ((0, 0.50), (37, 0.62), (126, 0.30)), ((0, 0.93), (126, 0.76)), ((0, 1.16), (37, 0.985), (126, 1.41)),
+        {a: 0.92 if a == 4 else 0.06 for a in range(7)}, "all of the note's but stay were 0.06 or less",
+    ),
+}  # fmt: skip
+"""By variant, after the note had mended its buffer."""

@@ -18,6 +18,7 @@ from marlab.hunt.diagnose_draw import save_picture
 from marlab.hunt.diagnose_note import ONLINE_BROKEN
 from marlab.hunt.diagnose_parts import Picture, Section, Table
 from marlab.hunt.game import ACTION_NAMES
+from marlab.lab.errors import UserError
 from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, curves, label
 from marlab.lab.report.style import legend, panels
@@ -42,10 +43,19 @@ class PairRun:
     def observers(self) -> list[int]:
         return sorted({i for i, _ in self.scores})
 
+    def over_pairs(self, score: str) -> NDArray[np.float64]:
+        """[S, T] mean over all pairs that have the score, NaN where none has."""
+        lines = [named[score] for named in self.scores.values() if score in named]
+        if not lines:
+            return np.full((1, len(self.steps)), np.nan)
+        return over_seeds(np.stack(lines))
+
 
 def open_pair_run(path: Path, name: str) -> PairRun:
     """Read the scores of every pair and seed from a run's metrics; a run without any has no pairs."""
     rows = read_metrics(path / "metrics.jsonl")
+    if not rows:
+        raise UserError(f"{path} has no metrics to diagnose: its metrics.jsonl is missing or empty.")
     found: dict[Pair, dict[str, dict[int, NDArray[np.float64]]]] = {}
     for t, row in enumerate(rows):
         for key, value in row.items():
@@ -55,7 +65,9 @@ def open_pair_run(path: Path, name: str) -> PairRun:
             seed, pair, score = int(tag[1]), (int(tag[2]), int(tag[3])), tag[4]
             lines = found.setdefault(pair, {}).setdefault(score, {})
             lines.setdefault(seed, np.full(len(rows), np.nan))[t] = value
-    scores = {pair: {k: np.stack([lines[s] for s in sorted(lines)]) for k, lines in named.items()}
+    seeds = sorted({seed for named in found.values() for lines in named.values() for seed in lines})
+    never = np.full(len(rows), np.nan)
+    scores = {pair: {k: np.stack([lines.get(seed, never) for seed in seeds]) for k, lines in named.items()}
               for pair, named in sorted(found.items())}  # fmt: skip
     return PairRun(name, np.array([row["step"] for row in rows]), scores)
 
@@ -89,12 +101,15 @@ def _end(lines: NDArray[np.float64] | None, last: int) -> float | None:
     return float(np.nanmean(lines[:, -last:]))
 
 
-def _mean(lines: NDArray[np.float64] | None, length: int) -> NDArray[np.float64]:
-    """[T] mean over the seeds that have a figure, NaN where none has."""
-    if lines is None:
-        return np.full(length, np.nan)
+def over_seeds(lines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[...] mean over the first axis of what is known, NaN where nothing is."""
     known = np.isfinite(lines)
     return np.where(known.any(0), np.nansum(lines, 0) / np.maximum(known.sum(0), 1), np.nan)
+
+
+def _mean(lines: NDArray[np.float64] | None, length: int) -> NDArray[np.float64]:
+    """[T] mean over seeds; NaN where the score was never recorded."""
+    return np.full(length, np.nan) if lines is None else over_seeds(lines)
 
 
 def _draw_scores(run: PairRun, out: Path) -> Picture:

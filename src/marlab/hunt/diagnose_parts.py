@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from marlab.lab.errors import UserError
 from marlab.lab.report.intervals import show
 
-Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO"]
-MODULES: tuple[Module, ...] = ("data", "goal VAE", "MOA", "belief", "world model", "PPO")
+Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO", "planner", "self-play"]
+MODULES: tuple[Module, ...] = get_args(Module)
 Status = Literal["pass", "fail", "blocked"]
 
 
@@ -80,6 +80,19 @@ class Gates:
     """PPO: largest over smallest value error of the seats."""
     reply_share: float = 0.9
     """PPO among rule-based players: its reward as a share of the best rule-based reply."""
+    online_excess: float = 0.5
+    """MOA in training: nats above the players' own randomness in the last tenth of a training. Plans differ from
+    search to search, which that floor does not know, so against planners the excess does not reach 0."""
+    improved: float = 0.99
+    """Planner: share of decisions whose plan is no worse than the prior by the planner's own values."""
+    scaled_spread: float = 1.0
+    """Planner: beta times the normalised spread of Q; below it the plan is as good as uniform."""
+    behaviour_entropy: float = 1.2
+    """Planner: nats of what players act by; random players have about 1.45."""
+    self_play_share: float = 2.6 / 3.0
+    """Self-play: mean reward of all players as a share of the team optimum (2.6 of 3 in msh_4x4)."""
+    stayed: float = 0.95
+    """Self-play: the last tenth of a training as a share of the highest reward it had reached."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from marlab.hunt.best_response import start_values
 from marlab.hunt.config import GameConfig, game_config, game_names
 from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.evaluate_agents import Agent, find_agent, find_agents, scripted
+from marlab.hunt.evaluate_beliefs import evaluate_beliefs
 from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import Score, scores_of
@@ -32,7 +33,7 @@ from marlab.lab.files import write_json, write_text
 from marlab.lab.progress import Progress
 from marlab.lab.rng import Rngs
 
-Part = Literal["self-play", "scenarios", "teams", "cross-play"]
+Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
 HELD_OUT_SEED = 20_260_303
 """Starts and obstacle maps that no training uses."""
 SCRIPTED = ("NS", "NH", "EXPL", "WAIT(5)", "RAND")
@@ -57,9 +58,9 @@ class EvalConfig:
     """More agents, compared with the first on the same starts."""
     game: str = "msh_4x4"
     """The game, by the name of its preset."""
-    parts: tuple[Part, ...] = ("self-play", "scenarios", "teams", "cross-play")
+    parts: tuple[Part, ...] = ("self-play", "scenarios", "teams", "cross-play", "beliefs")
     """What to play: single episodes of four copies; the frozen suite; the teams of the few-shot protocol; each agent
-    among three copies of each."""
+    among three copies of each; what planning agents believe of rule-based players."""
     scenarios: tuple[str, ...] = ()
     """Only these of the suite; a team such as NS+2NH is a scenario too."""
     teams: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class EvalConfig:
                 f"window is {self.window} of {self.steps} steps, expected from {longest} (an episode) to all of them."
             )
         if not self.parts:
-            raise UserError("parts is empty, expected some of self-play, scenarios, teams and cross-play.")
+            raise UserError("parts is empty, expected some of self-play, scenarios, teams, cross-play and beliefs.")
 
     @property
     def all_agents(self) -> tuple[str, ...]:
@@ -215,6 +216,8 @@ def evaluate(config: EvalConfig, *, quiet: bool = True) -> ScoreCard:
         card.blocks.append(_block("Teams", teams, agents, references, made))
     if "cross-play" in config.parts and len(agents) > 1:
         card.cross = _cross_play(agents, made)
+    if "beliefs" in config.parts and any(agent.trained for agent in agents):
+        card.beliefs = evaluate_beliefs(game, agents, config.seed)
     return card
 
 
@@ -308,10 +311,10 @@ def write_card(card: ScoreCard, out: Path, *, figures: bool = True) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`marlab hunt eval AGENT [--agents MORE ...]`"""
+    """`marlab hunt eval AGENT ...`"""
     from marlab.lab.flags import parse
 
-    config = parse(EvalConfig, argv, prog="marlab hunt eval", positional=("agent",))
+    config = parse(EvalConfig, argv, prog="marlab hunt eval", positional=("agent", "agents..."))
     first = find_agent(config.all_agents[0])
     out = config.out or (first.path / "eval" if first.path else Path("runs/hunt/eval"))
     card = evaluate(config, quiet=False)

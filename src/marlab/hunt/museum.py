@@ -170,10 +170,10 @@ def _page(found: dict[str, Finding]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`marlab hunt museum [EXHIBIT]`: 0 if every sign appeared, 1 if one did not."""
+    """`marlab hunt museum [EXHIBIT ...]`: 0 if every sign appeared, 1 if one did not."""
     from marlab.lab.flags import parse
 
-    config = parse(MuseumConfig, argv, prog="marlab hunt museum", positional=("exhibit",))
+    config = parse(MuseumConfig, argv, prog="marlab hunt museum", positional=("exhibit", "exhibits..."))
     found = visit(config, quiet=False)
     print(f"museum: {config.out / 'museum.md'}")
     return 0 if all(finding.appeared for finding in found.values()) else 1

@@ -37,7 +37,10 @@ class Parsed(Generic[C]):
 
 
 def parse(cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[str] = ()) -> C:
-    """Make `cls` from flags. Leading words that are not flags fill the fields named in `positional`."""
+    """Make `cls` from flags. Leading words that are not flags fill the fields named in `positional`.
+
+    A last name with three dots, such as "runs...", takes all words that are left.
+    """
     words = _lead_words(list(argv), positional, prog)
     return _tyro(cls, words, prog, default=None)
 
@@ -115,14 +118,24 @@ def _lead_words(words: list[str], positional: Sequence[str], prog: str) -> list[
     lead = []
     while words and not words[0].startswith("-"):
         lead.append(words.pop(0))
-    if len(lead) > len(positional):
+    many = positional[-1].removesuffix("...") if positional and positional[-1].endswith("...") else None
+    single = positional if many is None else positional[:-1]
+    rest = lead[len(single) :]
+    if rest and many is None:
         takes = " ".join(p.upper() for p in positional) or "no"
-        raise UserError(
-            f"'{lead[len(positional)]}' is one word too many: {prog} takes {takes} plain words before its flags."
-        )
-    for name, word in zip(positional, lead):
-        words += [f"--{name.replace('_', '-')}", word]
+        raise UserError(f"'{rest[0]}' is one word too many: {prog} takes {takes} plain words before its flags.")
+    for name, word in zip(single, lead):
+        words += [_flag(name), word]
+    if rest and many is not None:
+        if _flag(many) not in words:
+            words.append(_flag(many))
+        after = words.index(_flag(many)) + 1  # plain words come before those of the flag
+        words[after:after] = rest
     return words
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _take_preset(words: list[str], prog: str) -> tuple[str | None, list[str]]:

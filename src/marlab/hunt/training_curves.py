@@ -1,0 +1,185 @@
+"""Reward over training, read from runs of `hunt train` of any variant, and all of them in one figure.
+
+Trainings differ in what they call an iteration, so curves are compared in two ways: over the share of the training
+that is done, where the shape shows (does it rise, does it stay?), and over hours, where the cost shows. Letters: S
+seeds, T iterations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from marlab.hunt.config import GameConfig
+from marlab.hunt.diagnose_note import REWARD_CURVES
+from marlab.hunt.diagnose_pairs import over_seeds
+from marlab.hunt.episode_report import team_optimum
+from marlab.lab.config import from_dict
+from marlab.lab.errors import UserError
+from marlab.lab.files import read_json
+from marlab.lab.metrics import read_metrics
+from marlab.lab.report.figures import Curve, curves, reference_lines
+from marlab.lab.report.style import colour, legend, panels, save, styled
+
+REWARD = "charts/episode/avg_reward_per_episode_all_agents"
+RANDOM_REWARD = 0.647
+"""Mean reward of four random players in msh_4x4."""
+TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
+LAST_SHARE = 0.1
+"""Part of a training, at its end, that its level is taken over."""
+WINDOW = 10
+"""Iterations whose mean counts as a level that a training reached."""
+
+TIMES = {"1 s": 1 / 3600, "10 s": 1 / 360, "1 min": 1 / 60, "10 min": 1 / 6, "1 h": 1.0, "10 h": 10.0}
+"""Hours by the name they have on an axis."""
+
+Line = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training as its record tells it."""
+
+    name: str
+    variant: str
+    game: GameConfig
+    seeds: tuple[int, ...]
+    reward: Line  # [S, T] mean reward of all players, NaN where no episode ended
+    hours: Line  # [T] spent playing and learning so far, for all seeds together
+
+    @property
+    def title(self) -> str:
+        return TITLES.get(self.variant, self.variant)
+
+    @property
+    def share(self) -> Line:
+        """[T] of the training that is done."""
+        return np.arange(1, self.reward.shape[1] + 1) / self.reward.shape[1]
+
+    def level(self) -> tuple[float, float]:
+        """(highest mean over some iterations, mean of the last tenth), of the mean over seeds."""
+        mean = over_seeds(self.reward)
+        mean = mean[np.isfinite(mean)]
+        if not len(mean):
+            return float("nan"), float("nan")
+        window = min(WINDOW, len(mean))
+        best = np.convolve(mean, np.ones(window) / window, "valid").max()
+        return float(best), float(mean[-max(1, round(LAST_SHARE * len(mean))) :].mean())
+
+
+def open_training(path: Path, name: str) -> Training:
+    """Read a run of `hunt train`."""
+    stored = read_json(path / "config.json", UserError)
+    if "variant" not in stored or "game" not in stored:
+        raise UserError(f"{path} is not a run of `marlab hunt train`: its config names no variant and game.")
+    rows = read_metrics(path / "metrics.jsonl")
+    seeds = sorted({int(found[1]) for key in (rows[0] if rows else {}) if (found := re.match(r"seed_(\d+)/", key))})
+    if not seeds:
+        raise UserError(f"{path} has no metrics to draw: its metrics.jsonl is missing, empty or of another command.")
+    reward = [[as_float(row.get(f"seed_{seed}/{REWARD}")) for row in rows] for seed in seeds]
+    spent = [as_float(row.get("time/rollout")) + as_float(row.get("time/train")) for row in rows]
+    game = from_dict(GameConfig, stored["game"], f"{path / 'config.json'}, game")
+    return Training(
+        name, stored["variant"], game, tuple(seeds), np.array(reward), np.nancumsum(spent) / 3600
+    )  # fmt: skip
+
+
+def as_float(value: Any) -> float:
+    """A recorded value; NaN where it is missing or not a number."""
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def joined(trainings: Sequence[Training]) -> list[Training]:
+    """Trainings of one name become one with all their seeds; the others get names that tell them apart."""
+    if len({training.game for training in trainings}) > 1:
+        raise UserError("These runs are of different games, whose rewards cannot be compared in one figure.")
+    found: dict[str, Training] = {}
+    for training in trainings:
+        first = found.get(training.name)
+        if first is None:
+            found[training.name] = training
+            continue
+        if first.variant != training.variant or first.reward.shape[1] != training.reward.shape[1]:
+            raise UserError(
+                f"Two runs are named '{training.name}' but differ in variant or number of iterations; "
+                "to draw them apart give them different names, NAME=RUN."
+            )
+        found[training.name] = Training(
+            first.name, first.variant, first.game, first.seeds + training.seeds,
+            np.concatenate([first.reward, training.reward]), np.maximum(first.hours, training.hours),
+        )  # fmt: skip
+    return list(found.values())
+
+
+def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1) -> Path:
+    """Mean reward over training, a band over seeds, beside the note's curves of the same variants."""
+    game = trainings[0].game
+    figure, (shape, cost) = panels(1, 2, size=(8.2, 5.6), title="Mean reward per player over training", share_y=True)
+    ours = {training.name: training for training in trainings}
+    by_share = {name: Curve(t.share, t.reward) for name, t in ours.items()}
+    by_hours = {name: Curve(t.hours, t.reward) for name, t in ours.items()}
+    y = "reward per player and episode"
+    curves(shape, by_share, xlabel="share of the training", ylabel=y, title="what it does", smooth=smooth)
+    curves(cost, by_hours, xlabel="time (of all seeds together)", ylabel="", title="what it costs", smooth=smooth)
+    if game == GameConfig():
+        for index, training in enumerate(trainings):
+            _draw_note(shape, cost, index, training)
+    cost.set_xscale("log")
+    cost.set_xticks(list(TIMES.values()), list(TIMES))
+    cost.minorticks_off()
+    top = team_optimum(game)
+    shape.set_ylim(0, 1.05 * top)
+    lines = {"team optimum": top}
+    reference_lines(cost, lines | {"random players": RANDOM_REWARD} if game == GameConfig() else lines)
+    legend(figure)
+    return save(figure, out)
+
+
+@styled
+def _draw_note(shape: Axes, cost: Axes, index: int, training: Training) -> None:
+    """The note's curve of the variant in the colour of ours: a few published points, joined."""
+    note = REWARD_CURVES.get(training.variant)
+    if note is None:
+        return
+    iterations, reward = zip(*note.points)
+    share = np.array(iterations) / note.iterations
+    look: dict[str, Any] = {
+        "color": colour(index), "linestyle": ":", "marker": "o", "markersize": 9, "markerfacecolor": "white",
+        "markeredgewidth": 2,
+    }  # fmt: skip
+    name = f"lab note's {training.title}, approximate points"
+    for ax, x in ((shape, share), (cost, np.maximum(share, 1 / note.iterations) * note.hours)):
+        ax.plot(x, reward, label=name, **look)
+        if note.band is not None:
+            ax.fill_between(x, *note.band, color=colour(index), alpha=0.10, linewidth=0)
+
+
+def level_rows(trainings: Sequence[Training]) -> list[tuple[Any, ...]]:
+    """Where every training came to, each row followed by the note's where it has one."""
+    rows: list[tuple[Any, ...]] = []
+    for training in trainings:
+        best, end = training.level()
+        rows.append((training.name, len(training.seeds), training.reward.shape[1], float(training.hours[-1]),
+                     _first(training), best, end, end / best))  # fmt: skip
+        note = REWARD_CURVES.get(training.variant)
+        if note is not None and training.game == GameConfig():
+            reward = [value for _, value in note.points]
+            rows.append((f"lab note's {training.title}", 1, note.iterations, note.hours, reward[0], max(reward),
+                         reward[-1], reward[-1] / max(reward)))  # fmt: skip
+    return rows
+
+
+LEVEL_HEADER = ("training", "seeds", "iterations", "hours", "start", "highest", "end", "end / highest")
+
+
+def _first(training: Training) -> float:
+    """Mean reward of the first iteration in which an episode ended."""
+    known = np.isfinite(training.reward).any(0)
+    return float(np.nanmean(training.reward[:, known.argmax()])) if known.any() else float("nan")
