@@ -13,6 +13,8 @@ from marlab.cli import main as cli
 from marlab.hunt.config import game_config
 from marlab.hunt.evaluate import EvalConfig, evaluate, write_card
 from marlab.hunt.evaluate_agents import find_agent, find_agents, scripted
+from marlab.hunt.evaluate_beliefs import belief_rows, evaluate_beliefs
+from marlab.hunt.evaluate_card import ScoreCard
 from marlab.hunt.evaluate_hop import parse_settings
 from marlab.hunt.evaluate_play import Cell, Plan, Starts, Stream, play_stream, seat_all
 from marlab.hunt.evaluate_stats import scores_of
@@ -190,6 +192,18 @@ def test_trained_agents_play_and_are_met(ppo: Path, hop: Path) -> None:
     card = evaluate(config)
     assert set(card.cross) == {"hop", "ppo"}
     assert card.cross["hop"]["ppo"].episodes > 0 and card.cross["ppo"]["hop"].by_seed.keys() == {3}
+
+
+def test_beliefs_of_planning_agents_are_told_beside_the_exact_rules(hop: Path, ppo: Path) -> None:
+    """An agent that learnt nothing cannot tell players apart; the exact rules can; PPO believes nothing."""
+    game = small_game(FOUR)
+    found = evaluate_beliefs(game, find_agents([f"hop={hop}", f"ppo={ppo}", "NS"]), 3, games=64)
+    assert list(found) == ["exact rules", "hop"] and list(found["hop"]) == ["0"]
+    exact, flat = belief_rows(found)
+    assert float(exact[4]) > 0.95 and abs(float(flat[4]) - 0.5) < 0.15  # belief in the true goal at t = 4
+    assert exact[6] == "100.0%"
+    card = ScoreCard("msh_4x4", ["hop"], {}, {}, beliefs=found)
+    assert "Beliefs about NS and NH" in card.text() and "exact rules" in card.markdown()
 
 
 def test_planning_agents_decide_in_their_own_seats_only(hop: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from marlab.hunt.evaluate_beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate_stats import Score, difference, normalised
 from marlab.hunt.scenarios import SUITE_VERSION, Scenario
 from marlab.lab.report.intervals import Measured
@@ -72,6 +73,7 @@ class ScoreCard:
     blocks: list[Block] = field(default_factory=list)
     cross: dict[str, dict[str, Score]] = field(default_factory=dict)  # focal agent -> the other three -> score
     self_play: dict[str, dict[str, Any]] = field(default_factory=dict)
+    beliefs: dict[str, Any] = field(default_factory=dict)  # see `evaluate_beliefs`
     figures: dict[str, str] = field(default_factory=dict)  # caption -> file
 
     @property
@@ -93,7 +95,7 @@ class ScoreCard:
             "blocks": [{"title": b.title, "scenarios": [_line_dict(line) for line in b.lines],
                         "mean_share": {a: b.mean_share(a) for a in self.agents}} for b in self.blocks],
             "cross_play": {a: {b: s.to_dict() for b, s in row.items()} for a, row in self.cross.items()},
-            "self_play": self.self_play,
+            "self_play": self.self_play, "beliefs": self.beliefs,
         }  # fmt: skip
 
     # --- for people -----------------------------------------------------------------------------------------------
@@ -114,6 +116,8 @@ class ScoreCard:
             header = ["focal", *(f"3 {name}" for name in self.agents)]
             rows = [[a, *(_number(self.cross[a][b].measured()) for b in self.agents)] for a in self.agents]
             found.append(("Cross-play: focal reward among three copies of another agent", header, rows))
+        if len(self.beliefs) > 1:  # the exact rules are always there
+            found.append(("Beliefs about NS and NH by the agent's own models", HEADER, belief_rows(self.beliefs)))
         return found
 
     def _row(self, line: Line) -> list[str]:

@@ -1,0 +1,69 @@
+"""How fast and how surely an agent's own models find out what the others want: a table of the score card.
+
+The figures are those of `belief_report`, measured with the likelihoods of the agent's models of others as they are
+after training (all of its training seeds apart), beside the exact rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
+from marlab.hunt.evaluate_agents import Agent
+from marlab.hunt.game import Game
+from marlab.hunt.hop_agent import HopAgent
+from marlab.hunt.hop_models import MindLikelihoods
+from marlab.lab.rng import Rngs
+
+EXACT = "exact rules"
+GAMES = 512
+"""Games that every figure is measured in."""
+
+
+def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
+    """The agent's beliefs, read as beliefs in stag and hare."""
+    goals = agent.mind.goals
+    stag = goals.stag.to(game.device)
+    to_goal = torch.stack([stag, 1 - stag])
+    return BeliefSource(MindLikelihoods(game, agent.mind), to_goal, goals.evidence.to(game.device))
+
+
+@torch.no_grad()
+def evaluate_beliefs(game: Game, agents: Sequence[Agent], seed: int, games: int = GAMES) -> dict[str, Any]:
+    """agent -> training seed -> figures; agents without beliefs are left out, the exact rules are the first."""
+    found: dict[str, Any] = {EXACT: {"0": measure_beliefs(game, exact_source(game), games, Rngs(seed, game.device))}}
+    for agent in agents:
+        seeds = {}
+        for number in agent.seeds:
+            policy = agent.make(game, number)
+            if isinstance(policy, HopAgent) and policy.mind.others is not None and policy.mind.count > 1:
+                source = belief_source(game, policy)
+                seeds[str(number)] = measure_beliefs(game, source, games, Rngs(seed, game.device))
+        if seeds:
+            found[agent.name] = seeds
+    return found
+
+
+def belief_rows(found: dict[str, Any]) -> list[list[str]]:
+    """One row per agent: means over its training seeds."""
+    rows = []
+    for name, seeds in found.items():
+        told = list(seeds.values())
+        by_step = [_mean([t["true_type_by_step"][k] for t in told]) for k in (1, 2, 4)]
+        prior = _mean([t["prior_by_episode"][10] for t in told])
+        turned = _mean([t["switch"]["share"] for t in told])
+        steps = _mean([t["switch"]["mean_steps"] for t in told])
+        rows.append([name, str(len(told)), *(f"{x:.3f}" for x in by_step), f"{prior:.3f}", f"{turned:.1%}",
+                     f"{steps:.1f}"])  # fmt: skip
+    return rows
+
+
+HEADER = ["beliefs of", "seeds", "true goal, t = 1", "t = 2", "t = 4", "at the start of episode 11",
+          "turned within 4 informative steps", "steps it took"]  # fmt: skip
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
