@@ -26,6 +26,8 @@ class RuleOptions:
     """Prices of these lots, in turn."""
     pack: bool = False
     """Small lots share days, so that others stay empty for large ones."""
+    meet: bool = False
+    """Answer a request that is too large with what there is room for, on the partner's day and at its price."""
     nearest: bool = False
     """Sell to patient partners for the nearest day with room, not for any of the emptiest days."""
     waiting: bool = False

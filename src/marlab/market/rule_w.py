@@ -34,6 +34,8 @@ SMALL_LOT = 3
 """Lots up to this are offered for today: somebody may just be short of them."""
 LATE_ROUND, LAST_ROUNDS = 11, 17
 """From the first a large offer of a patient partner is accepted, from the second any."""
+LEAST_PART = 2
+"""Fewer units are not worth answering a larger request with."""
 SELDOM = 0.15
 """A partner with a smaller chance of leaving is known to bargain long."""
 FEW_OFFERS = 4
@@ -240,7 +242,13 @@ class _Wishes:
         if room.max() < 1:
             self._reason.setdefault(i, "no room")
             return None
-        lot = sale(self._seat(i))
+        seat, asked = self._seat(i), self._at.threads[i].received
+        if self._options.meet and asked is not None and not seat.patient:
+            slot = int(asked[1] - self._at.state.day)
+            if 0 <= slot < len(room) and LEAST_PART <= room[slot] < asked[0]:
+                self._reason.setdefault(i, "part of what it asks for")
+                return _action(room[slot], float(asked[2]), slot)
+        lot = sale(seat)
         self._reason.setdefault(i, lot.reason)
         return _action(lot.quantity, lot.price, self._day(i, lot, room))
 
