@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import torch
+
 from marlab.lab.config import diff, from_dict, load_preset, to_dict
 from marlab.lab.engine import EngineConfig
 from marlab.lab.errors import UserError
@@ -43,6 +45,7 @@ AGENT = "marlab.market.agent:LitaAgentHRL"
 PURE_L1 = f"{AGENT}(op_head_off=True, residual_off=True, mode=heuristic)"
 HEURISTIC = f"{AGENT}(mode=heuristic)"
 GOAL = "see the market's whole loop once"
+WELCOME = "PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two idle cores."
 INTERRUPTED = 130
 
 
@@ -80,10 +83,8 @@ class QuickstartConfig:
 
 @dataclass(frozen=True)
 class QuickstartCommand:
-    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two cores.
-
-    The same command again goes on where it was stopped.
-    """
+    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two cores. The same
+    command again goes on where it was stopped."""
 
     name: str = "quickstart"
     """The runs are runs/market/NAME and NAME-worlds, NAME-samples, NAME-layers, NAME-arena."""
@@ -124,7 +125,7 @@ def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
             "layers",
             "L2 learns the day's goal, L3 the answers and offers, L4 how much each negotiation counts",
             config.train,
-            lambda options: imitate_run.train(config.train, options),
+            lambda options: _train(config.train, options),
         ),
         Stage(
             "arena",
@@ -143,6 +144,7 @@ def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: Engin
     todo, folder = stages(config, engine or EngineConfig("local")), run_folder(name)
     if not (_is_finished(folder, config) and all(_is_finished(run_folder(name, s.key), s.config) for s in todo)):
         _plan(todo, name)
+        print(f"{WELCOME}\n", flush=True)
         with Run.open("market", config, options, command=COMMAND) as run:
             _work(run, todo, name)
             run.add_results(read_story(folder, config.play).results())
@@ -181,6 +183,17 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
         print(f"    {stage_line(stage.key, info)}\n    {path}", flush=True)
 
 
+def _train(config: MarketTrainConfig, options: RunOptions) -> None:
+    """On one thread: that repeats a training bit for bit on any number of cores, and such small networks hardly gain
+    from more."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        imitate_run.train(config, options)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _plan(todo: list[Stage], name: str) -> None:
     """Write all runs down before the first begins: `marlab runs` shows what is to come, and a process that is killed
     while it opens a run leaves one that can be opened again."""
@@ -208,5 +221,4 @@ def main(argv: Sequence[str]) -> int:
     """`marlab quickstart [--name NAME] [--workers N]`"""
     asked = parse(QuickstartCommand, argv, prog=" ".join(COMMAND))
     engine = EngineConfig("local", asked.workers)
-    print("PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two idle cores.")
     return quickstart(QuickstartConfig(), asked.name, engine)
