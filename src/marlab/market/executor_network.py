@@ -102,7 +102,7 @@ class TemporalDecisionTransformer(nn.Module):
         n_layers: int = 4,
         max_seq_len: int = 20,
         scale_q: float = 30.0,
-        scale_p: float = 10.0,
+        scale_p: float = 2.0,
         dropout: float = 0.1,
         d_partner: int = 0,
     ) -> None:
@@ -146,8 +146,13 @@ class TemporalDecisionTransformer(nn.Module):
         return L3Output(op_logits, self.residuals(seen, inputs), time_logits)
 
     def residuals(self, seen: Tensor, inputs: L3Inputs) -> Tensor:
-        """[B, 2] corrections of the baseline's quantity and price."""
-        return torch.cat([self.q_head(seen), self.p_head(seen)], 1).float().tanh() * self.scales
+        """[B, 2] corrections of the baseline's quantity and price.
+
+        Prices are corrected in widths of the price issue: a product of 10 and one of 40 then look alike.
+        """
+        low, high = _price_bounds(inputs)
+        corrections = torch.cat([self.q_head(seen), self.p_head(seen)], 1).float().tanh() * self.scales
+        return torch.stack([corrections[:, 0], corrections[:, 1] * (high - low)], 1)
 
     def encode(self, inputs: L3Inputs) -> Tensor:
         """[B, d] what the last place holds."""
@@ -178,9 +183,14 @@ class L3PolicyModel(TemporalDecisionTransformer):
     def residuals(self, seen: Tensor, inputs: L3Inputs) -> Tensor:
         """[B, 2] the named action minus the baseline, so that it is used and taught like a residual."""
         share = torch.cat([self.q_head(seen), self.p_head(seen)], 1).float().sigmoid()
-        low, high = inputs.aux[:, PRICE_MIN] * PRICE, inputs.aux[:, PRICE_MAX] * PRICE
+        low, high = _price_bounds(inputs)
         action = torch.stack([share[:, 0] * LARGEST_LOT, low + share[:, 1] * (high - low)], 1)
         return action - inputs.baseline[:, :2]
+
+
+def _price_bounds(inputs: L3Inputs) -> tuple[Tensor, Tensor]:
+    """[B] lowest and highest price of the issue."""
+    return inputs.aux[:, PRICE_MIN] * PRICE, inputs.aux[:, PRICE_MAX] * PRICE
 
 
 def _allowed(present: Tensor) -> Tensor:
