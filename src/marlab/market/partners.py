@@ -100,6 +100,11 @@ class Record:
             self.patience.append(ended.rounds + 8)
 
     @property
+    def only_today(self) -> bool:
+        """Whether all its offers are for the same day."""
+        return bool(self.heard) and all(offer.ahead == 0 for offer in self.heard)
+
+    @property
     def leaving(self) -> float:
         """Chance that it ends a negotiation when it does not take an offer; one half for a stranger."""
         return (self.left + 1) / (self.offers - self.taken + 2)

@@ -20,6 +20,14 @@ class RuleOptions:
     """Lots for partners who leave early, on the first days, by round."""
     opening_prices: tuple[float, ...] = (1.0, 1.0, 0.5)
     """Prices of these lots by round, as positions between the lowest (0) and the highest (1)."""
+    day_lots: tuple[int, ...] = ()
+    """Instead of both: the first lot by day, two units less in every further round."""
+    usual_prices: tuple[float, ...] = (1.0, 0.5, 0.0)
+    """Prices by round for partners who leave early, after the first days."""
+    usual_later: bool = False
+    """Small lots after the first days are for a later day, except to partners who only ask for today."""
+    fill_first: bool = False
+    """A middle factory sells nothing for today and tomorrow until its stock is full."""
     patient_lots: tuple[int, ...] = (10, 10, 5)
     """Lots for strangers who keep bargaining, in turn, until round 10."""
     patient_prices: tuple[float, ...] = (1.0,)
@@ -41,7 +49,7 @@ class RuleOptions:
             lots = getattr(self, name)
             if not lots or not all(1 <= lot <= LARGEST_LOT for lot in lots):
                 raise UserError(f"rule.{name} is {lots}; it must be lots of 1 to {LARGEST_LOT} units.")
-        for name in ("opening_prices", "patient_prices"):
+        for name in ("opening_prices", "patient_prices", "usual_prices"):
             prices = getattr(self, name)
             if not prices or not all(0 <= price <= 1 for price in prices):
                 raise UserError(f"rule.{name} is {prices}; it must be positions from 0 (lowest) to 1 (highest).")

@@ -57,6 +57,7 @@ class Seat:
     record: Record
     options: RuleOptions = DEFAULTS
     cost: float = 0.0  # of making a unit
+    day: int = 0
     waiting: float | None = None  # money that waiting for the partner's next offers is worth, None: unknown
 
     @property
@@ -117,14 +118,20 @@ def _usual_sale(seat: Seat) -> Lot:
         lots, prices = options.opening_lots, options.opening_prices
         price = seat.price(prices[min(seat.round, len(prices) - 1)])
         day = "fullest" if options.pack else "latest"
-        return Lot(lots[min(seat.round, len(lots) - 1)], price, day, "first days")
+        quantity = lots[min(seat.round, len(lots) - 1)]
+        if options.day_lots:
+            quantity = max(2, options.day_lots[seat.day] - 2 * seat.round)
+        return Lot(quantity, price, day, "first days")
     record = seat.record
+    price = seat.price(options.usual_prices[min(seat.round, len(options.usual_prices) - 1)])
+    if options.usual_later:
+        return Lot(max(1, SMALL_LOT - seat.round), price, "today" if record.only_today else "latest", "leaves early")
     first = USUAL_LOTS[min(record.failures_in_a_row, 2)]
     if record.last_lot and not record.failures_in_a_row:
         first = min(record.last_lot, LARGEST_USUAL_LOT)
     quantity = max(1, first - seat.round)
     day = "today" if quantity <= SMALL_LOT else "fullest" if options.pack else "emptiest"
-    return Lot(quantity, seat.price((1.0, 0.5, 0.0)[min(seat.round, 2)]), day, "leaves early")
+    return Lot(quantity, price, day, "leaves early")
 
 
 def takes(seat: Seat, quantity: float, price: float) -> bool:
@@ -197,7 +204,7 @@ class _Wishes:
 
     def _sales(self) -> list[int]:
         """Offers worth taking that fit the room of their day."""
-        at, chosen, room = self._at, [], self._at.caps.sell.copy()
+        at, chosen, room = self._at, [], self._room(self._at.caps)
         for i, (quantity, when, price) in self._received(selling=True):
             slot = int(when - at.state.day)
             if 0 <= slot < len(room) and quantity <= room[slot] and takes(self._seat(i), quantity, price):
@@ -205,6 +212,14 @@ class _Wishes:
                 self._reason[i] = "good enough"
                 room[slot] -= quantity
         return chosen
+
+    def _room(self, left: Caps) -> Array:
+        """[H+1] units that may be sold by day: what L1 leaves, less what a middle factory holds back to fill up."""
+        state, room = self._at.state, left.sell.copy()
+        filling = state.can_buy and state.inventory_input < state.n_lines
+        if self._options.fill_first and filling and state.n_steps - state.day > economic.REFILL_DAYS:
+            room[:2] = 0
+        return room
 
     # --- what to offer ------------------------------------------------------------------------------------------
 
@@ -236,7 +251,7 @@ class _Wishes:
 
     def _sell(self, i: int, left: Caps) -> Action | None:
         issue = self._at.issue
-        room = np.floor(left.sell)
+        room = np.floor(self._room(left))
         slots = np.arange(len(room))
         room = np.where((slots >= issue.first[i]) & (slots <= issue.last[i]), room, 0)
         if room.max() < 1:
@@ -272,12 +287,13 @@ class _Wishes:
             at = self._at
             self._seats[i] = Seat(
                 at.threads[i].round,
-                float(at.state.day) < self._options.opening_days,
+                float(at.state.day) < (len(self._options.day_lots) or self._options.opening_days),
                 float(at.issue.price_min[i]),
                 float(at.issue.price_max[i]),
                 at.record(i),
                 self._options,
                 float(at.state.production_cost),
+                int(at.state.day),
                 self._waiting(i) if self._options.waiting else None,
             )
         return self._seats[i]
@@ -290,7 +306,7 @@ class _Wishes:
         if len(heard) < FEW_OFFERS:
             return None
         quantity, position, ahead = np.array(heard).T
-        room = at.caps.sell
+        room = self._room(at.caps)
         fits = (ahead < len(room)) & (quantity <= room[np.minimum(ahead, len(room) - 1).astype(int)])
         each = lowest + position * (highest - lowest) - float(at.state.production_cost)
         offered = record.offers + sum(mine for *_, mine in thread.history)
