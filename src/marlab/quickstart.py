@@ -37,7 +37,7 @@ from marlab.market.imitate_run import MarketTrainConfig
 from marlab.market.plan import CollectConfig, Plan
 from marlab.market.samples_command import SamplesConfig, make_samples
 from marlab.market.split import SplitOptions
-from marlab.quickstart_report import next_steps, read_story, stage_line, summary, write_report
+from marlab.quickstart_report import next_steps, read_story, stage_facts, stage_time, summary, write_report
 
 C = TypeVar("C")
 COMMAND = ("marlab", "quickstart")
@@ -178,9 +178,10 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
                 stage.work(options)
             run.log(said.getvalue())
         info = read_run(path)
-        if info.status != "finished":
+        if info.status == "finished":
+            print(f"    {stage_facts(stage.key, info)} ({stage_time(info)})\n    {path}", flush=True)
+        if info.status != "finished" or run.should_stop():
             run.leave()
-        print(f"    {stage_line(stage.key, info)}\n    {path}", flush=True)
 
 
 def _train(config: MarketTrainConfig, options: RunOptions) -> None:

@@ -91,10 +91,14 @@ def read_story(folder: Path, config: PlayConfig) -> Story:
 # --- sentences --------------------------------------------------------------------------------------------------
 
 
-def stage_line(stage: str, info: RunInfo) -> str:
+def stage_time(info: RunInfo) -> str:
+    """How long a stage took, over all attempts that ended properly."""
+    return duration(info.seconds() or 0.0)
+
+
+def stage_facts(stage: str, info: RunInfo) -> str:
     """What a finished stage holds, in one line."""
     found = info.results
-    spent = f" ({duration(info.seconds() or 0.0)})"
     if stage == "worlds":
         failed = f", {found['worlds_failed']} failed" if found["worlds_failed"] else ""
         decisions = f"{found['decisions']:,} decisions of PenguinAgent"
@@ -110,7 +114,7 @@ def stage_line(stage: str, info: RunInfo) -> str:
         told = "; ".join([f"errors on unseen worlds over the best without learning: {errors}", *right])
     else:
         told = f"{found['worlds']} worlds of {found['configs']} markets"
-    return told + spent
+    return told
 
 
 def verdict(story: Story) -> str:
@@ -167,7 +171,7 @@ def next_steps(name: str) -> str:
 def _setting(story: Story) -> str:
     result = story.result
     seats = {(seat["config"], seat["turn"]) for seat in result.seats}
-    days = result.config.days[0]
+    days = " to ".join(dict.fromkeys(map(str, result.config.days)))
     return (
         f"Tournament: {result.worlds} worlds of {days} days in {len(result.configs)} markets that nobody learnt "
         f"from; every agent played the same {len(seats)} seats. Scores are final over opening balance, intervals 95 %."
@@ -269,8 +273,8 @@ def as_markdown(story: Story) -> str:
 def _stage_part(story: Story) -> list[str]:
     rows = []
     for stage, info in story.stages.items():
-        line = markdown.plain(stage_line(stage, info).rpartition(" (")[0])
-        rows.append([stage, line, duration(info.seconds() or 0.0), markdown.link(info.id, f"{info.name}/run.json")])
+        facts = markdown.plain(stage_facts(stage, info))
+        rows.append([stage, facts, stage_time(info), markdown.link(info.id, f"{info.name}/run.json")])
     return ["## What was done", markdown.table(["stage", "what", "time", "run"], rows)]
 
 
