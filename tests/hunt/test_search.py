@@ -10,10 +10,20 @@ import torch
 from torch import Tensor
 
 from marlab.hunt import search_native
-from marlab.hunt.search import Embedding, Evaluation, SearchConfig, SearchResult, Transition, Tree, search
+from marlab.hunt.search import (
+    Embedding,
+    Evaluation,
+    SearchConfig,
+    SearchResult,
+    Transition,
+    Tree,
+    search,
+    timed_searches,
+)
 from marlab.hunt.search_graph import record_search
 from marlab.hunt.search_rules import Rows, dirichlet_prior, halving_visits, puct_scores
 from marlab.lab.errors import UserError
+from marlab.lab.timing import Stopwatch
 
 from .helpers import seeded
 from .table_game import ENGINES, TableGame, layered_game, needs_compiler, random_game
@@ -341,3 +351,16 @@ def test_wrong_shapes_are_refused() -> None:
         search(root, (roots[:2],), game.expand, SearchConfig())
     with pytest.raises(UserError, match="noise"):
         search(root, (roots,), game.expand, SearchConfig(root="gumbel"), noise=torch.zeros(5, 2))
+
+
+@each_engine
+def test_a_stopwatch_hears_of_every_part_and_changes_nothing(engine: Engine) -> None:
+    game, roots = random_game(3), torch.arange(6)
+    config = SearchConfig(simulations=10, engine=engine)
+    watch = Stopwatch(torch.device("cpu"))
+    with timed_searches(watch):
+        timed = run(game, config, roots)
+    seconds = watch.pop()
+    assert set(seconds) == {"select", "expand", "backup", "final"} and min(seconds.values()) > 0
+    assert_same(timed, run(game, config, roots))
+    assert not watch.pop(), "searches outside are not timed"

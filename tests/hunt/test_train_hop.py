@@ -185,6 +185,8 @@ def test_variants_train(variant: str) -> None:
     rows = [trainer.iterate() for _ in range(4)]
     assert all(math.isfinite(v) for v in rows[-1].values())
     assert rows[-1]["plan/improved_share"] == 1.0  # beta Q on top of the prior cannot do worse than the prior
+    parts = sum(rows[-1][f"time/{part}"] for part in ("select", "expand", "backup", "final"))
+    assert 0 < parts < rows[-1]["time/rollout"]
 
 
 def test_one_learner_among_rules_and_ranks() -> None:

@@ -10,9 +10,12 @@ simulation s makes node s + 1, or none when it ends in an ended node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -31,9 +34,15 @@ from marlab.hunt.search_trees import (
     draw_root_noise,
 )
 from marlab.lab.errors import UserError
+from marlab.lab.timing import Stopwatch
 
-__all__ = ["Embedding", "Evaluation", "Expand", "SearchConfig", "SearchResult", "Transition", "Tree", "search"]
+__all__ = [
+    "Embedding", "Evaluation", "Expand", "SearchConfig", "SearchResult", "Transition", "Tree", "search",
+    "timed_searches",
+]  # fmt: skip
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Expand = Callable[[Embedding, Tensor], Transition]
 """(embeddings, actions [B] int64) -> transition. Rows of trees that end early carry arbitrary actions."""
 
@@ -131,12 +140,41 @@ def search(
     flat = tuple(part.view(-1, *part.shape[2:]) for part in store)
     places = list(zip(*(part.unbind(0) for part in store))) if store else [()] * (config.simulations + 1)
     _keep(places[0], embedding)
+    watch = _watch.get()
+    if watch is not None and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        watch = None  # what is recorded now runs later
+    walk, grow = _timed(trees.walk, "select", watch), _timed(trees.grow, "backup", watch)
+    expand, finish = _timed(expand, "expand", watch), _timed(_result, "final", watch)
     for simulation in range(config.simulations):
-        parent, action = trees.walk(simulation)
+        parent, action = walk(simulation)
         new = expand(tuple([part.index_select(0, parent) for part in flat]), action)
         _keep(places[simulation + 1], new.embedding)
-        trees.grow(simulation + 1, new)
-    return _result(trees, store, config, drawn)
+        grow(simulation + 1, new)
+    return finish(trees, store, config, drawn)
+
+
+_watch: ContextVar[Stopwatch | None] = ContextVar("stopwatch of searches", default=None)
+
+
+@contextmanager
+def timed_searches(watch: Stopwatch) -> Iterator[None]:
+    """Searches made inside add to the watch what they spend in `select`, `expand`, `backup` and `final`."""
+    before = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(before)
+
+
+def _timed(function: Callable[P, R], part: str, watch: Stopwatch | None) -> Callable[P, R]:
+    if watch is None:
+        return function
+
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with watch(part):
+            return function(*args, **kwargs)
+
+    return inside
 
 
 def _keep(place: Embedding, parts: Embedding) -> None:

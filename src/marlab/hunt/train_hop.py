@@ -24,6 +24,7 @@ from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Policy, Team
 from marlab.hunt.replay import Experience, RankedRewards, Replay
 from marlab.hunt.rollout import Episodes, play
+from marlab.hunt.search import timed_searches
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
 from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
@@ -116,7 +117,7 @@ class HopTrainer:
         beta = c.plan.beta_start + (c.plan.beta_end - c.plan.beta_start) * progress
         self.planner.rollout = c.rollout_share * max(0.0, 1.0 - 3.0 * progress)
         self.play.clear_sums()
-        with self.watch("rollout"):
+        with self.watch("rollout"), timed_searches(self.watch):
             for _ in range(c.steps):
                 self.play.step(self.replay, self.step, beta)
         rate = c.learn.lr + (c.learn.lr_end - c.learn.lr) * progress
@@ -216,9 +217,10 @@ class HopTrainer:
         }
 
     def _timings(self, game_steps: int) -> dict[str, float]:
-        parts = self.watch.pop()
-        rollout, train = parts.get("rollout", 0.0), parts.get("train", 0.0)
-        return {"time/rollout": rollout, "time/train": train, "charts/SPS": game_steps / max(rollout + train, 1e-9)}
+        """Seconds of the iteration; select, expand, backup and final are parts of the rollout."""
+        parts = {"rollout": 0.0, "train": 0.0, **self.watch.pop()}
+        spent = parts["rollout"] + parts["train"]
+        return {**{f"time/{k}": v for k, v in parts.items()}, "charts/SPS": game_steps / max(spent, 1e-9)}
 
     # --- playing ------------------------------------------------------------------------------------------------
 
