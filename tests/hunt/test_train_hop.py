@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.dataset import load_dataset
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_guard import Guard, GuardConfig
 from marlab.hunt.hop_learn import BestWeights, HopLearner
 from marlab.hunt.hop_nets import Symmetries, encode
+from marlab.hunt.hop_offline import offline_experience, with_hindsight
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import play
 from marlab.hunt.train import main
@@ -138,6 +140,26 @@ def test_seeds_do_not_disturb_each_other() -> None:
     alone, pair = small_mind(seeds=(3,)), small_mind(seeds=(1, 3))
     for name, weights in pair.one(3).state_dict().items():
         assert torch.equal(weights, alone.state_dict()[name]), name
+
+
+def test_hindsight_teaches_winners_deeds_and_other_goals_to_losers(tmp_path: Path) -> None:
+    mind = small_mind("hop", own_moa=False)  # as in a warm start
+    data = load_dataset(offline(tmp_path / "data"), TINY)
+    rows = offline_experience(data, "train", mind.config, mind.goals, None, "cpu")
+    steps = rows.select(torch.arange(64).unsqueeze(0))
+    won = steps.value > 0
+    assert 0 < int(won.sum()) < 64
+    early, late = (with_hindsight(mind, steps, imagine) for imagine in (False, True))
+    assert torch.equal(early[won], steps.policy[won]) and float(early[~won].sum()) == 0.0
+    assert torch.equal(late[won], steps.policy[won])
+    torch.testing.assert_close(late.sum(-1), torch.ones(1, 64))
+    assert mind.others is not None
+    lost = int((~won[0]).nonzero()[0])
+    goal = int(steps.goal[0, lost, 0].argmax())
+    legal = steps.rows[0, lost, : TINY.actions].bool()
+    wide = steps.rows[:, lost : lost + 1].unsqueeze(2)
+    logits = mind.others(wide, steps.time[:, lost : lost + 1])[0, 0, 0, 1 - goal]  # who wanted the other prey
+    torch.testing.assert_close(late[0, lost], logits.masked_fill(~legal, -math.inf).softmax(0), atol=1e-4, rtol=0)
 
 
 # --- guard ---------------------------------------------------------------------------------------------------------

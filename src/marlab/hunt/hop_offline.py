@@ -96,9 +96,9 @@ def _beliefs(part: Part, goal: Tensor, players: int) -> Tensor:
 def warm_start(learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
     """Teach all networks what rule-based players do and earn, before the first game.
 
-    Every seed learns one network of each kind, which all of its seats then begin with. The prior learns from players
-    who caught something: a planner need not follow those who wait in vain, and in situations where one is alone these
-    are nearly all there are. The value learns from everybody, or it would promise the stag to whoever waits.
+    Every seed learns one network of each kind, which all of its seats then begin with. The value learns from everybody,
+    or it would promise the stag to whoever waits. The prior learns from players who caught something, and where nobody
+    did, as in front of a stag without a partner, what somebody with another goal would have done.
     """
     mind, c = learner.fast, learner.config
     if not c.warm_updates:
@@ -111,8 +111,8 @@ def warm_start(learner: HopLearner, offline: Experience, generator: torch.Genera
     for k in range(c.warm_updates):
         rate = c.warm_lr * (1.0 - k / c.warm_updates)
         seen = offline.select(torch.randint(size, (first.players.copies, c.batch), generator=generator, device=device))
-        won = (seen.value > 0).unsqueeze(-1)
-        teacher.player_step(seen._replace(policy=seen.policy * won), rate, 0.0)  # a target of zeros teaches no action
+        wiser = with_hindsight(first, seen, imagine=2 * k >= c.warm_updates)  # models of others come first
+        teacher.player_step(seen._replace(policy=wiser), rate, 0.0)
         if first.others is not None:
             lead = (first.others.copies, c.moa_batch, first.others.slots)
             steps = offline.select(torch.randint(size, lead, generator=generator, device=device))
@@ -121,6 +121,27 @@ def warm_start(learner: HopLearner, offline: Experience, generator: torch.Genera
     own = mind.state_dict()
     mind.load_state_dict({name: _spread(weights, own[name]) for name, weights in learned.items()})
     learner.settle()
+
+
+@torch.no_grad()
+def with_hindsight(mind: Mind, steps: Experience, imagine: bool) -> Tensor:
+    """[P, N, A] what the prior should learn from offline steps [P, N]: what those did who caught something.
+
+    Players who caught nothing are replaced by what the models of others expect of the opposite goal in their place, or
+    (without `imagine`) teach nothing: zeros.
+    """
+    won = (steps.value > 0).unsqueeze(-1)
+    nets = mind.others
+    if not imagine or nets is None:
+        return steps.policy * won
+    slot = steps.rows.unsqueeze(2).expand(-1, -1, nets.slots, -1)
+    logits = nets(slot, steps.time)[:, :, 0]  # [P, N, K, A] by the model of the next player
+    stag = mind.goals.stag.to(logits)
+    own = (steps.goal[..., 0, :] * stag).sum(-1, keepdim=True)
+    other = own * (1 - stag) + (1 - own) * stag + 1e-6  # [P, N, K]
+    legal = steps.rows[..., : mind.game.actions].bool()
+    instead = masked_mixture(logits, legal, other / other.sum(-1, keepdim=True)).exp()
+    return torch.where(won, steps.policy, instead)
 
 
 def _spread(weights: Tensor, like: Tensor) -> Tensor:
