@@ -54,11 +54,19 @@ class LitaAgentHRL(StdSyncAgent):
         self.seconds: list[float] = []
         self.log = DecisionLog()
         self._ready = False
+        self._failed: Exception | None = None  # why `init` failed: the simulator goes on after it
 
     # --- mornings: whatever is wrong raises -----------------------------------------------------------------------
 
     def init(self) -> None:
         """Before the first day: layers, memory, and whether this is the game that the agent knows."""
+        try:
+            self._begin()
+        except Exception as error:
+            self._failed = error
+            raise
+
+    def _begin(self) -> None:
         awi = self.awi
         if awi.is_perishable or awi.allow_zero_quantity:
             raise RuntimeError("LitaAgentHRL plays SCML Standard, where stock lasts and nobody trades nothing.")
@@ -79,6 +87,8 @@ class LitaAgentHRL(StdSyncAgent):
 
     def before_step(self) -> None:
         """A new day: its state, L1's bounds and L2's goal."""
+        if self._failed is not None:
+            raise self._failed
         self._ready = False
         day = int(self.awi.current_step)
         state = self._reader.read(self.awi, self.settings.horizon)
