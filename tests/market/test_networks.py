@@ -61,7 +61,9 @@ def test_an_untrained_executor_is_the_baseline() -> None:
 
 def test_number_of_parameters() -> None:
     count = sum(p.numel() for p in TemporalDecisionTransformer().parameters())
-    assert count == 826_413 + 3 * 129 + 2 * 128 + 8 * 128 + 2 * 128  # operators, turns, aux and the last norm are ours
+    ours = 3 * 129 + 2 * 128 + 8 * 128 + 2 * 128  # operators, turns, aux and the last norm
+    ours += 2 * 128  # prices by their place in the issue: of the baseline and of offers
+    assert count == 826_413 + ours
 
 
 def test_padding_does_not_matter() -> None:

@@ -114,10 +114,10 @@ class TemporalDecisionTransformer(nn.Module):
         }  # fmt: skip
         self.data: dict[str, Any] = {}  # options of the samples it learnt from
         self.max_seq_len = max_seq_len
-        self.quantity, self.price = nn.Linear(1, d_model), nn.Linear(1, d_model)
+        self.quantity, self.price = nn.Linear(1, d_model), nn.Linear(2, d_model)
         self.day = nn.Embedding(horizon + 1, d_model)
         self.turn, self.role = nn.Embedding(2, d_model), nn.Embedding(2, d_model)
-        self.goal, self.baseline = nn.Linear(16, d_model), nn.Linear(3, d_model)
+        self.goal, self.baseline = nn.Linear(16, d_model), nn.Linear(4, d_model)
         self.aux = nn.Linear(AUX, d_model)
         self.partner = nn.Linear(d_partner, d_model) if d_partner else None
         self.place = nn.Parameter(torch.randn(max_seq_len + 1, d_model) * 0.02)
@@ -155,14 +155,23 @@ class TemporalDecisionTransformer(nn.Module):
         return torch.stack([corrections[:, 0], corrections[:, 1] * (high - low)], 1)
 
     def encode(self, inputs: L3Inputs) -> Tensor:
-        """[B, d] what the last place holds."""
-        prefix = self.goal(inputs.goal / self._goal_scale) + self.baseline(inputs.baseline / self._base_scale)
+        """[B, d] what the last place holds.
+
+        Prices are given twice: as such, and by their place between the bounds of the issue. Bargaining is about the
+        second, which the first hides: an issue is narrow.
+        """
+        low, high = _price_bounds(inputs)
+        width = (high - low).clamp(min=1)
+        place = ((inputs.baseline[:, 1] - low) / width).clamp(-2, 3).unsqueeze(1)
+        baseline = torch.cat([inputs.baseline / self._base_scale, place], 1)
+        prefix = self.goal(inputs.goal / self._goal_scale) + self.baseline(baseline)
         role = self.role(inputs.role)  # [B, d]
         prefix = prefix + self.aux(inputs.aux) + role
         if self.partner is not None:
             prefix = prefix + self.partner(inputs.partner)
         q, p, delta, mine = inputs.history.unbind(2)
-        offers = self.quantity((q / QUANTITY).unsqueeze(2)) + self.price((p / PRICE).unsqueeze(2))
+        places = ((p - low.unsqueeze(1)) / width.unsqueeze(1)).clamp(-2, 3)
+        offers = self.quantity((q / QUANTITY).unsqueeze(2)) + self.price(torch.stack([p / PRICE, places], 2))
         offers = offers + self.day(delta.long()) + self.turn(mine.long()) + role.unsqueeze(1)
         offers = offers * inputs.present.unsqueeze(2)
         x = torch.cat([prefix.unsqueeze(1), offers], 1)  # [B, T+1, d]
