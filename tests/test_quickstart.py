@@ -247,7 +247,7 @@ def test_verdict_follows_the_interval(gains: tuple[float, ...], told: str) -> No
 
 
 def test_the_teacher_is_named_too() -> None:
-    assert standing(story(0.1, 0.1)) == "It is behind PenguinAgent (−0.500 [−0.500, −0.500])."
+    assert standing(story(0.1, 0.1)) == "The trained agent is behind PenguinAgent (−0.500 [−0.500, −0.500])."
 
 
 def test_an_agent_that_cannot_play_is_said() -> None:

@@ -31,6 +31,7 @@ WHO = {
 }
 DETAILS = 2
 """The first tables of a tournament are scores and differences, which the report shows in one of its own."""
+SCORES = "Scores are final over opening balance; intervals are 95 % over markets."
 SAMPLES = {"macro": "days for L2", "micro": "decisions for L3", "calls": "rounds for L4"}
 BIGGER = """\
 marlab market collect --preset penguin
@@ -145,7 +146,7 @@ def standing(story: Story) -> str:
         low, high = c.student or (c.mean, c.mean)
         how = "ahead of" if low > 0 else "behind" if high < 0 else "not told apart from"
         parts.append(f"{how} {_article(other)} ({_signed(c.mean)}{_between(c)})")
-    return f"It is {' and '.join(parts)}." if parts else ""
+    return f"The trained agent is {' and '.join(parts)}." if parts else ""
 
 
 def summary(story: Story) -> str:
@@ -154,18 +155,19 @@ def summary(story: Story) -> str:
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [header, *rows]]
     notes = [f"{name} was left out: {why}" for name, why in story.result.left_out.items()]
-    return "\n".join([_setting(story), "", *lines, "", *notes, verdict(story), standing(story)]).rstrip()
+    return "\n".join([_setting(story), SCORES, "", *lines, "", *notes, verdict(story), standing(story)]).rstrip()
 
 
 def next_steps(name: str) -> str:
     """What to look at and to do now."""
-    steps = [
-        f"marlab note market/{name}-layers      what the networks learnt, with all figures",
-        "marlab runs                          all runs",
-        "marlab market play --help            judge any agent, also your own, in the same way",
-        "marlab fish train --preset quickstart    another world: a shoal learns to escape",
-    ]
-    return "try next   " + "\n           ".join(steps)
+    steps = {
+        f"marlab note market/{name}-layers": "what the networks learnt",
+        "marlab runs": "all runs, also these",
+        "marlab market play --help": "judge any agent, also your own, in the same way",
+        "marlab fish train --preset quickstart": "another world: a shoal learns to escape",
+    }
+    width = max(map(len, steps))
+    return "try next   " + "\n           ".join(f"{words:<{width}}   {why}" for words, why in steps.items())
 
 
 def _setting(story: Story) -> str:
@@ -173,8 +175,8 @@ def _setting(story: Story) -> str:
     seats = {(seat["config"], seat["turn"]) for seat in result.seats}
     days = " to ".join(dict.fromkeys(map(str, result.config.days)))
     return (
-        f"Tournament: {result.worlds} worlds of {days} days in {len(result.configs)} markets that nobody learnt "
-        f"from; every agent played the same {len(seats)} seats. Scores are final over opening balance, intervals 95 %."
+        f"Tournament: {result.worlds} worlds of {days} days in {len(result.configs)} markets that nobody learnt from; "
+        f"every agent played the same {len(seats)} seats."
     )
 
 
@@ -306,7 +308,7 @@ def _arena_part(story: Story) -> list[str]:
     figures = f"{story.name}/figures"
     return [
         "## Who plays better",
-        markdown.plain(_setting(story)),
+        markdown.plain(f"{_setting(story)} {SCORES}"),
         markdown.table(header, [[markdown.plain(cell) for cell in row] for row in rows]),
         markdown.bullets(who),
         markdown.image("Differences to pure L1, and scores by level", f"{figures}/scores.png"),
