@@ -30,10 +30,13 @@ class GuestConfig:
     """Share of the games that have guests, where all seats learn and others are modelled; 0 is self-play alone."""
     stay: float = 0.9
     """Probability that a party stays for another episode; planners forget a party that leaves."""
+    alike: float = 0.5
+    """Share of the parties whose guests are all after the same prey; in the others everybody draws its own."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1 or not 0 <= self.stay < 1:
-            raise UserError(f"guests share is {self.share:g} and stay {self.stay:g}, expected shares from 0 to 1.")
+        if not (0 <= self.share <= 1 and 0 <= self.stay < 1 and 0 <= self.alike <= 1):
+            told = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
+            raise UserError(f"{told}, expected shares from 0 to 1 (stay below 1).")
 
 
 class Guests:
@@ -42,7 +45,7 @@ class Guests:
     def __init__(self, config: GuestConfig, goals: Goals, batch: int, players: int, generator: torch.Generator) -> None:
         self.config, self.generator = config, generator
         device = generator.device
-        self.weights = goal_weights(goals).to(device)  # [K]
+        self.weights = goal_weights(goals).to(device)  # [2, K]
         self.seats = torch.zeros(batch, players, dtype=torch.bool, device=device)  # [B, n] who is a guest
         self.goal = torch.zeros(batch, players, dtype=torch.int64, device=device)  # [B, n] what it wants
         self.redraw(torch.ones(batch, dtype=torch.bool, device=device))
@@ -56,11 +59,12 @@ class Guests:
         """New parties in the marked games [B]: none, or one to n - 1 guests, more often many than few."""
         batch, n = self.seats.shape
         device = self.seats.device
-        uniform = torch.rand(batch, n + 3, generator=self.generator, device=device)
+        uniform = torch.rand(batch, 2 * n + 4, generator=self.generator, device=device)
         size = (1 + (uniform[:, :2] * (n - 1)).long().amax(1)) * (uniform[:, 2] < self.config.share)
-        seats = uniform[:, 3:].argsort(1).argsort(1) < size.unsqueeze(1)
-        drawn = self.weights.log().expand(batch, n, -1)
-        goal = sample(drawn, (len(self.weights),), self.generator)
+        seats = uniform[:, 4 : n + 4].argsort(1).argsort(1) < size.unsqueeze(1)
+        own = uniform[:, n + 4 :] < 0.5
+        prey = torch.where(uniform[:, 3:4] < self.config.alike, own[:, :1], own).long()  # [B, n] 0 stag, 1 hare
+        goal = sample(self.weights[prey].log(), (self.weights.shape[1],), self.generator)
         marked = games.unsqueeze(1)
         self.seats, self.goal = torch.where(marked, seats, self.seats), torch.where(marked, goal, self.goal)
 
@@ -89,6 +93,6 @@ class Guests:
 
 
 def goal_weights(goals: Goals) -> Tensor:
-    """[K] chances of a guest's goal: half of all guests are after the stag, half after hares."""
+    """[2, K] chances of each goal for a guest who is after the stag, and for one who is after hares."""
     stag = goals.stag.clamp(1e-6, 1 - 1e-6)
-    return 0.5 * stag / stag.sum() + 0.5 * (1 - stag) / (1 - stag).sum()
+    return torch.stack([stag / stag.sum(), (1 - stag) / (1 - stag).sum()])
