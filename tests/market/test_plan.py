@@ -23,9 +23,8 @@ def _do_nothing_may_play(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fourth built-in agent, under a name of its own, so that plans need no entrants."""
     from marlab.market import plan
 
-    found = plan.find_agent
-    fourth = type("StdDoNothingAgent", (found("RandomStdAgent"),), {"__module__": "elsewhere"})
-    monkeypatch.setattr(plan, "find_agent", lambda name: fourth if name == FOUR[3] else found(name))
+    found = plan.full_name
+    monkeypatch.setattr(plan, "full_name", lambda name: f"elsewhere:{name}" if name == FOUR[3] else found(name))
 
 
 def made(**changes: Any) -> Plan:
@@ -127,3 +126,8 @@ def test_presets_are_valid() -> None:
         assert smoke.assignments == smoke.k == len(smoke) == 10
         official = Plan(from_dict(CollectConfig, load_preset("official", PRESETS).values, "official"))
         assert len(official) == 40 * len(official.experts)
+
+
+def test_parameters_of_experts_are_kept() -> None:
+    plan = Plan(CollectConfig(experts=("GreedyStdAgent(name=a)", "RandomStdAgent"), configs=1, days=(6, 9)))
+    assert any("GreedyStdAgent(name=a)" in agent for spec in plan for agent in spec.agents)

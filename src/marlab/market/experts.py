@@ -127,6 +127,13 @@ def find_player(text: str) -> tuple[type, dict[str, Any]]:
     return find_agent(name.strip()), values
 
 
+def full_name(text: str) -> str:
+    """The same player as `module:Class`, with its parameters as they were written."""
+    cls, _ = find_player(text)
+    _, parenthesis, rest = text.strip().partition("(")
+    return address(cls) + parenthesis + rest
+
+
 def _parts(text: str) -> list[str]:
     """What stands between commas, not counting commas inside brackets or quotes."""
     found, depth, quote = [""], 0, ""

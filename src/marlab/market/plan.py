@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.experts import FILLERS, PENGUIN, address, find_agent, roster
+from marlab.market.experts import FILLERS, PENGUIN, full_name, roster
 from marlab.market.worlds import MAX_FACTORIES, MIN_FACTORIES, WorldSpec
 
 MAX_SETS = 1_000_000
@@ -30,8 +30,8 @@ class CollectConfig:
     """Which worlds to play, and what to record of them."""
 
     experts: tuple[str, ...] = ()
-    """Competitors, by name or as module:Class; default: the roster of LitaAgents, the best of 2025 and 2024, and two
-    built-in agents."""
+    """Competitors, by name or as module:Class, with parameters as Name(key=value, ...); default: the roster of
+    LitaAgents, the best of 2025 and 2024, and two built-in agents."""
     configs: int = 20
     """Different markets."""
     runs: int = 2
@@ -130,9 +130,9 @@ class Plan:
         names = list(dict.fromkeys(config.experts or roster(config.max_top_2025, config.max_top_2024)))
         if config.track_only_penguin and PENGUIN not in names:
             names.insert(0, PENGUIN)
-        self.experts = [address(find_agent(name)) for name in names]
+        self.experts = [full_name(name) for name in names]
         self.penguin = self.experts[names.index(PENGUIN)] if PENGUIN in names else None
-        self._fillers = tuple(address(find_agent(name)) for name in config.fillers)
+        self._fillers = tuple(full_name(name) for name in config.fillers)
         self.k = config.n_competitors_per_world or len(self.experts)
         if self.k > len(self.experts):
             raise UserError(f"n_competitors_per_world is {self.k}, but there are only {len(self.experts)} competitors.")
