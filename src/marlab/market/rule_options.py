@@ -14,6 +14,8 @@ LARGEST_LOT = 30
 class RuleOptions:
     """How rule W sells: `LitaAgentHRL(mode="heuristic", rule={"opening_days": 5})`."""
 
+    raise_round: int = 2
+    """From this round on the highest price is bid for supplies instead of the lowest."""
     opening_days: int = 3
     """On these first days everybody still fills his stock, and lots can be larger."""
     opening_lots: tuple[int, ...] = (7, 4, 2)
@@ -40,6 +42,14 @@ class RuleOptions:
     """Sell to patient partners for the nearest day with room, not for any of the emptiest days."""
     waiting: bool = False
     """Weigh a partner's offer against what waiting for its next ones is worth."""
+    price_weight: float = 0.0
+    """How much a price above the trading price is worth beyond itself, on the first day: it moves later prices."""
+    hold: int = 0
+    """Until this round, large requests at low prices of partners who stay are not taken: they pay more later."""
+    arms: bool = False
+    """Offer patient partners what promised most so far, by how often they took offers of its kind."""
+    window: int = 0
+    """What to expect in a round is judged by offers made this many rounds before or after it; 0: by all."""
     loss: float = 0.02
     """Least chance per round that a partner finds what it needs elsewhere, however long it has bargained before."""
 

@@ -11,7 +11,8 @@ How long a partner bargains and what it takes at which price comes from `partner
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from marlab.market.agent_threads import LAST_ROUND, Offer, Situation
 from marlab.market.daystate import Array
 from marlab.market.l1 import Action, Caps
 from marlab.market.logs import ACCEPT, END, REJECT
-from marlab.market.partners import Record
+from marlab.market.partners import FIRST_ROUNDS, Heard, Kind, Record, kind_of
 from marlab.market.rule_options import RuleOptions
 
 DEFAULTS = RuleOptions()
@@ -42,6 +43,15 @@ FEW_OFFERS = 4
 """With fewer offers heard of a partner, nothing is known about what it will offer next."""
 GUESSED_OFFERS, GUESSED_TAKEN = 6.0, 0.3
 """Own offers to a stranger that are assumed made and taken."""
+ARMS = (
+    (10, 1.0, "nearest"),
+    (10, 0.5, "next"),
+    (10, 0.0, "next"),
+    (5, 0.5, "next"),
+    (3, 0.0, "next"),
+    (2, 0.0, "today"),
+)
+"""Lots, positions of the price and days that patient partners are offered."""
 SPARE_NEED = 4
 """With a need of at least this, an offer of one unit too many is accepted."""
 
@@ -57,7 +67,10 @@ class Seat:
     record: Record
     options: RuleOptions = DEFAULTS
     cost: float = 0.0  # of making a unit
+    usual: float = 0.0  # trading price
+    pull: float = 0.0  # how much a price above it is worth beyond itself
     day: int = 0
+    tried: Counter[Kind] = field(default_factory=Counter)  # today's offers by kind
     waiting: float | None = None  # money that waiting for the partner's next offers is worth, None: unknown
 
     @property
@@ -66,9 +79,13 @@ class Seat:
         stays = self.options.waiting and self.record.leaving < SELDOM
         return self.round >= economic.PATIENT_ROUND or self.record.is_patient or stays
 
-    def price(self, position: float) -> float:
+    def price(self, position: Any) -> Any:
         """The price at a position between the lowest (0) and the highest (1)."""
         return self.lowest + position * (self.highest - self.lowest)
+
+    def worth(self, price: Any) -> Any:
+        """Money that a unit brings: now, and by moving later prices."""
+        return price - self.cost + self.pull * (price - self.usual)
 
     @property
     def pays_highest(self) -> bool:
@@ -97,23 +114,40 @@ def sale(seat: Seat) -> Lot:
     lot = _usual_sale(seat)
     if seat.waiting is None:
         return lot
-    least = int(np.ceil(seat.waiting / max(1.0, lot.price - seat.cost)))
+    least = int(np.ceil(seat.waiting / max(1.0, seat.worth(lot.price))))
     return lot if lot.quantity >= least else replace(lot, quantity=min(LARGE_LOT, least))
 
 
 def _usual_sale(seat: Seat) -> Lot:
-    lowest, highest, turn, options = seat.lowest, seat.highest, seat.round % 3, seat.options
+    lowest, highest, turn, options = (
+        seat.lowest,
+        seat.highest,
+        seat.round % 3,
+        seat.options,
+    )
     soon, later = ("nearest", "next") if options.nearest else ("emptiest", "emptiest")
+    if seat.patient and options.arms:
+        return best_arm(seat)
     if seat.patient and seat.pays_highest:
         return Lot(LARGE_LOT, highest, soon, "takes the highest price")
     if seat.patient and seat.pays_lowest_only:
-        return Lot((10, 5, 2)[turn], lowest, "today" if turn == 2 else later, "takes only the lowest price")
+        return Lot(
+            (10, 5, 2)[turn],
+            lowest,
+            "today" if turn == 2 else later,
+            "takes only the lowest price",
+        )
     if seat.patient and seat.round < economic.YIELD_ROUND:
         lots, prices = options.patient_lots, options.patient_prices
         price = seat.price(prices[seat.round % len(prices)])
         return Lot(lots[seat.round % len(lots)], price, later, "keeps bargaining")
     if seat.patient:
-        return Lot((10, 2, 5)[turn], lowest, "today" if turn == 1 else later, "bargains to the end")
+        return Lot(
+            (10, 2, 5)[turn],
+            lowest,
+            "today" if turn == 1 else later,
+            "bargains to the end",
+        )
     if seat.opening:
         lots, prices = options.opening_lots, options.opening_prices
         price = seat.price(prices[min(seat.round, len(prices) - 1)])
@@ -125,7 +159,8 @@ def _usual_sale(seat: Seat) -> Lot:
     record = seat.record
     price = seat.price(options.usual_prices[min(seat.round, len(options.usual_prices) - 1)])
     if options.usual_later:
-        return Lot(max(1, SMALL_LOT - seat.round), price, "today" if record.only_today else "latest", "leaves early")
+        day = "today" if record.only_today else "fullest" if options.pack else "latest"
+        return Lot(max(1, SMALL_LOT - seat.round), price, day, "leaves early")
     first = USUAL_LOTS[min(record.failures_in_a_row, 2)]
     if record.last_lot and not record.failures_in_a_row:
         first = min(record.last_lot, LARGEST_USUAL_LOT)
@@ -134,10 +169,25 @@ def _usual_sale(seat: Seat) -> Lot:
     return Lot(quantity, price, day, "leaves early")
 
 
+def best_arm(seat: Seat) -> Lot:
+    """The lot that promises most over what waiting brings, by how often the partner took such offers."""
+
+    def promise(arm: tuple[int, float, str]) -> float:
+        quantity, position, day = arm
+        kind = kind_of(quantity, position, 0 if day == "today" else 1)
+        gain = quantity * seat.worth(seat.price(position)) - (seat.waiting or 0.0)
+        return seat.record.chance(kind, seat.tried[kind]) * gain
+
+    quantity, position, day = max(ARMS, key=promise)
+    return Lot(quantity, seat.price(position), day, "promises most")
+
+
 def takes(seat: Seat, quantity: float, price: float) -> bool:
     """Whether to sell on a partner's terms, if there is room."""
+    if 2 <= seat.round < seat.options.hold and quantity >= 8 and price < seat.price(0.6) and seat.record.stays:
+        return False
     if seat.waiting is not None:
-        return quantity * (price - seat.cost) >= seat.waiting
+        return quantity * seat.worth(price) >= seat.waiting
     if price >= seat.highest and quantity >= SMALL_LOT:
         return True
     if not seat.patient:
@@ -147,15 +197,30 @@ def takes(seat: Seat, quantity: float, price: float) -> bool:
     return seat.round >= LAST_ROUNDS or (seat.round >= LATE_ROUND and quantity >= 7)
 
 
-def worth_waiting(offers: Array, taken: float, lot: float, rounds: int, leaving: float) -> float:
-    """Money that a negotiation brings if it goes on for `rounds` more rounds and every offer is weighed.
+def worth_waiting(
+    offers: Array,
+    made: Array,
+    now: int,
+    taken: float,
+    lot: float,
+    leaving: tuple[float, float],
+    window: int = 0,
+) -> float:
+    """Money that a negotiation brings if it goes on after round `now` and every offer is weighed.
 
-    `offers`: money [N] of offers that the partner may make, each equally likely in every round; `taken`: chance that it
-    takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not.
+    `offers`: money [N] of offers that the partner may make, `made` [N] the rounds in which it made such offers; `taken`:
+    chance that it takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not, in the first
+    rounds and later. Offers of about the same round are equally likely (with `window` 0, all are).
     """
-    worth = 0.0
-    for _ in range(rounds):
-        worth = taken * lot + (1 - taken) * (1 - leaving) * float(np.maximum(offers, worth).mean())
+    worth, best = 0.0, offers.max() if len(offers) else 0.0
+    for round in range(LAST_ROUND, now, -1):
+        near = offers
+        if window:
+            near = offers[np.abs(made - round) <= window]
+            if len(near) < FEW_OFFERS:  # hope for the best where nothing is known
+                near = np.append(offers, best)
+        stays = 1 - leaving[round > FIRST_ROUNDS]
+        worth = taken * lot + (1 - taken) * stays * float(np.maximum(near, worth).mean())
     return worth
 
 
@@ -245,7 +310,7 @@ class _Wishes:
         if quantity < 1:
             return None
         self._reason.setdefault(i, "share of the need")
-        hurry = self._at.threads[i].round >= economic.RAISE_ROUND
+        hurry = self._at.threads[i].round >= self._options.raise_round
         price = self._at.issue.price_max[i] if hurry else self._at.issue.price_min[i]
         return _action(quantity, float(price), 0)
 
@@ -284,39 +349,53 @@ class _Wishes:
 
     def _seat(self, i: int) -> Seat:
         if i not in self._seats:
-            at = self._at
-            self._seats[i] = Seat(
+            at, options = self._at, self._options
+            left = float((at.state.n_steps - at.state.day) / at.state.n_steps)
+            seat = Seat(
                 at.threads[i].round,
-                float(at.state.day) < (len(self._options.day_lots) or self._options.opening_days),
+                float(at.state.day) < (len(options.day_lots) or options.opening_days),
                 float(at.issue.price_min[i]),
                 float(at.issue.price_max[i]),
                 at.record(i),
-                self._options,
+                options,
                 float(at.state.production_cost),
+                float(at.state.price_out),
+                options.price_weight * left,
                 int(at.state.day),
-                self._waiting(i) if self._options.waiting else None,
+                Counter(kind_of(*offer[:3]) for offer in self._mine(i)),
             )
+            self._seats[i] = replace(seat, waiting=self._waiting(i, seat)) if options.waiting else seat
         return self._seats[i]
 
-    def _waiting(self, i: int) -> float | None:
+    def _mine(self, i: int) -> list[Heard]:
+        """My offers in thread `i`."""
+        issue = self._at.issue
+        return self._at.threads[i].offers(True, float(issue.price_min[i]), float(issue.price_max[i]))
+
+    def _waiting(self, i: int, seat: Seat) -> float | None:
         """Money that the rest of thread `i` may bring, by what its partner has offered and taken so far."""
         at, thread, record = self._at, self._at.threads[i], self._at.record(i)
         lowest, highest = float(at.issue.price_min[i]), float(at.issue.price_max[i])
-        heard = [*record.heard, *thread.heard_offers(lowest, highest)]
+        heard = [*record.heard, *thread.offers(False, lowest, highest)]
         if len(heard) < FEW_OFFERS:
             return None
-        quantity, position, ahead = np.array(heard).T
+        quantity, position, ahead, made = np.array(heard).T
         room = self._room(at.caps)
         fits = (ahead < len(room)) & (quantity <= room[np.minimum(ahead, len(room) - 1).astype(int)])
-        each = lowest + position * (highest - lowest) - float(at.state.production_cost)
-        offered = record.offers + sum(mine for *_, mine in thread.history)
+        each = seat.worth(seat.price(position))
+        today = sum(mine for *_, mine in thread.history)
+        offered = record.offers + today
         chance = (record.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS)
         lot = (record.taken_units + LARGE_LOT * GUESSED_TAKEN) / (record.taken + GUESSED_TAKEN)
         lot_price = highest if record.patient_highest >= record.patient_lowest else lowest
-        mine = min(lot, float(room.max())) * (lot_price - float(at.state.production_cost))
-        rounds = max(0, LAST_ROUND - thread.round)
-        leaving = max(self._options.loss, (record.left + 1) / (offered - record.taken + 2))
-        return worth_waiting(np.where(fits, quantity * each, 0.0), chance, mine, rounds, leaving)
+        mine = min(lot, float(room.max())) * seat.worth(lot_price)
+        late = record.late_offers + max(0, today - FIRST_ROUNDS)
+        options = self._options
+        leaving = (record.left + 1) / (offered - record.taken + 2)
+        later = (record.late_left + 0.1) / (late + 3) if options.window else leaving
+        money = np.where(fits, quantity * each, 0.0)
+        chances = max(options.loss, leaving), max(options.loss, later)
+        return worth_waiting(money, made, thread.round, chance, mine, chances, options.window)
 
 
 def _action(quantity: float, price: float, day: int) -> Action:
