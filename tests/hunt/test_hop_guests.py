@@ -59,9 +59,15 @@ def test_prototypes_are_drawn_by_what_they_are_after() -> None:
     goals = goals_for("hopplus-mcts")
     weights = goal_weights(goals)
     torch.testing.assert_close(weights.sum(1), torch.ones(2))
-    many_hares = Goals(torch.eye(4), torch.tensor([[0.2] * 4, [0.79, 0.01, 0.01, 0.01], [0.01, 0.79, 0.79, 0.79]]))
-    found = goal_weights(many_hares)
-    assert float(found[0, 0]) > 0.95 and float(found[1, 1:].sum()) > 0.95
+    evidence = torch.tensor([[0.0, 0.99, 0.0], [1.0, 0.005, 0.0], [0.0, 0.005, 1.0]])
+    waiting = Goals(
+        torch.eye(3), evidence, torch.tensor([[0.3, 0.2, 0.0], [0.0, 0.0, 0.5]])
+    )  # the second waits in vain
+    torch.testing.assert_close(
+        goal_weights(waiting), torch.tensor([[0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]), atol=1e-4, rtol=0
+    )
+    assert waiting.stag.tolist() == [1.0, 1.0, 0.0]
+    assert abs(float(Goals(torch.eye(3), evidence).stag[1]) - 0.5) < 1e-6  # captures alone do not tell
     assert goal_weights(Goals.none()).tolist() == [[1.0], [1.0]]
 
 

@@ -186,7 +186,9 @@ def agents_of(told: dict[str, Any], where: str) -> HopAgents:
     config = from_dict(MindConfig, told["config"], where)
     seeds = tuple(told["seeds"])
     world = _world_of(told["world"], game)
-    mind = Mind(game, config, Goals(told["candidates"].cpu(), told["evidence"].cpu()), seeds, world)
+    common = told.get("common")  # unknown to agents of older trainings
+    goals = Goals(told["candidates"].cpu(), told["evidence"].cpu(), None if common is None else common.cpu())
+    mind = Mind(game, config, goals, seeds, world)
     mind.load_state_dict(told["weights"])
     mind.eval().requires_grad_(False)
     return HopAgents(game, config, seeds, mind)

@@ -94,5 +94,4 @@ class Guests:
 
 def goal_weights(goals: Goals) -> Tensor:
     """[2, K] chances of each goal for a guest who is after the stag, and for one who is after hares."""
-    stag = goals.stag.clamp(1e-6, 1 - 1e-6)
-    return torch.stack([stag / stag.sum(), (1 - stag) / (1 - stag).sum()])
+    return goals.common.clamp_min(1e-6) / goals.common.clamp_min(1e-6).sum(1, keepdim=True)

@@ -67,9 +67,15 @@ class MindConfig:
 class Goals:
     """The goals that co-players may have, and what a capture says about them."""
 
-    def __init__(self, candidates: Tensor, evidence: Tensor) -> None:
-        """candidates: [K, V]; evidence: [3, K] probability of each outcome (none, stag, hare) under a goal."""
+    def __init__(self, candidates: Tensor, evidence: Tensor, common: Tensor | None = None) -> None:
+        """candidates: [K, V]; evidence: [3, K] probability of each outcome (none, stag, hare) under a goal.
+
+        common: [2, K] how common each goal is among players who are after the stag, and after hares. By default that is
+        read from captures, which tell nothing about those who wait at the stag in vain.
+        """
         self.candidates, self.evidence = candidates, evidence
+        known = evidence[1:] if common is None else common
+        self.common = known / known.sum()
 
     @staticmethod
     def hunt() -> Goals:
@@ -81,8 +87,8 @@ class Goals:
 
     @property
     def stag(self) -> Tensor:
-        """[K] how much of each goal is about the stag: its share among captures."""
-        return self.evidence[1] / self.evidence[1:].sum(0)
+        """[K] how much of each goal is about the stag: the share of stag hunters among those who have it."""
+        return self.common[0] / self.common.sum(0)
 
 
 class Mind(nn.Module):
@@ -238,4 +244,5 @@ def _cut(weights: Tensor, places: list[int], seeds: int) -> Tensor:
 def mind_state(mind: Mind) -> dict[str, Any]:
     """Everything needed to build a mind again (apart from its world model), fit for a checkpoint."""
     goals = mind.goals
-    return {"candidates": goals.candidates, "evidence": goals.evidence, "weights": mind.state_dict()}
+    return {"candidates": goals.candidates, "evidence": goals.evidence, "common": goals.common,
+            "weights": mind.state_dict()}  # fmt: skip

@@ -36,7 +36,7 @@ def goals_of(config: MindConfig, models: LoadedModels | None) -> Goals:
             f"The variant {config.variant} believes in codes; give a run of `marlab hunt pretrain vae` as --load-vae."
         )
     book = models.codebook
-    return Goals(book.prototypes.cpu(), book.outcome.cpu())
+    return Goals(book.prototypes.cpu(), book.outcome.cpu(), (book.goal * book.usage).cpu())
 
 
 def offline_experience(
@@ -136,11 +136,10 @@ def with_hindsight(mind: Mind, steps: Experience, imagine: bool) -> Tensor:
         return steps.policy * won
     slot = steps.rows.unsqueeze(2).expand(-1, -1, nets.slots, -1)
     logits = nets(slot, steps.time)[:, :, 0]  # [P, N, K, A] by the model of the next player
-    stag = mind.goals.stag.to(logits)
-    own = (steps.goal[..., 0, :] * stag).sum(-1, keepdim=True)
-    other = own * (1 - stag) + (1 - own) * stag + 1e-6  # [P, N, K]
+    hunter, catcher = (mind.goals.common / mind.goals.common.sum(1, keepdim=True)).to(logits)  # [K] each
+    own = (steps.goal[..., 0, :] * mind.goals.stag.to(logits)).sum(-1, keepdim=True)
     legal = steps.rows[..., : mind.game.actions].bool()
-    instead = masked_mixture(logits, legal, other / other.sum(-1, keepdim=True)).exp()
+    instead = masked_mixture(logits, legal, own * catcher + (1 - own) * hunter).exp()
     return torch.where(won, steps.policy, instead)
 
 
