@@ -79,13 +79,11 @@ def test_classes_that_never_happen_do_not_spoil_the_means():
         score_actions(torch.zeros(0, 7), torch.zeros(0, dtype=torch.int64))
 
 
-def test_tags_carry_the_names_of_the_note():
+def test_scalars_as_metrics():
     scores = score_actions(torch.eye(7) * 9, torch.arange(7), truth=torch.eye(7))
-    tags = scores.pair_tags(0, 2)
-    assert {"losses_player_1/moa/1->3/acc_top1", "losses_player_1/moa/1->3/per_class_acc/6"} <= set(tags)
-    assert tags["losses_player_1/moa/1->3/floor"] == 0
     flat = scores.flat("moa/validation")
     assert flat["moa/validation/top1"] == 1 and flat["moa/validation/recall/5"] == 1
+    assert flat["moa/validation/floor"] == 0
 
 
 def test_evaluation_files(tmp_path):

@@ -111,6 +111,14 @@ def test_a_visit_leaves_figures_and_a_page(tmp_path: Path) -> None:
     assert "stale-actions.png" in (tmp_path / "museum.md").read_text()
 
 
+def test_the_original_remembers_successes_only_and_one_player_learns(tmp_path: Path) -> None:
+    found = visit(MuseumConfig("successes-only", rows=1500, out=tmp_path))["successes-only"]
+    assert found.appeared
+    shares = found.figures["left_with"]
+    assert shares["all steps"][0] > 0.3 and shares["steps that the original kept"][0] == 0
+    assert sum(shares["steps that the original kept"]) == pytest.approx(1)
+
+
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(UserError, match="not an exhibit"):
         MuseumConfig("mona-lisa")

@@ -155,16 +155,6 @@ class ActionScores:
         found |= {f"recall/{a}": value for a, value in enumerate(self.table.recall.tolist())}
         return {f"{prefix}/{name}": value for name, value in found.items() if value is not None}
 
-    def pair_tags(self, observer: int, other: int) -> dict[str, float]:
-        """The scalars under the names of the lab note, for player `observer`'s model of `other` (seats from 0)."""
-        i, j = observer + 1, other + 1
-        found: dict[str, float | None] = {
-            "acc_top1": self.top1, "acc_top3": self.top3, "ce_loss": self.cross_entropy, "floor": self.floor,
-            "excess": self.excess,
-        }  # fmt: skip
-        found |= {f"per_class_acc/{a}": value for a, value in enumerate(self.table.recall.tolist())}
-        return {f"losses_player_{i}/moa/{i}->{j}/{k}": v for k, v in found.items() if v is not None}
-
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""
         t, r = self.table, self.reliability

@@ -127,6 +127,7 @@ def exhibits() -> dict[str, Exhibit]:
         "double-softmax": museum_data.DOUBLE_SOFTMAX,
         "post-exit-rows": museum_data.POST_EXIT_ROWS,
         "stale-actions": museum_data.STALE_ACTIONS,
+        "successes-only": museum_data.SUCCESSES_ONLY,
         "unscaled-beta": museum_behaviour.UNSCALED_BETA,
         "rise-then-fall": museum_rise.RISE_THEN_FALL,
         "all-together": museum_rise.ALL_TOGETHER,

@@ -1,4 +1,5 @@
-"""Exhibits about data and losses: probabilities fed to a loss of logits, rows of players who left, stale actions."""
+"""Exhibits about data and losses: probabilities fed to a loss of logits, rows of players who left, stale actions, and
+a memory of successes only."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ from torch import Tensor
 
 from marlab.hunt.dataset import Part, load_dataset
 from marlab.hunt.diagnose_note import CONFUSION
-from marlab.hunt.game import ABSENT, DOWN, LEFT, RIGHT, UP
+from marlab.hunt.game import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
+from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
 from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
+from marlab.hunt.rollout import OUTCOMES
 from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save
@@ -27,6 +30,8 @@ TWICE_PERFECT = math.log(math.e + ACTIONS - 1) - 1
 """Least cross-entropy of probabilities taken for logits: 1.165 nats with seven actions."""
 TWICE_WRONG = math.log(math.e + ACTIONS - 1)
 UNIFORM = math.log(ACTIONS)
+LEGACY_CAPACITY, FULL_ROWS = 1000, 12_000
+"""Labelled steps that made the original's player 1 learn; smaller museums have a buffer as much smaller."""
 
 
 # --- double softmax -------------------------------------------------------------------------------------------------
@@ -202,4 +207,50 @@ STALE_ACTIONS = Exhibit(
     "W13", "Actions in another order than the planes",
     "logged actions disagree with the motion for everyone but player 1, and players who left still hunt",
     "marlab hunt pretrain vae --data DATA --legacy-global-prev-actions", _stale_actions,
+)  # fmt: skip
+
+
+# --- successes only -------------------------------------------------------------------------------------------------
+
+
+def _successes_only(museum: Museum) -> Finding:
+    dataset = load_dataset(museum.data())
+    part, n = dataset.part("train"), dataset.game.players
+    rows = part.rows
+    kept = torch.zeros(rows.size, dtype=torch.bool)
+    updates = []
+    for player in range(1, n + 1):
+        keeps_all = LegacyMoaBuffer(player, n, capacity=rows.size)
+        learns = LegacyMoaBuffer(player, n, capacity=LEGACY_CAPACITY * rows.size // FULL_ROWS)
+        done = 0
+        for sequences in episodes_of(part):
+            keeps_all.end_episode(part, sequences)
+            done += len(learns.end_episode(part, sequences))
+        updates.append(done)
+        kept[torch.cat([part_of for slot in keeps_all.rows for part_of in slot])] = True
+    left_with = [rows.outcome == k for k in range(len(OUTCOMES))]
+    shown = {
+        "all steps": [float(which.float().mean()) for which in left_with],
+        "steps that the original kept": [float(which[kept].float().mean()) for which in left_with],
+    }
+    figure, [data, learners] = panels(1, 2, size=(7.4, 4.8))
+    bars(data, ["nothing", "the stag", "a hare"], shown, ylabel="share of steps", title="What players left with")
+    bars(learners, [f"player {k + 1}" for k in range(n)], {"the original": updates}, digits=0,
+         ylabel="updates of its models of others", title="Who learns in the original")  # fmt: skip
+    legend(figure)
+    save(figure, museum.picture)
+    lost, waits = shown["all steps"][0], float(rows.a[left_with[0]].eq(STAY).float().mean())
+    said = (
+        f"{lost:.0%} of all steps belong to players who caught nothing, {waits:.0%} of them waiting; the original's "
+        f"buffer holds {shown['steps that the original kept'][0]:.0%} of such steps, so its models never see a hunt "
+        f"fail. Updates of players 1 to {n}: {', '.join(map(str, updates))}."
+    )
+    appeared = lost > 0.05 and not kept[left_with[0]].any() and updates[0] > 0 and not any(updates[1:])
+    return Finding(said, bool(appeared), {"left_with": shown, "updates": updates})
+
+
+SUCCESSES_ONLY = Exhibit(
+    "W10, W11", "A memory of successes, for player 1 alone",
+    "hunts that failed, the informative ones, are missing from what is learnt, and only player 1's models change",
+    "marlab.hunt.legacy_buffer.LegacyMoaBuffer", _successes_only,
 )  # fmt: skip
