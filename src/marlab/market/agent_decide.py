@@ -62,30 +62,56 @@ def by_weight(at: Situation, alpha: Array) -> list[int]:
 
 
 class Batch:
-    """Wishes that do not depend on each other."""
+    """Wishes for all threads of a round, made at once.
+
+    Acceptances come first, then the others by weight. A sale goes to the best day that still holds the whole lot: who
+    decides for all threads at once cannot know what the others of the round will use, and several offers that want
+    the same day would all but one be cut.
+    """
 
     def __init__(
-        self, at: Situation, alpha: Array, decision: Decision, chances: Array | None = None, modulation: bool = True
+        self, at: Situation, alpha: Array, decision: Decision, strength: Array | float = 0.0, days: Array | None = None
     ) -> None:
-        """`chances` [K, 3]: probabilities of the operators, for the log; `modulation`: weights strengthen residuals."""
-        self.order = by_weight(at, alpha)
-        self._decision, self._chances = decision, chances
-        self._action = corrected(at.base, decision, alpha if modulation else 0.0)
+        """`strength` [K]: by how much more than 1 residuals count; `days` [K, H+1]: how good each day is, by default
+        only the decision's."""
+        self.order = sorted(by_weight(at, alpha), key=lambda i: decision.op[i] != ACCEPT)
+        self._at, self._decision, self._days = at, decision, days
+        self._action = corrected(at.base, decision, strength)
 
     def wish(self, i: int, left: Caps) -> Wish:
-        """The wish of thread `i`, whatever is left."""
-        return Wish(int(self._decision.op[i]), Action(*(part[i] for part in self._action)))
-
-    def confidence(self, i: int) -> float:
-        """Probability of the likeliest operator; 1 for a rule."""
-        return 1.0 if self._chances is None else float(self._chances[i].max())
+        """The wish of thread `i`, when the threads before it have left this much."""
+        action = Action(*(part[i] for part in self._action))
+        if self._at.selling[i]:
+            room = np.where(self._at.mask[i] == 0, np.floor(left.sell + l1.ROUNDING), 0)
+            fits = room >= max(1, round(float(action.quantity)))
+            good = np.arange(len(room)) == action.day if self._days is None else self._days[i]
+            if fits.any():
+                action = action._replace(day=np.asarray(np.where(fits, good, -np.inf).argmax(), np.float64))
+        return Wish(int(self._decision.op[i]), action)
 
     def explain(self, i: int) -> dict[str, Any]:
-        """Residual, and probabilities of accept, reject and end where a network gave them."""
-        told: dict[str, Any] = {"residual": [float(self._decision.quantity[i]), float(self._decision.price[i])]}
-        if self._chances is not None:
-            told["op_probabilities"] = [round(float(chance), 6) for chance in self._chances[i]]
-        return told
+        """The residual."""
+        return {"residual": [float(self._decision.quantity[i]), float(self._decision.price[i])]}
+
+
+class Learnt(Batch):
+    """Wishes of a network."""
+
+    def __init__(
+        self, at: Situation, alpha: Array, decision: Decision, chances: Array, days: Array, modulation: bool
+    ) -> None:
+        """`chances` [K, 3]: probabilities of the operators; `days` [K, H+1]: logits of days."""
+        super().__init__(at, alpha, decision, alpha if modulation else 0.0, days)
+        self._chances = chances
+
+    def confidence(self, i: int) -> float:
+        """Probability of the likeliest operator."""
+        return float(self._chances[i].max())
+
+    def explain(self, i: int) -> dict[str, Any]:
+        """Residual, and probabilities of accept, reject and end."""
+        chances = [round(float(chance), 6) for chance in self._chances[i]]
+        return super().explain(i) | {"op_probabilities": chances}
 
 
 def pure_l1(at: Situation, alpha: Array) -> Batch:
@@ -96,7 +122,8 @@ def pure_l1(at: Situation, alpha: Array) -> Batch:
 
 def heuristic(at: Situation, alpha: Array) -> Batch:
     """The rule of thumb that concedes in price with every offer."""
-    return Batch(at, alpha, HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts))
+    decision = HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts)
+    return Batch(at, alpha, decision, strength=alpha)
 
 
 class Ablated:
@@ -132,7 +159,7 @@ class Neural:
         round, so the order of calls does not matter. `modulation`: L4's weights strengthen residuals."""
         self._network, self._sample, self._modulation = network, sample, modulation
 
-    def __call__(self, at: Situation, alpha: Array) -> Batch:
+    def __call__(self, at: Situation, alpha: Array) -> Learnt:
         """Look at a round once."""
         with torch.inference_mode():
             output = self._network(l3_inputs(at, bool(self._network.options["d_partner"])))
@@ -144,7 +171,7 @@ class Neural:
         day = time_logits.argmax(1).astype(np.float64)
         quantity, price = output.residual.double().numpy().T
         decision = Decision(op_logits.argmax(1), quantity, price, day)
-        return Batch(at, alpha, decision, chances, self._modulation)
+        return Learnt(at, alpha, decision, chances, time_logits, self._modulation)
 
 
 class Confident:
@@ -160,7 +187,7 @@ class Confident:
 
 
 class _Sure:
-    def __init__(self, learnt: Batch, rule: Intentions, least: float) -> None:
+    def __init__(self, learnt: Learnt, rule: Intentions, least: float) -> None:
         self.order = rule.order
         self._learnt, self._rule, self._least = learnt, rule, least
 
