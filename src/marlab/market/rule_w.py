@@ -182,9 +182,10 @@ def best_arm(seat: Seat) -> Lot:
     return Lot(quantity, seat.price(position), day, "promises most")
 
 
-def takes(seat: Seat, quantity: float, price: float) -> bool:
-    """Whether to sell on a partner's terms, if there is room."""
-    if 2 <= seat.round < seat.options.hold and quantity >= 8 and price < seat.price(0.6) and seat.record.stays:
+def takes(seat: Seat, quantity: float, price: float, ahead: int = 1) -> bool:
+    """Whether to sell on a partner's terms, if there is room; `ahead`: days to delivery."""
+    large_and_cheap = ahead == 0 and quantity >= 8 and price < seat.price(0.6)
+    if large_and_cheap and 2 <= seat.round < seat.options.hold and seat.record.stays:
         return False
     if seat.waiting is not None:
         return quantity * seat.worth(price) >= seat.waiting
@@ -272,7 +273,7 @@ class _Wishes:
         at, chosen, room = self._at, [], self._room(self._at.caps)
         for i, (quantity, when, price) in self._received(selling=True):
             slot = int(when - at.state.day)
-            if 0 <= slot < len(room) and quantity <= room[slot] and takes(self._seat(i), quantity, price):
+            if 0 <= slot < len(room) and quantity <= room[slot] and takes(self._seat(i), quantity, price, slot):
                 chosen.append(i)
                 self._reason[i] = "good enough"
                 room[slot] -= quantity
