@@ -56,15 +56,10 @@ def _value(words: list[str], flag: str) -> str | None:
 def _planners(words: list[str]) -> int:
     from marlab.hunt.train_hop_config import HopTrainConfig
     from marlab.hunt.train_hop_run import train
+    from marlab.hunt.training_run import start
     from marlab.lab.flags import parse_run
-    from marlab.lab.run import detach, run_path
 
     preset = _value(words, "--preset")
     folder = TRAININGS if preset is not None and (TRAININGS / f"{preset}.toml").exists() else PRESETS
     parsed = parse_run(HopTrainConfig, words, prog="marlab hunt train", presets=folder)
-    command = ["hunt", "train", *words]
-    if parsed.options.background:
-        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
-        print(f"process {detach(command, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    return train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *command]).exit_code
+    return start(words, parsed, train)

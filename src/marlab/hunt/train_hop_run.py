@@ -10,12 +10,10 @@ from marlab.hunt.hop_figures import draw_training
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_phases import Pipeline
-from marlab.hunt.train_ppo import describe
-from marlab.lab.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.hunt.training_run import describe, keep_evaluation, train_in
+from marlab.lab.checkpoint import save_checkpoint
 from marlab.lab.config import Preset
-from marlab.lab.files import write_json
 from marlab.lab.run import Run, RunOptions
-from marlab.lab.trainer import drive
 
 SHOWN = ("charts/episode/avg_reward_per_episode_all_agents", "charts/behaviour_entropy", "moa/excess")
 
@@ -57,17 +55,11 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
             print(text)
 
     trainer = HopTrainer(config, say)
-    store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
     run.add_stage(config.variant, lr=config.learn.lr, steps=config.total_steps, trees=config.plan.trees,
                   simulations=config.plan.search.simulations)  # fmt: skip
-    drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=SHOWN, quiet=quiet)
+    train_in(run, trainer, kind=KIND, pattern=PATTERN, save_every=config.save_every, show=SHOWN, quiet=quiet)
     save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})
-    evaluation = trainer.evaluate()
-    write_json(run.path / "evaluation.json", evaluation)
-    for mode in ("sampled", "greedy"):
-        found = evaluation[mode]["over_seeds"]
-        for name in ("reward", "reward_learners", "seat_spread"):
-            run.add_results({f"{name}_{mode}": found[name]})
+    evaluation = keep_evaluation(run, trainer)
     run.add_results({"rollbacks": sum(trainer.guard.rollbacks)})
     title = f"{config.variant} in the stag hunt"
     draw_training(run.path / "metrics.jsonl", run.figure("training.png"), config.game, trainer.seeds, title)

@@ -18,16 +18,14 @@ from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
 from marlab.hunt.policy import Policy, Team
 from marlab.hunt.ppo_figures import draw_curves
 from marlab.hunt.rollout import play
+from marlab.hunt.training_run import describe, keep_evaluation, start, train_in
 from marlab.hunt.world import HuntWorld
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
 from marlab.lab.ppo import PPO, PPOConfig, Rollout, scheduled_lr
 from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions, detach, run_path
-from marlab.lab.trainer import drive
+from marlab.lab.run import Run, RunOptions
 
 LEARNER = "PPO"
 
@@ -322,15 +320,9 @@ def _train(
 ) -> Run:
     trainer = PPOTrainer(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
-        store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
         run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
-        drive(trainer, run, store, save_every=config.save_every, unit="iterations", quiet=quiet)
-        evaluation = trainer.evaluate()
-        write_json(run.path / "evaluation.json", evaluation)
-        for mode in ("sampled", "greedy"):
-            found = evaluation[mode]["over_seeds"]
-            for name in ("reward", "reward_learners", "seat_spread"):
-                run.add_results({f"{name}_{mode}": found[name]})
+        train_in(run, trainer, kind=KIND, pattern=PATTERN, save_every=config.save_every, quiet=quiet)
+        evaluation = keep_evaluation(run, trainer)
         draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)
         if not quiet:
             print(describe(evaluation))
@@ -338,27 +330,9 @@ def _train(
     return run
 
 
-def describe(evaluation: Mapping[str, Any]) -> str:
-    """The evaluation as a short table."""
-    lines = [f"{'':<10}{'seed':>6}{'reward':>9}{'learner':>9}  {'per player':<24}{'spread':>7}{'length':>8}  outcomes"]
-    for mode in ("sampled", "greedy"):
-        for seed, report in evaluation[mode]["seeds"].items():
-            players = " ".join(f"{p['value']:.2f}" for p in report["reward_player"])
-            outcomes = " ".join(f"{k} {v:.2f}" for k, v in report["outcomes"].items())
-            reward, learner = report["reward"]["value"], report["reward_learners"]["value"]
-            head = f"{mode:<10}{seed:>6}{reward:>9.3f}{learner:>9.3f}  {players:<24}"
-            lines.append(f"{head}{report['seat_spread']:>7.3f}{report['length']:>8.2f}  {outcomes}")
-    return "\n".join(lines)
-
-
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt train --variant ppo [--preset GAME] [--seeds 0..4] ...`"""
     from marlab.lab.flags import parse_run
 
     parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=PRESETS)
-    words = ["hunt", "train", *argv]
-    if parsed.options.background:
-        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
-        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    return _train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words]).exit_code
+    return start(argv, parsed, _train)
