@@ -174,31 +174,30 @@ class Neural:
         return Learnt(at, alpha, decision, chances, time_logits, self._modulation)
 
 
-class Confident:
-    """A network where it is sure of what to do, a rule where it is not."""
+class Partly:
+    """A network where it may decide and is sure; a rule in the other threads."""
 
-    def __init__(self, network: Neural, rule: Decider, least: float) -> None:
-        """`least`: probability of the likeliest operator below which the rule decides."""
-        self._network, self._rule, self._least = network, rule, least
+    def __init__(self, network: Neural, rule: Decider, least: float, sales_only: bool) -> None:
+        """`least`: probability of the likeliest operator below which the rule decides; `sales_only`: the rule buys."""
+        self._network, self._rule, self._least, self._sales_only = network, rule, least, sales_only
 
     def __call__(self, at: Situation, alpha: Array) -> Intentions:
         """Look at a round once."""
-        return _Sure(self._network(at, alpha), self._rule(at, alpha), self._least)
+        learnt, rule = self._network(at, alpha), self._rule(at, alpha)
+        may = at.selling if self._sales_only else np.ones(len(at.threads), bool)
+        return _Divided(learnt, rule, [bool(m) and learnt.confidence(i) >= self._least for i, m in enumerate(may)])
 
 
-class _Sure:
-    def __init__(self, learnt: Learnt, rule: Intentions, least: float) -> None:
+class _Divided:
+    def __init__(self, learnt: Learnt, rule: Intentions, by_network: Sequence[bool]) -> None:
         self.order = rule.order
-        self._learnt, self._rule, self._least = learnt, rule, least
-
-    def _who(self, i: int) -> Intentions:
-        return self._learnt if self._learnt.confidence(i) >= self._least else self._rule
+        self._who: list[Intentions] = [learnt if chosen else rule for chosen in by_network]
 
     def wish(self, i: int, left: Caps) -> Wish:
-        return self._who(i).wish(i, left)
+        return self._who[i].wish(i, left)
 
     def explain(self, i: int) -> dict[str, Any]:
-        return self._learnt.explain(i) | self._who(i).explain(i)
+        return self._who[i].explain(i)
 
 
 def _noise(at: Situation, size: int, purpose: str) -> Array:

@@ -15,10 +15,10 @@ from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent_decide import (
     Ablated,
-    Confident,
     Decider,
     Neural,
     NeuralWeights,
+    Partly,
     Weigh,
     heuristic,
     heuristic_weights,
@@ -80,6 +80,9 @@ class AgentSettings:
     """L3 as a network takes the likeliest operator and day, or draws them."""
     modulation: bool = False
     """L4's weights also strengthen L3's residuals, by 1 + weight; networks are taught without it."""
+    learnt: Literal["both", "sales"] | None = None
+    """Which side L3's network decides; the rule of heuristic mode decides the other. None: trained with the
+    economic L1 only sales, because what to buy follows from arithmetic there, otherwise both."""
     min_confidence: float = 0.0
     """Where L3's likeliest operator is less probable than this, the rule of heuristic mode decides."""
     decision_log: Place = None
@@ -90,6 +93,7 @@ class AgentSettings:
             "mode": (None, "heuristic", "neural"),
             "l4": (None, "heuristic", "uniform", "neural"),
             "decode": ("argmax", "sample"),
+            "learnt": (None, "both", "sales"),
         }
         for field, allowed in words.items():
             if getattr(self, field) not in allowed:
@@ -176,9 +180,7 @@ def _make(settings: AgentSettings) -> Layers:
     decider = pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
-        rule, least = _rule(rules, settings), settings.min_confidence
-        sure = Confident(network, rule, least) if least else network
-        decider = _ablated(sure, settings)
+        decider = _ablated(_shared(network, rules, settings), settings)
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
     if isinstance(coordinator, GlobalCoordinator):
         weigh = NeuralWeights(coordinator)
@@ -188,6 +190,15 @@ def _make(settings: AgentSettings) -> Layers:
 def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
     """What decides without a network, by the rules of L1."""
     return RuleW(settings.told_rule()) if rules.rules == "economic" else heuristic
+
+
+def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decider:
+    """The network alone, or with the rule where it is not to decide."""
+    only_sales = rules.rules == "economic" and settings.l3_model_path != UNTRAINED
+    learnt = settings.learnt or ("sales" if only_sales else "both")
+    if learnt == "both" and settings.min_confidence == 0:
+        return network
+    return Partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
 
 
 def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
