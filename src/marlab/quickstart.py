@@ -190,7 +190,7 @@ def _train(config: MarketTrainConfig, options: RunOptions) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        imitate_run.train(config, options)
+        imitate_run.train(config, options, command=COMMAND)
     finally:
         torch.set_num_threads(threads)
 

@@ -97,10 +97,11 @@ def train(
     options: RunOptions | None = None,
     *,
     preset: Preset | None = None,
+    command: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Path:
     """Train (or resume) all phases of a config; returns the run directory."""
-    return _train(config, options, preset=preset, quiet=quiet).path
+    return _train(config, options, preset=preset, command=command, quiet=quiet).path
 
 
 def _train(
