@@ -11,7 +11,7 @@ import torch
 from marlab.hunt.collect import class_report
 from marlab.hunt.dataset import Dataset, Rows, check_integrity
 from marlab.hunt.diagnose_draw import save_picture
-from marlab.hunt.diagnose_note import CONFUSION
+from marlab.hunt.diagnose_note import CONFUSION, ROWS
 from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.exact import rule_rows
 from marlab.hunt.game import ACTION_NAMES
@@ -91,9 +91,9 @@ def _class_distribution(classes: dict[str, Any]) -> Table:
 
 
 def _draw_classes(classes: dict[str, Any], out: Path, run: str) -> Picture:
-    figure, (ax,) = panels(size=(9.6, 4.4), title="Actions in the data")
+    figure, (ax,) = panels(size=(9.6, 4.4), title="D4. Actions in the data")
     ours = [v["share"] for v in classes["actions"].values()]
-    series = {f"ours, {classes['rows']} rows": ours, "lab note, 107010 rows": list(_note_shares())}
+    series = {f"ours, {classes['rows']:,} rows": ours, f"lab note, {ROWS:,} rows": list(_note_shares())}
     bars(ax, [name.replace("_", " ") for name in ACTION_NAMES], series, ylabel="share of rows", digits=3)
     legend(figure)
     told = "D4. Class distribution of the data beside the lab note's"

@@ -101,8 +101,8 @@ def _confusion(run: GoalRun, validation: Judged, out: Path) -> Picture:
     ours = validation.scores.table
     names = ACTION_NAMES[: len(ours.confusion)]
     figure, (left, right) = panels(1, 2, size=(9.6, 6.6), title="D5. Confusion of actions")
-    confusion(left, ours.confusion, names, title=f"ours, {ours.rows} validation rows")
-    confusion(right, CONFUSION, ACTION_NAMES, title=f"lab note, its {ROWS} training rows")
+    confusion(left, ours.confusion, names, title=f"ours, {ours.rows:,} validation rows")
+    confusion(right, CONFUSION, ACTION_NAMES, title=f"lab note, its {ROWS:,} training rows")
     return save_picture(figure, out, f"D5-confusion-{run.name}.png", "D5. True (rows) and predicted (columns) actions")
 
 
@@ -111,7 +111,7 @@ def _recall(run: GoalRun, validation: Judged, out: Path) -> Picture:
     figure, axes = panels(3, 1, size=(11.0, 3.2), title="D6, D7. Per action")
     size = len(ours.confusion)
     for ax, key in zip(axes, ("recall", "precision", "f1")):
-        series = {f"ours, {ours.rows} validation rows": getattr(ours, key).tolist(),
+        series = {f"ours, {ours.rows:,} validation rows": getattr(ours, key).tolist(),
                   "lab note, its training rows": getattr(NOTE, key)[:size].tolist()}  # fmt: skip
         bars(ax, ACTION_NAMES[:size], series, ylabel=f"{key.upper() if key == 'f1' else key} [share]")
         ax.set_ylim(0, 1.15)

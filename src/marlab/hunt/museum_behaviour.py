@@ -21,7 +21,7 @@ from marlab.hunt.rollout import moments
 from marlab.hunt.views import View
 from marlab.lab.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
-from marlab.lab.report.style import legend, panels, save
+from marlab.lab.report.style import INK, legend, panels, save
 from marlab.lab.rng import Rngs
 
 GAMMA = 0.95
@@ -136,7 +136,7 @@ def _unscaled_beta(museum: Museum) -> Finding:
         ax.set_xscale("log")
         ax.set_xticks(x, ["0", *(f"{beta:g}" for beta in BETAS[1:])])
         ax.minorticks_off()
-        ax.axvline(LEGACY_BETA, color="#444444", linewidth=1.2, linestyle=":")
+        ax.axvline(LEGACY_BETA, color=INK, linewidth=1.6, linestyle=":", label="the original's beta")
     entropy.set_ylim(bottom=0)
     reference_lines(reward, {"note's HOP+": 0.68, "all take hares": 1.0})
     legend(figure)

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from marlab.hunt.dataset import Part, load_dataset
+from marlab.hunt.diagnose_draw import explain
 from marlab.hunt.diagnose_note import CONFUSION
 from marlab.hunt.game import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
@@ -71,7 +73,7 @@ def _double_softmax(museum: Museum) -> Finding:
     keys = {"top-1": "top1", "top-3": "top3", "calibration error": "ece"}
     shown = {name: [row[f"moa/validation/{key}"] for key in keys.values()] for name, row in last.items()}
     bars(top, list(keys), shown, ylabel="share of held-out rows", title="What it predicts in the end")
-    legend(figure)
+    explain(loss, top)
     save(figure, museum.picture)
     ends = {name: float(np.mean(_loss_curve(run)[1][-20:])) for name, run in runs.items()}
     once, twice = ends["logits once"], ends["softmax twice"]
@@ -186,7 +188,7 @@ def _stale_actions(museum: Museum) -> Finding:
         stale[name] = float(((joint != ABSENT) & gone).sum() / gone.sum().clamp_min(1))
     figure, [by_seat, ghosts] = panels(1, 2, size=(7.0, 4.6))
     seats = [f"player {seat + 1}" for seat in range(n)]
-    bars(by_seat, seats, agreement, ylabel="moves that agree with the planes [share]",
+    bars(by_seat, seats, agreement, ylabel="agreeing moves [share]",
          title="Does the action fit the motion?")  # fmt: skip
     bars(ghosts, ["absent players shown with an action"], {k: [v] for k, v in stale.items()}, ylabel="share",
          title="Actions without a body")  # fmt: skip
@@ -237,6 +239,7 @@ def _successes_only(museum: Museum) -> Finding:
     bars(data, ["nothing", "the stag", "a hare"], shown, ylabel="share of steps", title="What players left with")
     bars(learners, [f"player {k + 1}" for k in range(n)], {"the original": updates}, digits=0,
          ylabel="updates of its models of others", title="Who learns in the original")  # fmt: skip
+    learners.yaxis.set_major_locator(MaxNLocator(integer=True))
     legend(figure)
     save(figure, museum.picture)
     lost, waits = shown["all steps"][0], float(rows.a[left_with[0]].eq(STAY).float().mean())
