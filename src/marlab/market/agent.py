@@ -149,7 +149,7 @@ class LitaAgentHRL(StdSyncAgent):
         for partner, cash in reports_of(self.awi, day - 1).items():
             self._book.add_report(partner, cash)
         for talk in self._talks:
-            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.mine, talk.taken, talk.left)
+            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.offers, talk.taken, talk.left)
         self._ended.clear()
         self._talks.clear()
         self._threads.clear()
@@ -257,7 +257,6 @@ class LitaAgentHRL(StdSyncAgent):
         quantity, when, price = offer
         thread.relative_time = float(state.relative_time)
         thread.heard, thread.proposed = thread.round, None
-        thread.heard_in.append(thread.round)
         thread.history.append((quantity, price, when - self._last_day, False))
         self._offers.add(int(thread.selling), when, quantity, price, thread.round)
 

@@ -6,7 +6,6 @@ makes the round a function of the set of threads: whoever calls first, the same 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,8 +33,8 @@ class Talk:
     partner: str
     selling: bool
     heard: list[Heard]
-    mine: list[Heard]
-    taken: bool  # the partner took my last offer
+    offers: int  # mine
+    taken: int  # units of mine that were taken
     left: bool  # the partner ended it instead of answering
 
 
@@ -49,24 +48,21 @@ class Thread:
     received: Offer | None = None  # the partner's offer on the table
     round: int = 0
     relative_time: float = features.FIRST_RELATIVE_TIME
-    heard_in: list[int] = field(default_factory=list)  # rounds of the partner's offers
     heard: int = -1  # the round of the last offer of the partner that was noted
     proposed: Offer | None = None  # my offer that the partner has not answered yet
 
-    def offers(self, mine: bool, lowest: float, highest: float) -> list[Heard]:
-        """My offers so far or the partner's, prices as positions between the bounds of the issue."""
+    def heard_offers(self, lowest: float, highest: float) -> list[Heard]:
+        """The partner's offers so far, prices as positions between the bounds of the issue."""
         span = max(1.0, highest - lowest)
-        rows = [row[:3] for row in self.history if row[3] == mine]
-        rounds: Iterable[int] = itertools.count() if mine else self.heard_in
-        return [Heard(q, (price - lowest) / span, delta, r) for (q, price, delta), r in zip(rows, rounds)]
+        return [Heard(q, (price - lowest) / span, delta) for q, price, delta, mine in self.history if not mine]
 
     def talk(self, agreed: int, lowest: float, highest: float) -> Talk:
         """The negotiation after its end; `agreed`: units, 0 without agreement."""
-        heard, mine = (self.offers(side, lowest, highest) for side in (False, True))
+        mine = [row for row in self.history if row[3]]
         # without a proposal of mine on the table it was the partner's offer that was taken
-        taken = agreed > 0 and self.proposed is not None and self.proposed[0] == agreed and len(mine) > 0
+        taken = agreed if self.proposed is not None and self.proposed[0] == agreed else 0
         left = not agreed and self.proposed is not None and self.round < LAST_ROUND
-        return Talk(self.partner, self.selling, heard, mine, taken, left)
+        return Talk(self.partner, self.selling, self.heard_offers(lowest, highest), len(mine), taken, left)
 
     @property
     def moment(self) -> tuple[str, int, Offer | None]:
@@ -98,12 +94,7 @@ class Situation:
         feature_options: FeatureOptions,
     ) -> None:
         """`state` is the morning with the deals signed since, `caps` are L1's for it."""
-        self.morning, self.state, self.caps, self.goal = (
-            morning,
-            state,
-            caps,
-            morning.goal,
-        )
+        self.morning, self.state, self.caps, self.goal = morning, state, caps, morning.goal
         self.threads: Sequence[Thread] = sorted(threads, key=lambda thread: thread.partner)
         self.book = book
         self._offers, self._features = offers, feature_options
@@ -151,11 +142,7 @@ class Situation:
     def aux(self) -> Array:
         """[K, 7]"""
         before = self.morning.state
-        signed = np.where(
-            self.selling[:, None],
-            self.state.q_out - before.q_out,
-            self.state.q_in - before.q_in,
-        )
+        signed = np.where(self.selling[:, None], self.state.q_out - before.q_out, self.state.q_in - before.q_in)
         return features.micro_aux(
             self.state, self.caps.budget, self.selling, self.issue, self.relative_time, self.table.day, self.base.day,
             self.goal, signed,
@@ -165,10 +152,7 @@ class Situation:
     def context(self) -> Array:
         """global_feat [30]"""
         return features.global_features(
-            self.goal,
-            self.morning.x_static,
-            (~self.selling).sum(),
-            np.asarray(self.selling.sum()),
+            self.goal, self.morning.x_static, (~self.selling).sum(), np.asarray(self.selling.sum())
         )
 
     def record(self, i: int) -> Record:

@@ -6,8 +6,8 @@ morning is the same in play and when it is rebuilt from a log.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,28 +27,16 @@ PATIENT_MEAN = 10.0
 RECENT_DAYS = 10
 FIRST_ROUNDS = 4
 """Whoever is still there after these rounds leaves less often."""
+RARELY = 0.03
+"""Whoever leaves in a smaller share of later rounds stays."""
 
 
 class Heard(NamedTuple):
-    """An offer of a negotiation, a partner's or mine."""
+    """An offer that a partner made on an earlier day."""
 
     quantity: float
     position: float  # of the price in its issue: 0 lowest, 1 highest
     ahead: float  # days to delivery
-    round: float  # of the negotiation
-
-
-Kind = tuple[int, int, bool]
-"""Kinds of offers: the size class of the lot, the class of the price, and whether it is a small one for the same day."""
-
-
-def kind_of(quantity: float, position: float, ahead: float) -> Kind:
-    """Offers of a kind are taken about equally often."""
-    return (
-        (quantity >= 4) + (quantity >= 8),
-        (position > 0.25) + (position >= 0.75),
-        quantity < 4 and ahead == 0,
-    )
 
 
 class Ended(NamedTuple):
@@ -86,10 +74,8 @@ class Record:
     taken: int = 0  # of mine
     taken_units: int = 0
     left: int = 0  # negotiations that it ended instead of answering
-    late_offers: int = 0  # the same after the first rounds
+    late_offers: int = 0  # mine after the first rounds
     late_left: int = 0
-    tried: Counter[Kind] = field(default_factory=Counter)  # my offers by kind
-    took: Counter[Kind] = field(default_factory=Counter)
 
     @property
     def is_patient(self) -> bool:
@@ -132,24 +118,16 @@ class Record:
     @property
     def stays(self) -> bool:
         """Whether it is not known to leave after the first rounds."""
-        return self.late_left <= 0.03 * max(10, self.late_offers)
+        return self.late_left <= RARELY * max(10, self.late_offers)
 
-    def chance(self, kind: Kind, more: int) -> float:
-        """Chance that it takes an offer of a kind, after `more` of them in vain; a tenth for a stranger."""
-        return (self.took[kind] + 0.5) / (self.tried[kind] + more + 5)
-
-    def bargained(self, heard: Iterable[Heard], mine: Sequence[Heard], taken: bool, left: bool) -> None:
-        """Remember how a negotiation went: its offers, mine, whether it took my last one or left instead."""
-        offers = len(mine)
-        kinds = [kind_of(*offer[:3]) for offer in mine]
-        self.tried.update(kinds)
-        if taken:
-            self.took[kinds[-1]] += 1
+    def bargained(self, heard: Iterable[Heard], offers: int, taken: int, left: bool) -> None:
+        """Remember how a negotiation went: its offers, the number of mine, units of mine that it took, whether it
+        left."""
         self.heard.extend(heard)
         self.offers += offers
         self.late_offers += max(0, offers - FIRST_ROUNDS)
-        self.taken += taken
-        self.taken_units += int(mine[-1].quantity) if taken else 0
+        self.taken += taken > 0
+        self.taken_units += taken
         self.left += left
         self.late_left += left and offers > FIRST_ROUNDS
 
