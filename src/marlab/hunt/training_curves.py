@@ -129,8 +129,9 @@ def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1)
     curves(shape, by_share, xlabel="share of the training", ylabel=y, title="what it does", smooth=smooth)
     curves(cost, by_hours, xlabel="time (of all seeds together)", ylabel="", title="what it costs", smooth=smooth)
     if game == GameConfig():
-        for index, training in enumerate(trainings):
-            _draw_note(shape, cost, index, training)
+        for variant in dict.fromkeys(training.variant for training in trainings):
+            index = next(i for i, training in enumerate(trainings) if training.variant == variant)
+            _draw_note(shape, cost, index, trainings[index])
     cost.set_xscale("log")
     cost.set_xticks(list(TIMES.values()), list(TIMES))
     cost.minorticks_off()
@@ -144,7 +145,7 @@ def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1)
 
 @styled
 def _draw_note(shape: Axes, cost: Axes, index: int, training: Training) -> None:
-    """The note's curve of the variant in the colour of ours: a few published points, joined."""
+    """The note's curve of the variant in the colour of our first: a few published points, joined."""
     note = REWARD_CURVES.get(training.variant)
     if note is None:
         return
@@ -162,14 +163,15 @@ def _draw_note(shape: Axes, cost: Axes, index: int, training: Training) -> None:
 
 
 def level_rows(trainings: Sequence[Training]) -> list[tuple[Any, ...]]:
-    """Where every training came to, each row followed by the note's where it has one."""
+    """Where every training came to; a variant's first row is followed by the note's, where it has one."""
     rows: list[tuple[Any, ...]] = []
-    for training in trainings:
+    for place, training in enumerate(trainings):
         best, end = training.level()
         rows.append((training.name, len(training.seeds), training.reward.shape[1], float(training.hours[-1]),
                      _first(training), best, end, end / best))  # fmt: skip
         note = REWARD_CURVES.get(training.variant)
-        if note is not None and training.game == GameConfig():
+        told = any(before.variant == training.variant for before in trainings[:place])
+        if note is not None and not told and training.game == GameConfig():
             reward = [value for _, value in note.points]
             rows.append((f"lab note's {training.title}", 1, note.iterations, note.hours, reward[0], max(reward),
                          reward[-1], reward[-1] / max(reward)))  # fmt: skip
