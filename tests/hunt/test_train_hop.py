@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.config import game_config
 from marlab.hunt.dataset import load_dataset
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_guard import Guard, GuardConfig
@@ -18,11 +19,12 @@ from marlab.hunt.hop_nets import Symmetries, encode
 from marlab.hunt.hop_offline import offline_experience, with_hindsight
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import play
-from marlab.hunt.train import main
+from marlab.hunt.train import TRAININGS, main
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig, parse_phases
 from marlab.hunt.train_hop_run import train_hop
 from marlab.hunt.train_phases import Gate
+from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from marlab.lab.run import RunOptions
 from marlab.lab.testing import assert_resume_equal
@@ -270,3 +272,13 @@ def test_wrong_words(tmp_path: Path) -> None:
         small_training(variant="hopplus-mcts-wm", rollout_share=0.5)
     with pytest.raises(UserError, match="has no HOP"):
         small_training(agent_roles="NS,NS")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in TRAININGS.glob("*.toml")))
+def test_presets_of_trainings(name: str) -> None:
+    preset = load_preset(name, TRAININGS)
+    config = from_dict(HopTrainConfig, preset.values, name)
+    assert config.guests.share >= 0.5 and "P6" in config.chosen
+    assert config.plan.search.max_depth is not None  # a recorded walk always takes as many steps as it may
+    if name != "hop_quick":
+        assert game_config(name.replace("hop", "msh")) == config.game
