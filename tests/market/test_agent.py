@@ -29,9 +29,11 @@ from marlab.market.agent import LitaAgentHRL
 from marlab.market.agent_settings import AgentSettings, load_layers
 from marlab.market.experts import find_agent
 from marlab.market.record import record_world
+from marlab.market.rule_options import RuleOptions
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.worlds import WorldSpec
 from tests.market import agent_variants
+from tests.market.days import a_day
 
 DAYS = 11
 Game = tuple[WorldLog, dict[str, LitaAgentHRL]]
@@ -282,6 +284,30 @@ def test_a_morning_that_cannot_be_is_refused() -> None:
         agent._check(state.replace(balance=np.array(np.nan)), day + 1)
     with pytest.raises(RuntimeError, match="offer the days"):
         agent._check(state, day + 1)
+
+
+def test_sales_to_the_bankrupt_take_no_room() -> None:
+    agent = LitaAgentHRL(mode="heuristic")
+    agent._awi = SimpleNamespace(
+        my_consumers=["gone", "here"], is_bankrupt=lambda name: name == "gone", sales={"gone": 2, "here": 1},
+        sales_cost={"gone": 40, "here": 20}, future_sales={12: {"gone": 7, "here": 3}, 13: {"here": 4}},
+        future_sales_cost={12: {"gone": 140, "here": 60}, 13: {"here": 80}},
+    )  # fmt: skip
+    sold: Any = np.zeros(41)
+    sold[[0, 2, 3]] = 3, 10, 4
+    left = agent._without_bankrupt(a_day(q_out=sold, receive=20 * sold))
+    assert left.q_out[:4].tolist() == [1, 0, 3, 4] and left.receive[:4].tolist() == [20, 0, 60, 80]
+
+
+def test_the_log_tells_the_rule(tmp_path: Path) -> None:
+    settings = AgentSettings(mode="heuristic", rule=RuleOptions(opening_days=4), decision_log=tmp_path)
+    agent = LitaAgentHRL(**vars(settings))
+    agent._awi = SimpleNamespace(is_perishable=False, allow_zero_quantity=False, horizon=10)
+    agent.init()
+    agent.log.close()
+    assert agent.log.path is not None
+    told = json.loads(agent.log.path.read_text().splitlines()[0])
+    assert told["settings"]["rule"]["opening_days"] == 4 and told["settings"]["l1"]["rules"] == "economic"
 
 
 def test_the_class_alone_is_enough() -> None:

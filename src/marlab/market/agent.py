@@ -82,7 +82,8 @@ class LitaAgentHRL(StdSyncAgent):
         self._last_day = -1
         if self.log.is_on:
             asked = {name: str(v) if name.endswith("path") and v else v for name, v in vars(self.settings).items()}
-            asked |= {"l1": to_dict(self.layers.l1), "decision_log": None}
+            rule = to_dict(self.settings.told_rule())
+            asked |= {"l1": to_dict(self.layers.l1), "rule": rule, "decision_log": None}
             self.log.write("start", agent=str(self.id), settings=asked)
 
     def before_step(self) -> None:
