@@ -83,6 +83,8 @@ static inline int first_best(const REAL *scores) {
     return equal ? __builtin_ctz(equal) : 0;
 }
 
+/* The functions that choose are kept apart: inlined into a loop, GCC takes their lanes one by one instead of together. */
+
 /* --- PUCT ------------------------------------------------------------------------------------------------------ */
 
 /* Mean returns, the node's value for actions never tried, and the range of all of them. */
@@ -107,7 +109,7 @@ static void widen(const Trees *t, int64_t root, const REAL *row) {
     if (high > t->high[root]) t->high[root] = high;
 }
 
-static int puct_choice(const Trees *t, int64_t root, const REAL *row) {
+__attribute__((noinline)) static int puct_choice(const Trees *t, int64_t root, const REAL *row) {
     const REAL *prior = row, *tried = row + VISITS;
     REAL q[LANES], low, high, base = 0, scale = 1;
     action_values(t, row, q, &low, &high);
@@ -153,7 +155,7 @@ static void completed_q(const Trees *t, const REAL *row, REAL *q) {
     for (int a = ACTIONS; a < LANES; a++) q[a] = -INFINITY;
 }
 
-static int gumbel_choice(const Trees *t, const REAL *row) {
+__attribute__((noinline)) static int gumbel_choice(const Trees *t, const REAL *row) {
     REAL q[LANES], best = -INFINITY, mass = 0;
     completed_q(t, row, q);
     for (int a = 0; a < ACTIONS; a++) {
