@@ -38,7 +38,7 @@ ENTROPY = "charts/behaviour_entropy"
 CROSS_ENTROPY = "moa/ce_online"
 RANDOM_REWARD, RANDOM_ENTROPY, RANDOM_CE = 0.647, 1.447, 1.446
 """Four random players: mean reward, entropy of behaviour, and the least cross-entropy of predicting them."""
-NOTE_END = 0.73
+NOTE_END, OPTIMUM = 0.73, 3.0
 SMOOTH = 7
 GAMES, STEPS = 64, 12
 """Games of a small training, and steps of each per iteration."""
@@ -142,7 +142,8 @@ def followed(config: HopTrainConfig, name: str, quiet: bool) -> Training:
 def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -> None:
     figure, axes = panels(1, len(panels_of), size=(6.4, 4.6))
     shown = {
-        "reward": ("mean reward per player", "What they earn", {"random": RANDOM_REWARD, "note's end": NOTE_END}),
+        "reward": ("mean reward per player", "What they earn",
+                   {"random": RANDOM_REWARD, "note's end": NOTE_END, "team optimum": OPTIMUM}),
         "entropy": ("entropy of behaviour [nats]", "How random they are", {"random": RANDOM_ENTROPY}),
         "cross_entropy": ("cross-entropy [nats]", "Predicting the others", {"random players": RANDOM_CE}),
     }
@@ -150,7 +151,7 @@ def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -
         ylabel, title, lines = shown[key]
         series = {name: Curve(np.arange(1, len(t.reward) + 1), t.smooth(getattr(t, key))) for name, t in found.items()}
         curves(ax, series, xlabel="iteration", ylabel=ylabel, title=title)
-        ax.set_ylim(0, max(ax.get_ylim()[1], 1.15 * max(lines.values())))
+        ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * max(lines.values())))
         reference_lines(ax, lines)
     legend(figure)
     save(figure, path)
