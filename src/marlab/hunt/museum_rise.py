@@ -142,8 +142,11 @@ def followed(config: HopTrainConfig, name: str, quiet: bool) -> Training:
 def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -> None:
     figure, axes = panels(1, len(panels_of), size=(6.4, 4.6))
     shown = {
-        "reward": ("mean reward per player", "What they earn",
-                   {"random": RANDOM_REWARD, "note's end": NOTE_END, "team optimum": OPTIMUM}),
+        "reward": (
+            "mean reward per player",
+            "What they earn",
+            {"random": RANDOM_REWARD, "note's end": NOTE_END, "team optimum": OPTIMUM},
+        ),
         "entropy": ("entropy of behaviour [nats]", "How random they are", {"random": RANDOM_ENTROPY}),
         "cross_entropy": ("cross-entropy [nats]", "Predicting the others", {"random players": RANDOM_CE}),
     }
