@@ -51,6 +51,11 @@ def test_levels_are_means_over_seeds(runs: dict[str, Path]) -> None:
     assert level_rows([training])[0][4] == pytest.approx(mean[0])
 
 
+def test_a_training_that_was_stopped_is_not_drawn_as_a_whole_one(tmp_path: Path) -> None:
+    whole, part = (open_training(write_training(tmp_path / str(n), "hop", planned=n), "") for n in (40, 80))
+    assert whole.share[-1] == 1.0 and part.share[-1] == pytest.approx(0.5)
+
+
 def test_runs_of_one_name_are_joined(runs: dict[str, Path], tmp_path: Path) -> None:
     config = CompareConfig(runs=(f"mcts={runs['mcts']}", f"mcts={runs['more']}"), out=tmp_path / "out")
     (found,) = compare(config)

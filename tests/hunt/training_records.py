@@ -11,6 +11,7 @@ from marlab.hunt.config import GameConfig
 from marlab.lab.config import to_dict
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
+STEPS = 3000
 CONFIGS = {"ppo": "marlab.hunt.train_ppo:PPOTrainConfig", "hop": "marlab.hunt.train_hop_config:HopTrainConfig"}
 
 
@@ -36,11 +37,16 @@ def write_training(
     spread: float = 0.4,
     game: GameConfig | None = None,
     roles: str = "",
+    planned: int | None = None,
 ) -> Path:
-    """A run directory with config, run record and metrics; no episode ends in the first two iterations."""
+    """A run directory with config, run record and metrics; no episode ends in the first two iterations.
+
+    planned: iterations that the training was to have, if it was stopped.
+    """
     path.mkdir(parents=True)
     played = to_dict(game or GameConfig())
-    (path / "config.json").write_text(json.dumps({"variant": variant, "game": played, "agent_roles": roles}))
+    config = {"variant": variant, "game": played, "agent_roles": roles, "total_steps": STEPS * (planned or iterations)}
+    (path / "config.json").write_text(json.dumps(config))
     kind = CONFIGS["ppo" if "ppo" in variant else "hop"]
     record = {"schema": 1, "world": "hunt", "name": path.name, "status": "finished", "config_type": kind}
     (path / "run.json").write_text(json.dumps(record))
@@ -52,7 +58,13 @@ def write_training(
 def _row(
     t: int, variant: str, reward: Any, seeds: tuple[int, ...], entropy: float, excess: float, spread: float
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {"step": t + 1, "time/rollout": 20.0, "time/train": 16.0, "charts/beta": 10.0}
+    row: dict[str, Any] = {
+        "step": t + 1,
+        "charts/env_steps": STEPS * (t + 1),
+        "time/rollout": 20.0,
+        "time/train": 16.0,
+        "charts/beta": 10.0,
+    }
     row |= {"charts/behaviour_entropy": entropy, "moa/excess": excess, "plan/scaled_spread": spread}
     row |= {"plan/q_spread": 1.5, "plan/improved_share": 1.0, "plan/depth": 4.0 + t / 10}
     for seed in seeds:

@@ -52,16 +52,12 @@ class Training:
     game: GameConfig
     seeds: tuple[int, ...]
     reward: Line  # [S, T] mean reward of all players, NaN where no episode ended
+    share: Line  # [T] of the training that is done; below 1 at the end of one that was stopped
     hours: Line  # [T] spent playing and learning so far, for all seeds together
 
     @property
     def title(self) -> str:
         return TITLES.get(self.variant, self.variant)
-
-    @property
-    def share(self) -> Line:
-        """[T] of the training that is done."""
-        return np.arange(1, self.reward.shape[1] + 1) / self.reward.shape[1]
 
     def level(self) -> tuple[float, float]:
         """(highest mean over some iterations, mean of the last tenth), of the mean over seeds."""
@@ -77,17 +73,19 @@ class Training:
 def open_training(path: Path, name: str) -> Training:
     """Read a run of `hunt train`."""
     stored = read_json(path / "config.json", UserError)
-    if "variant" not in stored or "game" not in stored:
-        raise UserError(f"{path} is not a run of `marlab hunt train`: its config names no variant and game.")
+    if not {"variant", "game", "total_steps"} <= set(stored):
+        raise UserError(f"{path} is not a run of `marlab hunt train`: its config names no variant, game and steps.")
     rows = read_metrics(path / "metrics.jsonl")
     seeds = sorted({int(found[1]) for key in (rows[0] if rows else {}) if (found := re.match(r"seed_(\d+)/", key))})
     if not seeds:
         raise UserError(f"{path} has no metrics to draw: its metrics.jsonl is missing, empty or of another command.")
     reward = [[as_float(row.get(f"seed_{seed}/{REWARD}")) for row in rows] for seed in seeds]
     spent = [as_float(row.get("time/rollout")) + as_float(row.get("time/train")) for row in rows]
+    share = np.array([as_float(row.get("charts/env_steps")) for row in rows]) / stored["total_steps"]
     game = from_dict(GameConfig, stored["game"], f"{path / 'config.json'}, game")
     return Training(
-        name, stored["variant"], game, tuple(seeds), np.array(reward), np.nancumsum(spent) / 3600
+        name, stored["variant"], game, tuple(seeds), np.array(reward), np.minimum(share, 1.0),
+        np.nancumsum(spent) / 3600,
     )  # fmt: skip
 
 
@@ -113,7 +111,7 @@ def joined(trainings: Sequence[Training]) -> list[Training]:
             )
         found[training.name] = Training(
             first.name, first.variant, first.game, first.seeds + training.seeds,
-            np.concatenate([first.reward, training.reward]), np.maximum(first.hours, training.hours),
+            np.concatenate([first.reward, training.reward]), first.share, np.maximum(first.hours, training.hours),
         )  # fmt: skip
     return list(found.values())
 
