@@ -33,6 +33,7 @@ RULES = {
     "puct, c 1.25": {"root": "puct", "c1": 1.25},
     "puct, c 5": {"root": "puct", "c1": 5.0},
     "gumbel": {"root": "gumbel", "considered": 7},
+    "without noise": {"root": "gumbel", "considered": 7, "gumbel_scale": 0.0},
 }
 BETA, GAMMA, SCALE, TREES, DEPTH = 25.0, 0.95, 0.2, 2, 12
 
@@ -119,7 +120,7 @@ def main() -> None:
                 cells = [*table[name], torch.stack(table[name]).mean(0)]
                 told = "".join(f"{interval(cell):>18}" for cell in cells)
                 print(f"{name:<14}{told}{time.process_time() - began:>9.1f}", flush=True)
-            for name in list(RULES)[:-1]:
+            for name in [name for name in RULES if name.startswith("puct")]:
                 gaps = [b - a for a, b in zip(table[name], table["gumbel"])]
                 told = "".join(f"{interval(gap):>18}" for gap in [*gaps, torch.stack(gaps).mean(0)])
                 print(f"gumbel - {name.removeprefix('puct, '):<5}{told}")
