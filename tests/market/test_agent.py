@@ -313,4 +313,9 @@ def test_the_log_tells_the_rule(tmp_path: Path) -> None:
 def test_the_class_alone_is_enough() -> None:
     agent = find_agent("marlab.market.agent:LitaAgentHRL")()
     assert isinstance(agent, LitaAgentHRL) and agent.settings == AgentSettings()
-    assert load_layers(agent.settings).l1.rules == "economic" or agent.settings.is_neural
+    assert load_layers(agent.settings).l1.rules == "economic" and not agent.settings.is_neural
+
+
+def test_weights_that_come_with_the_package_play() -> None:
+    layers = load_layers(AgentSettings(mode="neural"))
+    assert layers.l1.rules == "economic" and layers.features.extra and layers.l2.mode == "neural"

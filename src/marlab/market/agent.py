@@ -95,9 +95,9 @@ class LitaAgentHRL(StdSyncAgent):
         state = self._reader.read(self.awi, self.settings.horizon)
         self._check(state, day)
         self._turn_page(day)
-        if not self.settings.is_neural:  # networks learnt from mornings as they are told
-            state = self._without_bankrupt(state)
-        self._ledger = Ledger(state, self.layers.l1)
+        alive = self._without_bankrupt(state)
+        self._ledger = Ledger(alive, self.layers.l1)
+        state = state if self.settings.is_neural else alive  # networks learnt from mornings as they are told
         self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
         self._plans: dict[frozenset[Any], Plan] = {}
         self._ready = True

@@ -54,7 +54,8 @@ class AgentSettings:
     """Every parameter of `LitaAgentHRL`, checked when made."""
 
     mode: Mode | None = None
-    """heuristic: rules only; neural: networks. None: neural where weights come with the package, else heuristic."""
+    """heuristic: rules only; neural: networks. None: neural if a model path is given, else heuristic, which earns more
+    than the networks that come with the package."""
     horizon: int = HORIZON
     """Days a plan looks ahead."""
     debug: bool = False
@@ -124,8 +125,7 @@ class AgentSettings:
     def is_neural(self) -> bool:
         """The mode, with the choice made where it was left open."""
         if self.mode is None:
-            given = any(getattr(self, f"{layer}_model_path") is not None for layer in LAYERS)
-            return given or all(_in_folder(SHIPPED, layer) is not None for layer in LAYERS)
+            return any(getattr(self, f"{layer}_model_path") is not None for layer in LAYERS)
         return self.mode == "neural"
 
 
