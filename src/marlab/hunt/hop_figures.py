@@ -21,7 +21,7 @@ NOTE_PEAK, NOTE_END = 1.5, 0.726
 def draw_training(metrics: Path, out: Path, game: GameConfig, seeds: Sequence[int], title: str) -> Path:
     """Draw a run's metrics against game steps per seed."""
     rows = read_metrics(metrics)
-    figure, (reward, outcomes, behaviour, plans) = panels(1, 4, size=(5.6, 4.4), title=title)
+    figure, (reward, outcomes, behaviour, plans) = panels(2, 2, size=(9.0, 3.8), title=title)
     x = "game steps per seed"
     team = {"all players": _per_seed(rows, seeds, "charts/episode/avg_reward_per_episode_all_agents")}
     curves(reward, team, xlabel=x, ylabel="reward per player and episode", title="Mean of all players")
