@@ -241,6 +241,15 @@ def test_whole_run_with_phases(tmp_path: Path) -> None:
     assert (path / "phases" / "p1_data" / "data" / "rows.parquet").stat().st_mtime_ns == written
 
 
+def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
+    """Codes and models of others are examined before there is a world model."""
+    base = small_training(variant="hopplus", phases="auto")
+    sizes = replace(base.pipeline, rows=800, goal_epochs=2, world_rows=400, world_epochs=1, gates="warn")
+    path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
+    assert load_hop(path).config.variant == "hopplus"
+
+
 def test_a_failing_gate_stops(tmp_path: Path) -> None:
     config = replace(small_training(phases="P1,P2,P6"), pipeline=replace(small_training().pipeline, rows=300))
     with pytest.raises(UserError, match="Phase P2 stopped the training: P2 validation top"):

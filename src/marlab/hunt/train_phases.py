@@ -179,9 +179,9 @@ class Pipeline:
         """Codes where the variant needs them, and the models of others after their warm start on offline data."""
         c, gates = self.filled(), []
         if c.mind.parts.goals == "latent" and self.config.load_vae is None:
-            made = PretrainGoalsConfig(data=self._data(), epochs=c.pipeline.goal_epochs, device=c.device)
-            if c.pipeline.goal_epochs < 3:
-                made = replace(made, vae_epochs=1)
+            epochs = c.pipeline.goal_epochs
+            first = min(PretrainGoalsConfig.vae_epochs, epochs - 1)
+            made = PretrainGoalsConfig(data=self._data(), epochs=epochs, vae_epochs=first, device=c.device)
             pretrain(made, self._options("p2_goals"), quiet=self.quiet)
             found = self._done("p2_goals")
             gates += [least("P2 validation top-1 with codes of history", found["validation_top1"], 0.62),
@@ -193,7 +193,9 @@ class Pipeline:
         """How the planner's own models of others predict offline rows they have not seen, given the goals."""
         if c.mind.parts.coplayers != "learned":
             return []
-        trainer = HopTrainer(replace(c, seeds=c.seeds.split(",")[0].partition("..")[0], num_envs=1))
+        # The world model comes later, and models of others have nothing to do with it.
+        first = c.seeds.split(",")[0].partition("..")[0]
+        trainer = HopTrainer(replace(c, seeds=first, num_envs=1, exact_step=True))
         models = load_resources(c, trainer.device).models
         mind = trainer.learner.slow
         held = offline_experience(load_dataset(self._data(), c.game), "validation", c.mind, mind.goals, models,
