@@ -9,14 +9,16 @@ import pytest
 import torch
 
 from marlab.hunt.config import GameConfig
-from marlab.hunt.hop_agent import HopAgent, load_hop
+from marlab.hunt.hop_agent import HopAgent, agents_of, load_hop
 from marlab.hunt.hop_learn import LearnConfig
+from marlab.hunt.hop_models import Goals, Mind, mind_state
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Team
 from marlab.hunt.rollout import moments, play
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.views import View
 from marlab.lab.checkpoint import save_checkpoint
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 
 from .helpers import seeded, small_game
@@ -74,6 +76,16 @@ def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -
     assert torch.equal(forgotten["belief"], torch.full_like(forgotten["belief"], 0.5))
 
 
+def test_what_goals_are_about_is_kept() -> None:
+    common = torch.tensor([[0.3, 0.2, 0.0], [0.0, 0.0, 0.5]])  # the second goal is that of hunters who wait in vain
+    evidence = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    mind = Mind(
+        TINY, small_mind("hopplus-mcts").config, Goals(torch.randn(3, 4, generator=seeded(0)), evidence, common), [0]
+    )
+    told = {"game": to_dict(TINY), "config": to_dict(mind.config), "seeds": [0], "world": None, **mind_state(mind)}
+    assert agents_of(told, "a test").mind.goals.stag.tolist() == [1.0, 1.0, 0.0]
+
+
 def test_agents_from_a_file(tmp_path: Path) -> None:
     trainer = HopTrainer(small_training(seeds="2,5"))
     trainer.iterate()
@@ -87,6 +99,10 @@ def test_agents_from_a_file(tmp_path: Path) -> None:
         found = agents.agent(game, seed).mind.predict(View(game, state), belief)
         assert torch.equal(expected, found)
     assert agents.agent(game, 5, simulations=9, trees=3).planner.config.search.simulations == 9
+    both = agents.agent(game, (5, 2)).mind  # in the order asked for
+    assert both.seeds == (5, 2) and torch.equal(
+        both.one(2).players.middle.weight, agents.mind.one(2).players.middle.weight
+    )
     with pytest.raises(UserError, match="no seed 7"):
         agents.agent(game, 7)
     with pytest.raises(UserError, match="were trained in a 3x3 grid"):
