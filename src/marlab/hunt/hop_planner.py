@@ -40,9 +40,7 @@ class PlanConfig:
 
     trees: int = 5
     """Goal combinations drawn from the belief per decision; each gets its own tree."""
-    search: SearchConfig = field(
-        default_factory=lambda: SearchConfig(simulations=64, root="gumbel", considered=7, max_depth=12)
-    )
+    search: SearchConfig = field(default_factory=lambda: SearchConfig(simulations=64, max_depth=12))
     """The search of one tree."""
     draws: int = 16
     """One-step look-ahead: draws of goals and of the others' actions for every action of its own."""

@@ -20,6 +20,7 @@ from torch import Tensor
 from marlab.hunt import hop_learn
 from marlab.hunt.game import STAY, Outcome
 from marlab.hunt.hop_guard import GuardConfig
+from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_selfplay import SelfPlay
@@ -107,12 +108,13 @@ class Training:
 
 
 def small(museum: Museum, **changes: Any) -> HopTrainConfig:
-    """A training of minutes: few games, two small trees."""
+    """A training of minutes: few games, two small trees, no imagined guests, as in the original."""
     plan = PlanConfig(trees=2, search=SearchConfig(simulations=16))
     learn = LearnConfig(updates=20, batch=512, moa_updates=8, moa_batch=128)
     config = HopTrainConfig(
         variant="hop", seeds=str(museum.config.seed), num_envs=GAMES, steps=STEPS, plan=plan, learn=learn,
         total_steps=GAMES * STEPS * museum.config.iterations, device=museum.config.device,
+        guests=GuestConfig(share=0.0),
     )  # fmt: skip
     return replace(config, **changes)
 
