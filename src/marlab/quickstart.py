@@ -45,7 +45,7 @@ AGENT = "marlab.market.agent:LitaAgentHRL"
 PURE_L1 = f"{AGENT}(op_head_off=True, residual_off=True, mode=heuristic)"
 HEURISTIC = f"{AGENT}(mode=heuristic)"
 GOAL = "see the market's whole loop once"
-WELCOME = "PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two idle cores."
+WELCOME = "PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: about five minutes on two idle cores."
 INTERRUPTED = 130
 
 
@@ -83,7 +83,7 @@ class QuickstartConfig:
 
 @dataclass(frozen=True)
 class QuickstartCommand:
-    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: 5 to 8 minutes on two cores. The same
+    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: about five minutes on two cores. The same
     command again goes on where it was stopped."""
 
     name: str = "quickstart"
