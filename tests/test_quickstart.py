@@ -286,8 +286,8 @@ def test_training_presets_are_valid(name: str) -> None:
 def test_the_full_recipe() -> None:
     recipe = from_dict(MarketTrainConfig, load_preset("penguin", imitate_run.PRESETS).values, "penguin")
     assert recipe.stages("l2") == [(40, 3e-4), (10, 1e-4), (10, 5e-5)]
-    assert recipe.stages("l3") == [(24, 5e-4), (8, 1e-4)] and recipe.l3_batch_size == 1024
-    assert recipe.stages("l4") == [(16, 1e-3), (4, 2e-4)] and recipe.l4_batch_size == 512
+    assert recipe.stages("l3") == [(20, 5e-4), (8, 1e-4)] and recipe.l3_batch_size == 1024
+    assert recipe.stages("l4") == [(8, 1e-3), (2, 2e-4)] and recipe.l4_batch_size == 512
     assert (recipe.l3_width, recipe.l3_layers) == (128, 4)
 
 

@@ -27,6 +27,7 @@ from negmas.sao import ResponseType
 
 from marlab.market.agent import LitaAgentHRL
 from marlab.market.agent_settings import AgentSettings, load_layers
+from marlab.market.awi import without_bankrupt
 from marlab.market.experts import find_agent
 from marlab.market.record import record_world
 from marlab.market.rule_options import RuleOptions
@@ -287,16 +288,23 @@ def test_a_morning_that_cannot_be_is_refused() -> None:
 
 
 def test_sales_to_the_bankrupt_take_no_room() -> None:
-    agent = LitaAgentHRL(mode="heuristic")
-    agent._awi = SimpleNamespace(
+    awi = SimpleNamespace(
         my_consumers=["gone", "here"], is_bankrupt=lambda name: name == "gone", sales={"gone": 2, "here": 1},
         sales_cost={"gone": 40, "here": 20}, future_sales={12: {"gone": 7, "here": 3}, 13: {"here": 4}},
         future_sales_cost={12: {"gone": 140, "here": 60}, 13: {"here": 80}},
     )  # fmt: skip
     sold: Any = np.zeros(41)
     sold[[0, 2, 3]] = 3, 10, 4
-    left = agent._without_bankrupt(a_day(q_out=sold, receive=20 * sold))
+    left = without_bankrupt(awi, a_day(q_out=sold, receive=20 * sold))
     assert left.q_out[:4].tolist() == [1, 0, 3, 4] and left.receive[:4].tolist() == [20, 0, 60, 80]
+
+
+def test_a_failed_start_is_told_on_the_first_day(tmp_path: Path) -> None:
+    agent = LitaAgentHRL(mode="neural", l2_model_path=tmp_path)
+    agent._awi = SimpleNamespace(is_perishable=False, allow_zero_quantity=False, horizon=10)
+    for call in (agent.init, agent.before_step):  # the simulator only counts what `init` raises
+        with pytest.raises(UserError, match=r"L2 .*"):
+            call()
 
 
 def test_the_log_tells_the_rule(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from marlab.market.agent_decide import (
     Batch,
     Neural,
     NeuralWeights,
+    Partly,
     Weigh,
     by_weight,
     heuristic,
@@ -278,13 +279,17 @@ def test_an_untrained_network_wishes_what_pure_l1_wishes() -> None:
             assert [(a.op, a.offer) for a in plain.values()] == [(a.op, a.offer) for a in fresh.values()]
 
 
-def test_switches_replace_a_part_of_what_a_network_wants() -> None:
-    network = TemporalDecisionTransformer(d_model=16, n_layers=1).eval()
+def disturbed_network() -> TemporalDecisionTransformer:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(2)
+        torch.manual_seed(3)
+        network = TemporalDecisionTransformer(d_model=16, n_layers=1).eval()
         for head in (network.op_head, network.time_head, network.q_head[-1], network.p_head[-1]):
             torch.nn.init.normal_(head.weight)  # type: ignore[arg-type]
-    inner = Neural(network)
+    return network
+
+
+def test_switches_replace_a_part_of_what_a_network_wants() -> None:
+    inner = Neural(disturbed_network())
     differences = 0
     for state, rng in open_days(10, 9):
         at = situation(state, some_threads(state, 5, rng), RULES["economic"])
@@ -299,3 +304,33 @@ def test_switches_replace_a_part_of_what_a_network_wants() -> None:
             differences += wants.op != base.op
             differences += wants.action != base.action
     assert differences > 20
+
+
+def test_the_rule_decides_purchases_and_where_the_network_is_unsure() -> None:
+    learnt, rule = Neural(disturbed_network()), RuleW()
+    bought = unsure = sure = 0
+    for state, rng in open_days(20, 9):
+        at = situation(state, some_threads(state, 5, rng), RULES["economic"])
+        alpha, left = heuristic_weights(at), Ledger(state, RULES["economic"]).caps
+        network, by_rule, shared = learnt(at, alpha), rule(at, alpha), Partly(learnt, rule, 0.99, True)(at, alpha)
+        for i, selling in enumerate(at.selling):
+            expected = network if selling and network.confidence(i) >= 0.99 else by_rule
+            assert shared.wish(i, left) == expected.wish(i, left) and shared.explain(i) == expected.explain(i)
+            bought, sure = bought + (not selling), sure + (expected is network)
+            unsure += bool(selling) and expected is by_rule
+    assert min(bought, unsure, sure) > 3
+
+
+def test_weights_strengthen_residuals_only_with_modulation() -> None:
+    network, moved = disturbed_network(), 0
+    for state, rng in open_days(10, 10):
+        at = situation(state, some_threads(state, 3, rng), RULES["economic"])
+        alpha, left = heuristic_weights(at), Ledger(state, RULES["economic"]).caps
+        plain, strong = Neural(network)(at, alpha), Neural(network, modulation=True)(at, alpha)
+        for i in range(len(at.threads)):
+            price, stronger = plain.wish(i, left).action, strong.wish(i, left).action
+            assert price is not None and stronger is not None
+            residual = float(price.price - at.base.price[i])
+            assert float(stronger.price - at.base.price[i]) == pytest.approx((1 + alpha[i]) * residual)
+            moved += abs(residual) > 0.1
+    assert moved > 5

@@ -28,7 +28,7 @@ from marlab.market.agent_log import DecisionLog
 from marlab.market.agent_plan import Answer, Plan, make_plan
 from marlab.market.agent_settings import AgentSettings, Layers, load_layers
 from marlab.market.agent_threads import Morning, Offer, Situation, Talk, Thread
-from marlab.market.awi import Reader, reports_of
+from marlab.market.awi import Reader, reports_of, without_bankrupt
 from marlab.market.daystate import DayState, stack
 from marlab.market.goals import GOAL_SIZE
 from marlab.market.logs import ACCEPT, END, REJECT
@@ -95,7 +95,7 @@ class LitaAgentHRL(StdSyncAgent):
         state = self._reader.read(self.awi, self.settings.horizon)
         self._check(state, day)
         self._turn_page(day)
-        alive = self._without_bankrupt(state)
+        alive = without_bankrupt(self.awi, state)
         self._ledger = Ledger(alive, self.layers.l1)
         state = state if self.settings.is_neural else alive  # networks learnt from mornings as they are told
         self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
@@ -124,19 +124,6 @@ class LitaAgentHRL(StdSyncAgent):
             if [issue.name for issue in issues] != ["quantity", "time", "unit_price"]:
                 raise RuntimeError(f"The issues are {[i.name for i in issues]}, not quantity, time and unit_price.")
         self._last_day = day
-
-    def _without_bankrupt(self, state: DayState) -> DayState:
-        """The morning without sales to bankrupt buyers: the simulator still lists them, but nothing is delivered."""
-        sold, paid = np.zeros_like(state.q_out), np.zeros_like(state.q_out)
-        gone = [partner for partner in self.awi.my_consumers if self.awi.is_bankrupt(partner)]
-        later = {int(state.day): (self.awi.sales, self.awi.sales_cost)}
-        later |= {when: (s, self.awi.future_sales_cost.get(when, {})) for when, s in self.awi.future_sales.items()}
-        for when, (units, money) in later.items():
-            slot = when - int(state.day)
-            if 0 <= slot <= state.horizon:
-                sold[slot] = sum(units.get(partner, 0) for partner in gone)
-                paid[slot] = sum(money.get(partner, 0) for partner in gone)
-        return state.with_signed(0 * sold, 0 * sold, -sold, -paid) if sold.any() else state
 
     def _issues(self) -> list[Any]:
         inside = [] if self.awi.is_first_level else [self.awi.current_input_issues]

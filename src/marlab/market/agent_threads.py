@@ -17,10 +17,10 @@ from marlab.market.daystate import Array, DayState, stack
 from marlab.market.executor import rule_accepts
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import Action, Bools, Caps, Issue, L1Options
-from marlab.market.offers import OfferBook, offer_slots
+from marlab.market.offers import ROUNDS, OfferBook, offer_slots
 from marlab.market.partners import Heard, PartnerBook, Record
 
-LAST_ROUND = 19
+LAST_ROUND = ROUNDS - 1
 """After an answer in this round a negotiation is over."""
 Offer = tuple[int, int, int]
 """An outcome of the simulator: quantity, absolute delivery day, unit price."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from marlab.market.daystate import HORIZON, LINES, SCALARS, DayState, from_mapping
 
 Schedule = list[float]
@@ -111,6 +113,20 @@ def reports_of(awi: Any, day: int) -> dict[str, float]:
     """Cash of all factories in the public reports of a day, by agent id; most days have none."""
     reports = awi.bb_read("reports_time", str(day)) or {}
     return {name: float(report.cash) for name, report in reports.items()}
+
+
+def without_bankrupt(awi: Any, state: DayState) -> DayState:
+    """The morning without sales to bankrupt buyers: the simulator still lists them, but nothing is delivered."""
+    sold, paid = np.zeros_like(state.q_out), np.zeros_like(state.q_out)
+    gone = [partner for partner in awi.my_consumers if awi.is_bankrupt(partner)]
+    later = {int(state.day): (awi.sales, awi.sales_cost)}
+    later |= {when: (units, awi.future_sales_cost.get(when, {})) for when, units in awi.future_sales.items()}
+    for when, (units, money) in later.items():
+        slot = when - int(state.day)
+        if 0 <= slot <= state.horizon:
+            sold[slot] = sum(units.get(partner, 0) for partner in gone)
+            paid[slot] = sum(money.get(partner, 0) for partner in gone)
+    return state.with_signed(0 * sold, 0 * sold, -sold, -paid) if sold.any() else state
 
 
 def _ranges(issues: Any) -> tuple[float, ...]:

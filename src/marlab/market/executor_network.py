@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from marlab.market.logs import ACCEPT
+from marlab.market.offers import LARGEST_LOT
 
 QUANTITY, PRICE = 10.0, 50.0
 """Quantities and prices are divided by these before the network sees them."""
@@ -22,8 +23,6 @@ PRIOR = 2.0
 AUX = 7
 HAS_OFFER, PRICE_MIN, PRICE_MAX = 5, 3, 4
 """Places in `aux`: whether there is an offer to accept, and the bounds of the price issue (divided by PRICE)."""
-LARGEST_LOT = 30.0
-"""Units: the quantity issue of the league ends here."""
 
 
 class L3Inputs(NamedTuple):

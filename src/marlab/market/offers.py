@@ -13,6 +13,8 @@ from marlab.market.goals import SELL, Trades
 
 ROUNDS = 20
 """A negotiation's rounds: on the clock of offers, yesterday's rounds come this many before today's."""
+LARGEST_LOT = 30
+"""Units: the quantity issue of the league ends here."""
 
 
 class Offers(NamedTuple):

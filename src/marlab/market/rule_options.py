@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from marlab.lab.errors import UserError
-
-LARGEST_LOT = 30
-"""The simulator never lets a negotiation be about more units than this."""
+from marlab.market.offers import LARGEST_LOT
 
 
 @dataclass(frozen=True)
