@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -10,8 +11,9 @@ from marlab.hunt.game import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
 from marlab.hunt.hop_coplayers import RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.hop_dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
 from marlab.hunt.hop_models import Goals, Mind, MindConfig, fold, unfold
-from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, encode
+from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner, boltzmann, decisions, draw_goals, normalised
+from marlab.hunt.hop_rows import FAR, encode, row_layout
 from marlab.hunt.search import SearchConfig
 from marlab.hunt.views import View
 from marlab.hunt.world_model import make_model
@@ -84,19 +86,43 @@ def test_every_seat_imagines_itself_first() -> None:
     assert mine.batch == 6
 
 
-def test_imagined_views_and_legal_actions_are_those_of_the_game() -> None:
+@pytest.mark.parametrize("paths", [False, True])
+def test_imagined_views_and_legal_actions_are_those_of_the_game(paths: bool) -> None:
     game = small_game(GameConfig(height=6, width=6, max_block_comp=3))
     state = game.reset(20, seeded(1))
     state = state._replace(alive=torch.rand(20, 4, generator=seeded(2)) < 0.8)
     assert torch.equal(legal_of_planes(View(game, state).board, 4), game.legal(state))
     model = make_model("structured", game.config, width=8, generator=seeded(3)).eval()
-    true, imagined = TrueGame(game), ImaginedGame(game, model)
+    true, imagined = TrueGame(game, paths), ImaginedGame(game, model, paths)
     games, seats = torch.arange(20), torch.arange(20) % 4
     a, b = (d.theirs(d.root(state, games, seats)) for d in (true, imagined))
     assert torch.equal(a.rows, b.rows) and torch.equal(a.legal, b.legal) and torch.equal(a.time, b.time)
-    late = (imagined.root(state, games, seats)[0], torch.full((20,), game.config.final_time - 1))
+    planes, _, which = imagined.root(state, games, seats)
+    late = (planes, torch.full((20,), game.config.final_time - 1), which)
     stepped = imagined.step(late, torch.full((20,), STAY), torch.full((20, 3), STAY))
     assert bool((stepped.stays == 0).all())  # the clock needs no model
+
+
+def test_rows_tell_the_shortest_ways() -> None:
+    """By hand: nearer moves and distances around an obstacle, of those who are there only."""
+    config = GameConfig(max_block_comp=1)
+    spots = {"players": [(0, 0), (3, 3), (3, 2), None], "hares": [(0, 0), (3, 0)], "obstacles": [(0, 1)]}
+    game, state = placed(config, stags=[(1, 2)], **spots)
+    layout = row_layout(config, True)
+    rows, _ = encode(game, state, torch.arange(4), True)
+    ways = rows[0, :, layout.ways : layout.distances].view(4, 2, STAY).tolist()
+    assert ways[0] == [[0, 1, 0, 0], [0, 0, 0, 0]]  # down to the stag, the right is blocked; it stands on a hare
+    assert ways[1] == [[1, 0, 1, 0], [0, 0, 1, 0]]  # up or left; the nearest hare is to the left
+    assert ways[3] == [[0] * STAY] * 2  # gone
+    steps = rows[0, 1, layout.distances :].view(4, 2, FAR + 1)  # as player 2 sees itself, 3, 4 and 1
+    assert steps[0].argmax(1).tolist() == [3, 3] and steps[1].argmax(1).tolist() == [2, 2]
+    assert steps[3].argmax(1).tolist() == [3, 0] and steps.sum((1, 2)).tolist() == [2, 2, 0, 2]
+    plain, _ = encode(game, state, torch.arange(4))
+    assert torch.equal(rows[..., : layout.ways], plain)
+    game, state = placed(config, **spots)  # no stag is left
+    rows, _ = encode(game, state, torch.arange(4), True)
+    assert not rows[0, 0, layout.ways : layout.ways + STAY].any()
+    assert rows[0, 0, layout.distances :].sum() == 3
 
 
 # --- what trees find -------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from marlab.hunt.dataset import load_dataset
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_guard import Guard, GuardConfig
 from marlab.hunt.hop_learn import BestWeights, HopLearner
-from marlab.hunt.hop_nets import Symmetries, encode
 from marlab.hunt.hop_offline import offline_experience, with_hindsight
+from marlab.hunt.hop_rows import Symmetries, encode, row_layout
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import play
 from marlab.hunt.train import TRAININGS, main
@@ -80,16 +80,17 @@ def test_replay_keeps_the_newest_of_each_player() -> None:
     assert set(replay.draw(torch.zeros(200, dtype=torch.int64), seeded(1)).value.tolist()) == {7.0, 8.0, 9.0}
 
 
-def test_turned_rows_are_the_rows_of_the_turned_game() -> None:
+@pytest.mark.parametrize("paths", [False, True])
+def test_turned_rows_are_the_rows_of_the_turned_game(paths: bool) -> None:
     """Turning the rows of a state and its action masks is the same as drawing the turned state."""
     game = small_game(TINY)
     state = game.reset(5, seeded(0))
-    rows, legal = encode(game, state, torch.arange(2))
-    turns = Symmetries(TINY, "cpu")
+    rows, legal = encode(game, state, torch.arange(2), paths)
+    turns = Symmetries(row_layout(TINY, paths), "cpu")
     cells = torch.arange(9).view(3, 3)
     where = torch.rot90(cells, 1, (0, 1)).flatten().argsort()  # the turned number of every cell
     turned = state._replace(cell=where[state.cell], prey_cell=where[state.prey_cell])
-    expected, mask = encode(game, turned, torch.arange(2))
+    expected, mask = encode(game, turned, torch.arange(2), paths)
     assert torch.equal(rows[..., turns.rows[1]], expected)
     assert torch.equal(legal[..., turns.by_action[1]], mask)
     for which in range(len(turns)):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game, StagHunt, State
+from marlab.hunt.game import STAY, Game, StagHunt, State
 from marlab.hunt.layouts import draw_maps, make_maps
 from marlab.hunt.snowdrift import Snowdrift
 from marlab.lab.errors import UserError
@@ -50,21 +50,25 @@ def restore(
             f"The planes have the shape {tuple(grid.shape[1:])}, "
             f"this game's are {(config.height, config.width, config.channels)}."
         )
-    planes = grid.cpu().bool().flatten(1, 2).transpose(1, 2)  # [B, channels, C]
-    blocks, which = torch.unique(planes[:, n], dim=0, return_inverse=True)
-    cells, present = zip(*(_listed(planes[:, n + 1 + k], amount) for k, amount in enumerate(config.prey_kinds)))
-    batch = grid.shape[0]
-    state = State(
-        map=which,
-        cell=planes[:, :n].int().argmax(2),
-        alive=planes[:, :n].any(2),
-        prey_cell=torch.cat(cells, 1),
-        prey_alive=torch.cat(present, 1),
-        t=t.cpu().long(),
-        first_hunt=torch.full((batch,), -1) if first_hunt is None else first_hunt.cpu().long(),
-        last_action=torch.full((batch, n), 4),
-    )
+    grid = grid.cpu()
+    blocks, which = torch.unique(grid[..., n].flatten(1).bool(), dim=0, return_inverse=True)
+    state = state_of_planes(config, grid, t.cpu().long(), which)
+    if first_hunt is not None:
+        state = state._replace(first_hunt=first_hunt.cpu().long())
     return game_with_blocks(config, blocks, device), state.to(device)
+
+
+def state_of_planes(config: GameConfig, grid: Tensor, t: Tensor, which: Tensor) -> State:
+    """The state that planes `grid` [B, H, W, channels] show at time t [B] on maps `which` [B]; nobody hunted yet."""
+    n = config.players
+    planes = grid.bool().flatten(1, 2).transpose(1, 2)  # [B, channels, C]
+    cells, present = zip(*(_listed(planes[:, n + 1 + k], amount) for k, amount in enumerate(config.prey_kinds)))
+    cell = planes[:, :n].int().argmax(2)
+    return State(
+        map=which, cell=cell, alive=planes[:, :n].any(2), prey_cell=torch.cat(cells, 1),
+        prey_alive=torch.cat(present, 1), t=t, first_hunt=torch.full_like(t, -1),
+        last_action=torch.full_like(cell, STAY),
+    )  # fmt: skip
 
 
 def _listed(plane: Tensor, amount: int) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from marlab.hunt.game import ABSENT, Game, State
-from marlab.hunt.hop_nets import encode, row_layout, rows_of_planes
+from marlab.hunt.games import state_of_planes
+from marlab.hunt.hop_rows import encode, mark_paths, row_layout, rows_of_planes
 from marlab.hunt.layouts import MOVES
 from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel
@@ -44,10 +45,11 @@ class Stepped(NamedTuple):
 class Dynamics(ABC):
     """Imagined steps of ego-first situations."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, paths: bool = False) -> None:
+        """paths: the rows that players see hold the shortest ways, too."""
         if len(set(game.config.player_strength)) > 1:
             raise UserError("Planning agents take all players for equally strong; this game's player_strength differs.")
-        self.game = game
+        self.game, self.paths = game, paths
         self._me = torch.zeros(1, dtype=torch.int64, device=game.device)
         self._others = torch.arange(1, game.players, device=game.device)
 
@@ -86,7 +88,7 @@ class TrueGame(Dynamics):
 
     def see(self, embedding: Embedding, players: Tensor) -> Seen:
         state = State(*embedding)
-        rows, legal = encode(self.game, state, players)
+        rows, legal = encode(self.game, state, players, self.paths)
         return Seen(rows, legal, state.t / self.game.config.final_time)
 
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
@@ -96,12 +98,12 @@ class TrueGame(Dynamics):
 
 
 class ImaginedGame(Dynamics):
-    """A world model; an embedding is (planes [R, H, W, C] uint8 as the planner sees them, t [R])."""
+    """A world model; an embedding is (planes [R, H, W, C] uint8 as the planner sees them, t [R], map [R])."""
 
-    def __init__(self, game: Game, model: WorldModel) -> None:
-        super().__init__(game)
+    def __init__(self, game: Game, model: WorldModel, paths: bool = False) -> None:
+        super().__init__(game, paths)
         self.model = model
-        self.layout = row_layout(game.config)
+        self.layout = row_layout(game.config, paths)
         n = game.players
         # Player k sees the players as k, k + 1, ..., and the planes after them unchanged.
         rest = torch.arange(n, game.channels, device=game.device).expand(n, -1)
@@ -109,16 +111,19 @@ class ImaginedGame(Dynamics):
 
     def root(self, state: State, games: Tensor, seats: Tensor) -> Embedding:
         chosen = ego_first(self.game, state, games, seats)
-        return View(self.game, chosen).grid_of(self._me).squeeze(1), chosen.t
+        return View(self.game, chosen).grid_of(self._me).squeeze(1), chosen.t, chosen.map
 
     def see(self, embedding: Embedding, players: Tensor) -> Seen:
-        planes, t = embedding
+        planes, t, which = embedding
         legal = legal_of_planes(planes, self.game.players).index_select(1, players)
         turned = planes[..., self._turned[players]].movedim(-2, 1)  # [R, L, H, W, C]
-        return Seen(rows_of_planes(self.layout, turned, legal), legal, t / self.game.config.final_time)
+        rows = rows_of_planes(self.layout, turned, legal)
+        if self.paths:
+            mark_paths(self.layout, rows, self.game, state_of_planes(self.game.config, planes, t, which), players)
+        return Seen(rows, legal, t / self.game.config.final_time)
 
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
-        planes, t = embedding
+        planes, t, which = embedding
         there = planes[..., : self.game.players].flatten(1, 2).bool().any(1)  # [R, n]
         joint = torch.where(there, torch.cat([action.unsqueeze(1), others], 1), ABSENT)
         found = self.model.imagine(planes, joint, t.clamp_max(self.game.config.final_time - 1))
@@ -127,7 +132,8 @@ class ImaginedGame(Dynamics):
         else:
             stays = 1.0 - found.done.amax(1)
         in_time = t + 1 < self.game.config.final_time  # the clock needs no model
-        return Stepped(((found.planes >= 0.5).to(torch.uint8), t + 1), found.reward, stays * in_time)
+        embedding = ((found.planes >= 0.5).to(torch.uint8), t + 1, which)
+        return Stepped(embedding, found.reward, stays * in_time)
 
 
 def legal_of_planes(planes: Tensor, players: int) -> Tensor:

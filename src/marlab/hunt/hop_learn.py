@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.hop_models import Mind
-from marlab.hunt.hop_nets import OtherNets, Symmetries
+from marlab.hunt.hop_nets import OtherNets
+from marlab.hunt.hop_rows import Symmetries
 from marlab.hunt.others import Balance, action_loss
 from marlab.hunt.replay import Experience, Replay
 from marlab.lab.choices import apply_mask
@@ -82,7 +83,7 @@ class HopLearner:
         self.fast, self.slow = mind, copy_mind(mind)
         self.slow.requires_grad_(False)
         device = next(mind.parameters()).device
-        self.turns = Symmetries(mind.game, device)
+        self.turns = Symmetries(mind.layout, device)
         self._choose = torch.Generator().manual_seed(0)  # which symmetry: on the host, so that nothing waits
         self.players = self._optimiser(mind.players)
         self.others = None if mind.others is None else self._optimiser(mind.others)

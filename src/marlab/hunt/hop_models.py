@@ -18,8 +18,9 @@ from marlab.hunt.config import GameConfig
 from marlab.hunt.game import Game
 from marlab.hunt.hop_coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
 from marlab.hunt.hop_dynamics import Dynamics, ImaginedGame, TrueGame
-from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, encode, masked_mixture
+from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, masked_mixture
 from marlab.hunt.hop_planner import PlanConfig, Planner
+from marlab.hunt.hop_rows import RowLayout, encode, row_layout
 from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
 from marlab.hunt.others import others_of
 from marlab.hunt.views import View
@@ -36,6 +37,8 @@ class MindConfig:
     """What is planned with, whom the others are taken for, what is believed."""
     hidden: int = 128
     """Width of the networks' two hidden layers."""
+    paths: bool = False
+    """Networks are also told the shortest ways to stag and hare; otherwise they read them off the map, or do not."""
     independent: bool = False
     """A network of its own for every seat; otherwise the seats of a seed share one (each sees itself first)."""
     own_moa: bool = True
@@ -108,12 +111,12 @@ class Mind(nn.Module):
             raise UserError(f"The variant {config.variant} imagines with a world model; give one with --load-wm.")
         per_seed = game.players if config.independent else 1
         count = goals.candidates.shape[0]
-        self.players = PlayerNets(game, count, config.hidden, copy_generators(seeds, per_seed, "players"))
+        self.players = PlayerNets(game, count, config.hidden, copy_generators(seeds, per_seed, "players"), config.paths)
         observers = game.players if config.own_moa else 1
         self.others: OtherNets | None = None
         if config.parts.coplayers == "learned":
             generators = copy_generators(seeds, observers, "others")
-            self.others = OtherNets(game, goals.candidates, config.hidden, generators)
+            self.others = OtherNets(game, goals.candidates, config.hidden, generators, config.paths)
         self.goals = goals
         self.world = [world]  # shared by all seeds and not trained here: kept out of the parameters
 
@@ -121,6 +124,11 @@ class Mind(nn.Module):
     def count(self) -> int:
         """K, the number of goals."""
         return self.goals.candidates.shape[0]
+
+    @property
+    def layout(self) -> RowLayout:
+        """The rows that its networks read."""
+        return row_layout(self.game, self.config.paths)
 
     def one(self, seed: int) -> Mind:
         """The mind of one seed."""
@@ -157,17 +165,22 @@ class Mind(nn.Module):
 
     def _dynamics(self, game: Game) -> Dynamics:
         if not self.config.parts.world_model or self.config.exact_step:
-            return TrueGame(game)
+            return TrueGame(game, self.config.paths)
         model = self.world[0]
         assert model is not None
-        return ImaginedGame(game, model)
+        return ImaginedGame(game, model, self.config.paths)
 
     # --- what it expects of others --------------------------------------------------------------------------------
+
+    def seen(self, view: View) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows [B, n, W], legal actions [B, n, A] and times [B] of all seats."""
+        seats = torch.arange(view.game.players, device=view.game.device)
+        return *encode(view.game, view.state, seats, self.config.paths), view.time
 
     @torch.no_grad()
     def by_goal(self, view: View) -> tuple[Tensor, Tensor]:
         """Logits [B, n, S', K, A] of the others' next actions under every goal, and what is legal [B, n, S', A]."""
-        rows, legal, time = seen_by_all(view)
+        rows, legal, time = self.seen(view)
         pairs = others_of(view.game)
         assert self.others is not None
         wide = time.unsqueeze(1).expand(rows.shape[:2])
@@ -182,7 +195,7 @@ class Mind(nn.Module):
             logits, legal = self.by_goal(view)
             found = masked_mixture(logits, legal, belief).exp()
         else:
-            rows, mine, time = seen_by_all(view)
+            rows, mine, time = self.seen(view)
             legal = mine[:, others_of(view.game)]
             flat = apply_mask(torch.zeros(legal.shape, device=legal.device), legal)
             found = flat.softmax(-1)
@@ -199,12 +212,6 @@ class Mind(nn.Module):
         logits, _ = self.players(*folded, None)
         logits = unfold(logits.unflatten(1, (-1, slots)), len(self.seeds), seats)
         return apply_mask(logits, legal[:, pairs]).softmax(-1)
-
-
-def seen_by_all(view: View) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows [B, n, W], legal actions [B, n, A] and times [B] of all seats."""
-    seats = torch.arange(view.game.players, device=view.game.device)
-    return *encode(view.game, view.state, seats), view.time
 
 
 def fold(x: Tensor, seeds: int, copies: int) -> Tensor:

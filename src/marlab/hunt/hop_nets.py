@@ -1,8 +1,8 @@
-"""Networks of planning agents: many small ones side by side, and the rows they read.
+"""Networks of planning agents: many small ones side by side.
 
 Planning asks for millions of evaluations, so these are two-layer perceptrons, and all copies (of every seed, and of
-every seat where seats do not share) are evaluated by one batched product. A row is what a player sees: its legal
-actions, the planes with itself first, and the time.
+every seat where seats do not share) are evaluated by one batched product. They read the rows of
+`hop_rows` and the time.
 
 Letters: P copies, N rows of a copy, W row width, A actions, K goals, V goal width, X hidden width, n players,
 S' = n - 1 slots (slot k is the player who sits k + 1 places after the observer).
@@ -12,77 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game, State
-from marlab.hunt.symmetry import symmetries
-from marlab.hunt.views import draw_rows
+from marlab.hunt.hop_rows import RowLayout, row_layout
 from marlab.lab.choices import apply_mask
-
-
-@dataclass(frozen=True)
-class RowLayout:
-    """Where things lie in a row: legal actions first, then the planes, row-major."""
-
-    height: int
-    width: int
-    channels: int
-    actions: int
-    start: int  # where the planes begin
-
-    @property
-    def size(self) -> int:
-        return self.start + self.height * self.width * self.channels
-
-
-def row_layout(game: GameConfig) -> RowLayout:
-    """The rows of a game. `draw_rows` marks what is gone in the first `players` places, so planes begin after them."""
-    return RowLayout(game.height, game.width, game.channels, game.actions, max(game.actions, game.players))
-
-
-def encode(game: Game, state: State, seats: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows [B, L, W] uint8 and legal actions [B, L, A] of `seats` [L]."""
-    layout = row_layout(game.config)
-    rows = draw_rows(game, state, seats, layout.start, layout.size)
-    legal = game.legal(state).index_select(1, seats)
-    rows[..., : layout.start] = 0
-    rows[..., : layout.actions] = legal.to(torch.uint8)
-    return rows, legal
-
-
-def rows_of_planes(layout: RowLayout, planes: Tensor, legal: Tensor) -> Tensor:
-    """Rows [*S, W] uint8 from planes [*S, H, W, C] and legal actions [*S, A]."""
-    rows = torch.zeros(*planes.shape[:-3], layout.size, dtype=torch.uint8, device=planes.device)
-    rows[..., : layout.actions] = legal.to(torch.uint8)
-    rows[..., layout.start :] = planes.flatten(-3).to(torch.uint8)
-    return rows
-
-
-class Symmetries:
-    """The symmetries of a game's grid as permutations of rows and actions."""
-
-    def __init__(self, game: GameConfig, device: torch.device | str) -> None:
-        layout = row_layout(game)
-        places = torch.arange(layout.size)
-        planes = places[layout.start :].view(layout.height, layout.width, layout.channels)
-        rows, actions = [], []
-        for symmetry in symmetries(layout.height, layout.width):
-            table = symmetry.action_table()[: layout.actions]
-            source = torch.empty_like(table)
-            source[table] = torch.arange(layout.actions)  # new action a was source[a]
-            head = torch.cat([source, places[layout.actions : layout.start]])
-            rows.append(torch.cat([head, symmetry.planes(planes).flatten()]))
-            actions.append(source)
-        self.rows = torch.stack(rows).to(device)  # [8, W] column w of a turned row is column rows[w] of the row
-        self.by_action = torch.stack(actions).to(device)  # [8, A] the same for distributions over actions
-        self.renamed = self.by_action.argsort(1)  # [8, A] the new number of every action
-
-    def __len__(self) -> int:
-        return self.rows.shape[0]
 
 
 class Layer(nn.Module):
@@ -106,8 +42,7 @@ class Sight(nn.Module):
 
     def __init__(self, layout: RowLayout, hidden: int, generators: Sequence[torch.Generator]) -> None:
         super().__init__()
-        # Rows are sparse: about as many entries are 1 as there are players, prey and legal actions.
-        self.rows = Layer(layout.size, hidden, generators, math.sqrt(layout.size / 8.0))
+        self.rows = Layer(layout.size, hidden, generators, math.sqrt(layout.size / layout.marks))  # rows are sparse
         self.time = nn.Parameter(torch.zeros(len(generators), 1, hidden))
 
     def forward(self, rows: Tensor, time: Tensor) -> Tensor:
@@ -121,13 +56,15 @@ class PlayerNets(nn.Module):
     how probable each of K goals is for each of the S' others: a belief at the root, a drawn goal inside a tree.
     """
 
-    def __init__(self, game: GameConfig, goals: int, hidden: int, generators: Sequence[torch.Generator]) -> None:
+    def __init__(
+        self, game: GameConfig, goals: int, hidden: int, generators: Sequence[torch.Generator], paths: bool = False
+    ) -> None:
         super().__init__()
         self.copies = len(generators)
         width = (game.players - 1) * goals if goals > 1 else 0  # a single goal tells nothing
         weights = [torch.empty(width, hidden).normal_(0.0, 0.5, generator=g) for g in generators]
         self.wish = nn.Parameter(torch.stack(weights)) if width else None  # [P, S' K, X]
-        self.sight = Sight(row_layout(game), hidden, generators)
+        self.sight = Sight(row_layout(game, paths), hidden, generators)
         self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
         self.actor = Layer(hidden, game.actions, generators, 0.01)
         self.critic = Layer(hidden, 1, generators, 0.01)
@@ -151,10 +88,12 @@ class OtherNets(nn.Module):
 
     goals: Tensor
 
-    def __init__(self, game: GameConfig, goals: Tensor, hidden: int, generators: Sequence[torch.Generator]) -> None:
+    def __init__(
+        self, game: GameConfig, goals: Tensor, hidden: int, generators: Sequence[torch.Generator], paths: bool = False
+    ) -> None:
         super().__init__()
         self.copies, self.slots = len(generators), game.players - 1
-        self.sight = Sight(row_layout(game), hidden, generators)
+        self.sight = Sight(row_layout(game, paths), hidden, generators)
         self.place = nn.Parameter(torch.zeros(self.copies, 1, self.slots, hidden))
         self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
         width = goals.shape[1]

@@ -12,12 +12,14 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from marlab.hunt.dataset import Dataset, Part, SplitName
+from marlab.hunt.games import restore
 from marlab.hunt.goal_data import goal_data
 from marlab.hunt.goal_models import LoadedModels
 from marlab.hunt.goal_trainer import predict
 from marlab.hunt.hop_learn import HopLearner
 from marlab.hunt.hop_models import Goals, Mind, MindConfig
-from marlab.hunt.hop_nets import masked_mixture, row_layout, rows_of_planes
+from marlab.hunt.hop_nets import masked_mixture
+from marlab.hunt.hop_rows import encode
 from marlab.hunt.moa_metrics import ActionScores, score_actions
 from marlab.hunt.replay import Experience
 from marlab.lab.errors import UserError
@@ -49,13 +51,15 @@ def offline_experience(
 ) -> Experience:
     """All rows of a split [R]; goals [R, 1, K] are those of the players' types, or the prototypes of their codes."""
     part, game = dataset.part(split), dataset.game
-    rows, layout = part.rows, row_layout(dataset.game)
+    rows = part.rows
+    me = torch.zeros(1, dtype=torch.int64)
+    seen = encode(*restore(game, rows.obs, rows.t), me, config.paths)[0].squeeze(1)
     last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())  # [R] the last row of each row's sequence
     paid = rows.r[last] * config.reward_scale
     value = paid * config.plan.gamma ** (rows.steps - 1 - rows.t)
     goal = _goal_weights(dataset, part, config, goals, models)
     found = Experience(
-        rows=rows_of_planes(layout, rows.obs, rows.mask), time=rows.t / game.final_time, action=rows.a,
+        rows=seen, time=rows.t / game.final_time, action=rows.a,
         policy=one_hot(rows.a, game.actions).float(), value=value, goal=goal.unsqueeze(1),
         believed=_beliefs(part, goal, game.players),
         update=torch.full_like(rows.a, -1),

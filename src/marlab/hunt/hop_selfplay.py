@@ -17,8 +17,8 @@ from torch import Tensor
 from marlab.hunt.belief import BeliefTracker
 from marlab.hunt.game import Game, Outcome, State
 from marlab.hunt.hop_guests import GuestConfig, Guests
-from marlab.hunt.hop_models import Mind, seen_by_all
-from marlab.hunt.hop_nets import masked_mixture, row_layout
+from marlab.hunt.hop_models import Mind
+from marlab.hunt.hop_nets import masked_mixture
 from marlab.hunt.hop_planner import Plan, Planner
 from marlab.hunt.others import others_of
 from marlab.hunt.players import RulePlayers
@@ -72,10 +72,9 @@ class SelfPlay:
         self.guests: Guests | None = None
         if guests is not None and guests.share and rules is None and mind.others is not None:
             self.guests = Guests(guests, mind.goals, batch, n, generator)
-        steps, layout = game.config.final_time, row_layout(game.config)
-        shape = (batch, steps, n)
+        shape = (batch, game.config.final_time, n)
         self.diary = Diary(
-            torch.zeros(*shape, layout.size, dtype=torch.uint8, device=device),
+            torch.zeros(*shape, mind.layout.size, dtype=torch.uint8, device=device),
             torch.zeros(*shape, game.actions, device=device),
             torch.zeros(shape, dtype=torch.int64, device=device),
             torch.zeros(shape, device=device),
@@ -112,7 +111,7 @@ class SelfPlay:
     def step(self, replay: Replay, update: int, beta: float) -> None:
         """One step of every game; finished episodes go to `replay` and new ones begin."""
         view = View(self.game, self.state)
-        rows, _, _ = seen_by_all(view)
+        rows, _, _ = self.mind.seen(view)
         alive = self.state.alive
         planning = alive & self.plans_here
         plan = self.planner.plan(self.state, self.memory["belief"], planning, self.generator, beta)

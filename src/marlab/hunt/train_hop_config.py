@@ -89,6 +89,8 @@ class HopTrainConfig:
     """Run of `marlab hunt pretrain world`, for the variants that imagine."""
     hidden: int = 128
     """Width of the networks' two hidden layers."""
+    paths: bool = False
+    """Networks are also told the shortest ways to stag and hare; otherwise they read them off the map, or do not."""
     independent: bool = False
     """A network of its own for every seat; otherwise the seats of a seed share one (each sees itself first)."""
     own_moa: bool = True
@@ -162,8 +164,8 @@ class HopTrainConfig:
     def mind(self) -> MindConfig:
         """What is saved with the agents."""
         return MindConfig(
-            self.variant, self.hidden, self.independent, self.own_moa, self.plan, self.belief, self.reward_scale,
-            self.exact_step,
+            self.variant, self.hidden, self.paths, self.independent, self.own_moa, self.plan, self.belief,
+            self.reward_scale, self.exact_step,
         )  # fmt: skip
 
 
