@@ -225,11 +225,20 @@ class HopTrainer:
     # --- playing ------------------------------------------------------------------------------------------------
 
     def policy(
-        self, game: Game, seeds: Sequence[int], *, greedy: bool = True, belief: BeliefConfig | None = None
+        self,
+        game: Game,
+        seeds: Sequence[int],
+        *,
+        greedy: bool = True,
+        belief: BeliefConfig | None = None,
+        record: bool = False,
     ) -> Policy:
-        """Agents of some seeds, for blocks of games, in the seats where they learned; rules play the others."""
+        """Agents of some seeds, for blocks of games, in the seats where they learned; rules play the others.
+
+        record: searches as CUDA graphs, worth their making in streams of many episodes.
+        """
         mind = self.learner.slow.some(seeds).to(self.device)
-        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief, record=self.config.record)
+        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief, record=record)
         if self.rules is None:
             return agent
         return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
