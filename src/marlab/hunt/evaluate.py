@@ -20,6 +20,7 @@ from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.evaluate_agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate_beliefs import evaluate_beliefs
 from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_reference
+from marlab.hunt.evaluate_kept import FILE, Kept
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import Score, scores_of
 from marlab.hunt.game import Game, State
@@ -83,6 +84,8 @@ class EvalConfig:
     """Seed of starts, maps and players."""
     out: Path | None = None
     """Folder of the score card; by default `eval` in the first agent's run, or runs/hunt/eval."""
+    anew: bool = False
+    """Measure everything again; otherwise what the folder has of a killed or smaller evaluation is not played again."""
     figures: bool = True
     """Draw pictures."""
     device: str = "auto"
@@ -119,6 +122,7 @@ class _Table:
     cast: dict[str, Agent]
     rngs: Rngs
     quiet: bool
+    kept: Kept
     scores: dict[tuple[str, Seating], Score] = field(default_factory=dict)  # by agent and whom it plays with
     exact: dict[Seating, Exact] = field(default_factory=dict)
 
@@ -132,6 +136,10 @@ class _Table:
     def play(self, cells: Sequence[Cell], label: str) -> None:
         """Measure the cells that are not known yet, as many at once as fit."""
         wanted = {(c.agent.name, _seating(c.scenario)): c for c in cells}
+        for key, cell in wanted.items():
+            told = None if key in self.scores else self.kept.get(*self._key(cell))
+            if told is not None:
+                self.scores[key] = replace(Score.of(told), agent=cell.agent.name)
         left = [cell for key, cell in wanted.items() if key not in self.scores]
         size = max(1, MOST_GAMES // self.config.runs)
         chunks = [left[i : i + size] for i in range(0, len(left), size)]
@@ -145,6 +153,13 @@ class _Table:
                 )
                 for cell, score in zip(chunk, scores_of(plan, stream, self.config.steps, self.config.window)):
                     self.scores[cell.agent.name, _seating(cell.scenario)] = score
+                    self.kept.put(score.to_dict(), *self._key(cell))
+
+    def _key(self, cell: Cell) -> tuple[Any, ...]:
+        """Everything that a score depends on."""
+        c, (focal, background) = self.config, _seating(cell.scenario)
+        others = sorted(self.cast[name].identity if name in self.cast else name for name in background)
+        return "score", c.game, c.runs, c.steps, c.window, c.maps, c.seed, cell.agent.identity, focal, others
 
     def best_response(self, scenario: Scenario) -> Exact | None:
         """What the exact best response would earn in the runs, where it can be solved.
@@ -169,13 +184,20 @@ class _Table:
 
     def _gain(self, kinds: Sequence[Kind]) -> torch.Tensor:
         """[layouts] how much more than NS the best response to `kinds` earns from each of some starts."""
+        c = self.config
+        key = "gain", c.game, c.layouts, c.maps, c.seed, [kind.name for kind in kinds]
+        told = self.kept.get(*key)
+        if told is not None:
+            return torch.tensor(told, dtype=torch.float64)
         game = self.game if self.game.device.type == "cpu" else make_on_cpu(self.game)
         generator = Rngs(self.config.seed).torch("layouts")
         starts = game.reset(self.config.layouts, generator)
         best = start_values(game, starts, [Kind.NS, *kinds])
         many = State(*(x.repeat_interleave(RULE_EPISODES, 0) for x in starts))
         earned = play(game, RulePlayers(game, [Kind.NS, *kinds]), many.batch, generator, many).reward[:, 0]
-        return best - earned.double().view(-1, RULE_EPISODES).mean(1)
+        gain = best - earned.double().view(-1, RULE_EPISODES).mean(1)
+        self.kept.put(gain.tolist(), *key)
+        return gain
 
 
 Seating = tuple[int, tuple[str, ...]]
@@ -191,8 +213,9 @@ def make_on_cpu(game: Game) -> Game:
     return type(game)(game.config, game.maps.to("cpu"))
 
 
-def evaluate(config: EvalConfig, *, quiet: bool = True) -> ScoreCard:
-    """Play everything that `config.parts` asks for; nothing is written."""
+def evaluate(config: EvalConfig, *, quiet: bool = True, kept: Kept | None = None) -> ScoreCard:
+    """Play everything that `config.parts` asks for and that is not `kept` from before."""
+    kept = Kept() if kept is None else kept
     agents = find_agents(config.all_agents)
     game_rules = game_config(config.game)
     scenarios, teams = _scenarios(config, game_rules, agents)
@@ -203,13 +226,13 @@ def evaluate(config: EvalConfig, *, quiet: bool = True) -> ScoreCard:
     for agent in agents:
         agent.make(game, agent.seeds[0])  # a wrong size is refused before any work starts
     cast = {agent.name: agent for agent in agents}
-    made = _Table(game, Starts(game, config.runs, config.seed), config, cast, rngs, quiet)
+    made = _Table(game, Starts(game, config.runs, config.seed), config, cast, rngs, quiet, kept)
     settings: dict[str, Any] = {"runs": config.runs, "steps": config.steps, "window": config.window,
                                 "seed": config.seed, "layouts": config.layouts, "maps": config.maps}  # fmt: skip
     uses = {agent.name: agent.uses for agent in agents}
     card = ScoreCard(config.game, [agent.name for agent in agents], uses, settings)
     if "self-play" in config.parts:
-        card.self_play = {agent.name: _self_play(agent, game, config, rngs) for agent in agents}
+        card.self_play = {agent.name: _self_play(agent, game, config, rngs, kept) for agent in agents}
     if "scenarios" in config.parts and scenarios:
         card.blocks.append(_block("Scenarios", scenarios, agents, references, made))
     if "teams" in config.parts and teams:
@@ -217,7 +240,7 @@ def evaluate(config: EvalConfig, *, quiet: bool = True) -> ScoreCard:
     if "cross-play" in config.parts and len(agents) > 1:
         card.cross = _cross_play(agents, made)
     if "beliefs" in config.parts and any(agent.trained for agent in agents):
-        card.beliefs = evaluate_beliefs(game, agents, config.seed)
+        card.beliefs = evaluate_beliefs(game, agents, config.seed, kept=kept)
     return card
 
 
@@ -281,8 +304,12 @@ def _cross_play(agents: Sequence[Agent], made: _Table) -> dict[str, dict[str, Sc
     return {a.name: {b.name: made.score(a.name, among[b.name]) for b in agents} for a in agents}
 
 
-def _self_play(agent: Agent, game: Game, config: EvalConfig, rngs: Rngs) -> dict[str, Any]:
+def _self_play(agent: Agent, game: Game, config: EvalConfig, rngs: Rngs, kept: Kept) -> dict[str, Any]:
     """Four copies, one episode each from fresh memories, for every training seed."""
+    key = "self-play", config.game, config.episodes, config.maps, config.seed, agent.identity
+    told: dict[str, Any] | None = kept.get(*key)
+    if told is not None:
+        return told
     reports = {}
     for seed in agent.seeds:
         policy = agent.make(game, seed)
@@ -290,7 +317,9 @@ def _self_play(agent: Agent, game: Game, config: EvalConfig, rngs: Rngs) -> dict
         with torch.no_grad():
             episodes = play(game, policy, config.episodes, rngs.torch("self-play"), starts)
         reports[str(seed)] = episode_report(game.config, episodes)
-    return {"seeds": reports, "over_seeds": over_seeds(list(reports.values()))}
+    found = {"seeds": reports, "over_seeds": over_seeds(list(reports.values()))}
+    kept.put(found, *key)
+    return found
 
 
 def _noise(game: Game, config: EvalConfig) -> torch.Tensor:
@@ -317,8 +346,9 @@ def main(argv: Sequence[str]) -> int:
     config = parse(EvalConfig, argv, prog="marlab hunt eval", positional=("agent", "agents..."))
     first = find_agent(config.all_agents[0])
     out = config.out or (first.path / "eval" if first.path else Path("runs/hunt/eval"))
-    card = evaluate(config, quiet=False)
+    kept = Kept(out / FILE, anew=config.anew)
+    card = evaluate(config, quiet=False, kept=kept)
     write_card(card, out, figures=config.figures)
     print(card.text())
-    print(f"\nwritten to {out}")
+    print(f"\nwritten to {out}" + (f"; {kept.found} measurements were there before (--anew)" if kept.found else ""))
     return 0

@@ -6,10 +6,14 @@ one training seed, RUN?simulations=64 changes settings of planning agents, and N
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from torch import Tensor
 
 from marlab.hunt.agents import load_agents
 from marlab.hunt.config import GameConfig
@@ -17,6 +21,7 @@ from marlab.hunt.evaluate_reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.game import Game
 from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
 from marlab.hunt.policy import Policy
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs import find_run
 
@@ -36,6 +41,7 @@ class Agent:
     uses: str = ""  # what it knows beyond learned models; such rows are no headline scores
     game: GameConfig | None = None  # the game it was trained in
     path: Path | None = None
+    identity: str = ""  # everything its play depends on: the rule, or the weights with their seeds and settings
 
     @property
     def trained(self) -> bool:
@@ -67,11 +73,13 @@ def scripted(text: str, name: str | None = None) -> Agent:
     """A rule or a reciprocator."""
     how = parse_reciprocity(text)
     if how is not None:
-        return Agent(name or str(how), "rule", lambda game, seed: Reciprocators(game, how))
+        return Agent(name or str(how), "rule", lambda game, seed: Reciprocators(game, how), identity=str(how))
     role: Role = parse_role(text)
     if role.kind == Kind.ND:
         raise UserError("ND plays the snowdrift game, which has no teams of stag and hare hunters.")
-    return Agent(name or str(role), "rule", lambda game, seed: RulePlayers(game, [role] * game.players))
+    return Agent(
+        name or str(role), "rule", lambda game, seed: RulePlayers(game, [role] * game.players), identity=str(role)
+    )
 
 
 def _trained(what: str, name: str | None) -> Agent:
@@ -97,16 +105,31 @@ def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
     found = open_planners(path, options)
     agents = found.agents
     seeds = _seeds(agents.seeds, seed, path)
-    return Agent(name, agents.config.variant, found.make, found.make, seeds, found.uses, agents.game, path)
+    world = agents.mind.world[0]
+    weights = [*agents.mind.state_dict().values(), *([] if world is None else world.state_dict().values())]
+    told = f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(found.settings.items())}"
+    identity = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return Agent(name, agents.config.variant, found.make, found.make, seeds, found.uses, agents.game, path, identity)
 
 
 def _ppo(path: Path, name: str, seed: int | None) -> Agent:
     agents = load_agents(path)
     seeds = _seeds(agents.seeds, seed, path)
-    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), None, seeds, "", agents.game, path)
+    weights = weights_digest(tensor for net in agents.weights.values() for tensor in net.values())
+    identity = f"{weights}:{seeds}"
+    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), None, seeds, "", agents.game, path, identity)
 
 
 def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int, ...]:
     if wanted is not None and wanted not in known:
         raise UserError(f"There is no seed {wanted} in {path}, only {', '.join(map(str, known))}.")
     return known if wanted is None else (wanted,)
+
+
+def weights_digest(tensors: Iterable[Tensor]) -> str:
+    """A name for weights that changes with any of them."""
+    told = hashlib.sha256()
+    for tensor in tensors:
+        told.update(str(tuple(tensor.shape)).encode())
+        told.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return told.hexdigest()[:16]

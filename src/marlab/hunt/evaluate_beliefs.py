@@ -13,9 +13,11 @@ import torch
 
 from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.evaluate_agents import Agent
+from marlab.hunt.evaluate_kept import Kept
 from marlab.hunt.game import Game
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.hop_models import MindLikelihoods
+from marlab.lab.config import to_dict
 from marlab.lab.rng import Rngs
 
 EXACT = "exact rules"
@@ -32,16 +34,27 @@ def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
 
 
 @torch.no_grad()
-def evaluate_beliefs(game: Game, agents: Sequence[Agent], seed: int, games: int = GAMES) -> dict[str, Any]:
+def evaluate_beliefs(
+    game: Game, agents: Sequence[Agent], seed: int, games: int = GAMES, kept: Kept | None = None
+) -> dict[str, Any]:
     """agent -> training seed -> figures; agents without beliefs are left out, the exact rules are the first."""
-    found: dict[str, Any] = {EXACT: {"0": measure_beliefs(game, exact_source(game), games, Rngs(seed, game.device))}}
+    kept = Kept() if kept is None else kept
+    about = "beliefs", to_dict(game.config), game.maps.count, seed, games
+
+    def measured(source: BeliefSource, *key: Any) -> dict[str, Any]:
+        told: dict[str, Any] | None = kept.get(*about, *key)
+        if told is None:
+            told = measure_beliefs(game, source, games, Rngs(seed, game.device))
+            kept.put(told, *about, *key)
+        return told
+
+    found: dict[str, Any] = {EXACT: {"0": measured(exact_source(game), EXACT)}}
     for agent in agents:
         seeds = {}
         for number in agent.seeds:
             policy = agent.make(game, number)
             if isinstance(policy, HopAgent) and policy.mind.others is not None and policy.mind.count > 1:
-                source = belief_source(game, policy)
-                seeds[str(number)] = measure_beliefs(game, source, games, Rngs(seed, game.device))
+                seeds[str(number)] = measured(belief_source(game, policy), agent.identity, number)
         if seeds:
             found[agent.name] = seeds
     return found

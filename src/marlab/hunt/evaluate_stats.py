@@ -67,7 +67,16 @@ class Score:
             "episodes": self.episodes, "length": self.length, "outcomes": self.outcomes,
             "per_run": self.per_run.tolist(), "by_episode": self.by_episode.tolist(),
             "by_steps": {"steps": self.by_steps[0].tolist(), "reward": self.by_steps[1].tolist()},
+            "seeds": self.seeds.tolist(),
         }  # fmt: skip
+
+    @staticmethod
+    def of(told: dict[str, Any]) -> Score:
+        """The score behind a `to_dict`."""
+        per_run, seeds, by_episode = (np.array(told[name]) for name in ("per_run", "seeds", "by_episode"))
+        steps, reward = (np.array(told["by_steps"][name]) for name in ("steps", "reward"))
+        told = {name: told[name] for name in ("agent", "scenario", "episodes", "length", "outcomes")}
+        return Score(per_run=per_run, seeds=seeds, by_episode=by_episode, by_steps=(steps, reward), **told)
 
 
 def scores_of(plan: Plan, stream: Stream, steps: int, window: int) -> list[Score]:
