@@ -194,8 +194,53 @@ def test_values_solved_by_hand(normalise: Literal["siblings", "tree"]) -> None:
     assert found.q[0, 1].item() == 1.0  # taken at once, exactly
     assert found.q[0, 0].item() == pytest.approx(2.43, abs=0.15)  # the mean includes lines that stop early
     assert found.tree.line(5).tolist() == [[0, 0, 0, -1, -1]]
+    assert found.tree.plan_value().item() == pytest.approx(2.43)  # the plan does not
     assert found.low.item() >= 0 and found.high.item() == 3.0
     assert game.solve()[0].tolist() == pytest.approx([2.43, 1.0])
+
+
+def worth_of(tree: Tree, b: int, node: int = 0) -> float:
+    """What the plan of tree `b` is worth from a node on, as `Tree.plan_value` describes it, one node at a time."""
+    visits, actions = tree.visits[b, node].tolist(), int((tree.prior[b, node] > 0).sum())
+    if not sum(visits) or sum(visits) < actions:
+        return tree.own[b, node].item()
+    found = []
+    for action, tried in enumerate(visits):
+        if tried == max(visits):
+            kids = [k for k in tree.children[b, node, action].tolist() if k >= 0]
+            ends = [tree.discount[b, k].item() * worth_of(tree, b, k) for k in kids]
+            found.append(sum(tree.reward[b, k].item() + end for k, end in zip(kids, ends)) / len(kids))
+    return max(found)
+
+
+@each_config
+@each_engine
+def test_the_worth_of_a_plan_follows_from_its_tree(name: str, engine: Engine) -> None:
+    found = run(doubled(random_game(15)), replace(PLAIN[name], engine=engine), torch.arange(40))
+    expected = torch.tensor([worth_of(found.tree, b) for b in range(40)], dtype=torch.float64)
+    torch.testing.assert_close(found.tree.plan_value(), expected, rtol=0, atol=1e-12)
+    assert float((expected - found.value).abs().max()) > 0.1
+
+
+def test_the_worth_of_a_plan_by_hand() -> None:
+    """Two legal actions of three. The first, most visited, led to nodes 1 (twice) and 2; 2 is an end, 3 is a rumour."""
+    legal = torch.tensor([0.5, 0.5, 0.0])
+    tree = Tree(
+        prior=legal.expand(1, 5, 3),
+        visits=torch.tensor([[[6.0, 3, 0], [2, 2, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]]),
+        q=torch.zeros(1, 5, 3),
+        own=torch.tensor([[7.0, 8, 99, 0.5, 0]]),
+        value=torch.zeros(1, 5),
+        reward=torch.tensor([[0.0, 0, 3, 50, 1]]),
+        discount=torch.tensor([[1.0, 0.9, 0, 0.9, 0.5]]),
+        depth=torch.tensor([[0, 1, 1, 1, 2]]),
+        children=torch.tensor(
+            [[[[1, 1, 2], [3, -1, -1], [-1] * 3], [[4, 4, -1], [3, -1, -1], [-1] * 3], *[[[-1] * 3] * 3] * 3]]
+        ),
+        embedding=(),
+    )
+    # node 3 was tried once for two actions: 0.5 stands; node 1: the better one of equals, 50 + 0.9 * 0.5 and not 1
+    assert tree.plan_value().item() == pytest.approx((2 * 0.9 * 50.45 + 3) / 3)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +253,7 @@ def test_values_solved_by_hand(normalise: Literal["siblings", "tree"]) -> None:
     ids=["siblings", "tree", "gumbel"],
 )
 def test_finds_the_best_actions_of_games_solved_by_dynamic_programming(config: SearchConfig) -> None:
-    lost, chance, errors = [], [], []
+    lost, chance, errors, plans, means = [], [], [], [], []
     for seed in range(3):
         game, roots = layered_game(seed), torch.arange(10)
         exact = game.solve().masked_fill(~game.legal, -torch.inf)[:10]
@@ -217,8 +262,11 @@ def test_finds_the_best_actions_of_games_solved_by_dynamic_programming(config: S
         legal = game.legal[:10]
         chance.append(exact.amax(1) - exact.masked_fill(~legal, 0).sum(1) / legal.sum(1))
         errors.append((found.q - exact)[roots, found.action])
+        plans.append(found.tree.plan_value() - exact.amax(1))
+        means.append(found.value - exact.amax(1))
     assert torch.cat(lost).mean() < 0.15 * torch.cat(chance).mean()
     assert torch.cat(errors).max() < 1e-4  # a mean over lines of play never exceeds the best one
+    assert torch.cat(plans).max() < 1e-4 and torch.cat(plans).mean() > 0.6 * torch.cat(means).mean()
 
 
 def test_a_terminal_reward_is_found_without_a_useful_value() -> None:

@@ -57,6 +57,8 @@ class Tree:
     """[B, N, A] how often each action was tried."""
     q: Tensor
     """[B, N, A] mean return of each action, 0 where never tried."""
+    own: Tensor
+    """[B, N] value the node was given when it was made."""
     value: Tensor
     """[B, N] mean of a node's own value and of the returns through it."""
     reward: Tensor
@@ -85,6 +87,26 @@ class Tree:
             node = torch.where(going, child, node)
         return torch.stack(actions, 1)
 
+    def plan_value(self) -> Tensor:
+        """[B] what the plan is worth: the value of the root without the exploration that a mean over simulations has.
+
+        From the deepest nodes up, an action is worth the mean of reward + discount * child over its drawn outcomes,
+        each of which is one independent draw, and a node is worth as much as its most visited action, the better one
+        of equals. The best of all actions would be the one that errors of the values and rare outcomes flatter most.
+        A node tried less often than it has actions keeps its own value: its first tries are no choice yet.
+        """
+        worth, tries = self.own.clone(), self.visits.sum(-1)  # [B, N]
+        chosen = (self.depth >= 0) & (tries >= (self.prior > 0).sum(-1).clamp_min(1))
+        for depth in range(int(self.depth.max()) - 1, -1, -1):
+            root, node = (chosen & (self.depth == depth)).nonzero(as_tuple=True)  # [R]
+            child = self.children[root, node]  # [R, A, K]
+            drawn, tree, child = child >= 0, root.view(-1, 1, 1), child.clamp_min(0)
+            after = self.reward[tree, child] + self.discount[tree, child] * worth[tree, child]
+            q = (after * drawn).sum(-1) / drawn.sum(-1).clamp_min(1)  # [R, A]
+            visits = self.visits[root, node]
+            worth[root, node] = q.masked_fill(visits < visits.amax(-1, keepdim=True), -torch.inf).amax(-1)
+        return worth[:, 0]
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -95,7 +117,7 @@ class SearchResult:
     q: Tensor
     """[B, A] their mean returns; an action never tried has the value of the root."""
     value: Tensor
-    """[B] mean return from the root."""
+    """[B] mean return from the root, explored actions included; `tree.plan_value()` leaves them out."""
     policy: Tensor
     """[B, A] improved policy: shares of visits (PUCT) or softmax(logits + completed Q) (Gumbel); 0 if illegal."""
     action: Tensor
@@ -252,6 +274,7 @@ def _tree(result: SearchResult) -> Tree:
         prior=prior.permute(2, 1, 0),
         visits=rows.visits.permute(2, 1, 0),
         q=q.permute(2, 1, 0),
+        own=rows.own.t(),
         value=rows.value().t(),
         reward=result.grown.steps[0].t(),
         discount=result.grown.steps[1].t(),
