@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import multiprocessing
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +14,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,6 +118,74 @@ def test_a_dead_process_is_not_running(tmp_path: Path) -> None:
     train(replace(CONFIG, total=2), tmp_path / "a", resume=True)
     info = read_run(tmp_path / "a")
     assert info.status == "finished" and info.attempts[0]["reason"] == "the process died"
+
+
+def _die_in_a_start(path: Path, function: str, call: int) -> None:
+    """Start a run and be killed in place of the given call of a function."""
+    owner = Path if function == "unlink" else os
+    real, calls = getattr(owner, function), itertools.count(1)
+
+    def die(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    setattr(owner, function, die)
+    Run.open("tiny", replace(CONFIG, total=2), RunOptions(output_dir=path))
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "left"),
+    [
+        ("link", 1, {".lock"}),
+        ("unlink", 1, {".lock", "lock"}),
+        ("replace", 1, {"lock", ".run"}),
+        ("replace", 2, {"lock", "run", ".config"}),
+        ("replace", 3, {"lock", "run", "config", ".run"}),
+    ],
+)
+def test_a_start_that_was_killed_can_be_made_again(tmp_path: Path, function: str, call: int, left: set[str]) -> None:
+    path = tmp_path / "a"
+    path.mkdir()
+    (path / "log.txt").write_text("written by --background\n")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.lab.tiny", "torch.utils.tensorboard"])  # imported once
+    process = context.Process(target=_die_in_a_start, args=(path, function, call))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    found = {entry.name for entry in path.iterdir()} - {"log.txt"}
+    assert {re.match(r"\.?[a-z]+", entry).group() for entry in found} == left  # type: ignore[union-attr]
+    assert "run" not in left or read_run(path).status == "planned"
+    train(replace(CONFIG, total=2), path, resume=False)
+    info = read_run(path)
+    assert info.status == "finished" and len(info.attempts) == 1 and info.config() == {"seed": 1, "total": 2}
+    assert (path / "log.txt").read_text().startswith("written by --background")
+
+
+def test_what_is_not_left_by_a_start_is_never_touched(tmp_path: Path) -> None:
+    dead = json.dumps(vars(Owner(1, socket.gethostname(), "never")))
+    for number, files in enumerate(
+        (
+            {"lock": dead, "thesis.tex": "precious"},
+            {"lock": "the key is under the mat"},
+            {"lock": dead, "config.json": "{}"},
+        )
+    ):
+        path = tmp_path / str(number)
+        path.mkdir()
+        for name, text in files.items():
+            (path / name).write_text(text)
+        with pytest.raises(UserError, match="not a run directory"):
+            train(CONFIG, path, resume=False)
+        assert {entry.name: entry.read_text() for entry in path.iterdir()} == files
+    (tmp_path / "b").mkdir()
+    lock = Lock(tmp_path / "b" / "lock")
+    lock.acquire()
+    with pytest.raises(UserError, match="is working on"):  # the other start is not through yet
+        train(CONFIG, tmp_path / "b", resume=False)
+    assert lock.is_held()
+    lock.release()
 
 
 def test_a_lock_of_another_host_is_respected(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ from marlab.lab.metrics import MetricsWriter
 
 SCHEMA = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+LEFT_BY_A_START = re.compile(r"log\.txt|lock|\.lock\.[0-9a-f]{32}|\.run\.json\..*\.tmp")
+"""Names of all that a process can leave in a run directory when it is killed before run.json is there."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Run:
         options = options or RunOptions()
         path = run_path(world, config, options, preset, root)
         old = _read_record(path) if (path / "run.json").exists() else None
-        if old is None and path.exists() and any(p.name != "log.txt" for p in path.iterdir()):
+        if old is None and path.exists() and not _never_started(path):
             raise UserError(f"{path} exists and is not a run directory; choose another --name or --output-dir.")
         planned = old is not None and old["status"] == "planned"
         if old is not None and not planned:
@@ -118,6 +120,8 @@ class Run:
 
     def _begin(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
         self._note_crash()
+        if not self.resumed:
+            self._write()  # still planned, so that a start which is killed from here on can be made again
         self._describe(config, options, preset, command)
         if not self.resumed:
             write_json(self.path / "config.json", to_dict(config))
@@ -297,6 +301,13 @@ def detach(argv: Sequence[str], path: Path) -> int:
 def _inside(folder: Path, name: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name
+
+
+def _never_started(path: Path) -> bool:
+    """A folder without run.json holds nothing but what a killed start left behind; a lock must be one of ours."""
+    names = [entry.name for entry in path.iterdir()]
+    known = all(LEFT_BY_A_START.fullmatch(name) for name in names)
+    return known and ("lock" not in names or Lock(path / "lock").owner() is not None)
 
 
 def _new_record(world: str, name: str) -> dict[str, Any]:
