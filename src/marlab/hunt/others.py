@@ -1,16 +1,15 @@
 """The model of other agents (MOA): what will player j do, given its own view, the time and a goal.
 
-Every observer has a network per other player, or one network that is told which other it looks at. All of them are
-evaluated together. Heads return logits; `probabilities` and `likelihoods` say so in their names, and the loss
-refuses probabilities: a softmax applied twice cannot learn, and looks like a hard problem instead of a fault.
+There is a network per other player, or one network that is told which other it looks at; all observers ask the same
+ones, which are evaluated together. Heads return logits; `probabilities` and `likelihoods` say so in their names, and
+the loss refuses probabilities: a softmax applied twice cannot learn, and looks like a hard problem instead of a fault.
 
-Letters: O observers, S = n - 1 others of each ("slots": slot k sits k + 1 places after the observer), N rows,
+Letters: S = n - 1 others of an observer ("slots": slot k sits k + 1 places after the observer), N rows,
 G goals tried at once, W goal width, A actions.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Literal, NamedTuple
 
 import torch
@@ -64,7 +63,7 @@ class MoaNet(nn.Module):
 
 
 class Moa(nn.Module):
-    """The networks of all observers. A freshly pretrained model has one observer, whom everybody can copy."""
+    """The networks about all others of an observer; every observer uses the same."""
 
     def __init__(
         self,
@@ -72,34 +71,32 @@ class Moa(nn.Module):
         goal_width: int,
         *,
         shared: bool,
-        observers: int = 1,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.slots, self.goal_width, self.shared, self.observers = game.players - 1, goal_width, shared, observers
+        self.slots, self.goal_width, self.shared = game.players - 1, goal_width, shared
         if self.slots < 1:
             raise ValueError("a model of others needs others: this game has one player")
         shape = (game.height, game.width, game.channels)
         slots = self.slots if shared else 0
-        copies = observers * (1 if shared else self.slots)
+        copies = 1 if shared else self.slots
         self.nets = Stack(lambda: MoaNet(shape, game.actions, goal_width, slots, generator), copies)
 
     def forward(self, planes: Tensor, time: Tensor, goals: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [O, S, N, G, A] given each goal and [O, S, N, A] without one.
+        """Logits [S, N, G, A] given each goal and [S, N, A] without one.
 
-        planes [O, S, N, H, W, C], time [O, S, N], goals [O, S, N, G, W].
+        planes [S, N, H, W, C], time [S, N], goals [S, N, G, W].
         """
-        lead = planes.shape[:3]
-        slot = torch.arange(self.slots, device=planes.device).view(1, -1, 1).expand(lead)
-        # A shared network takes its observer's slots as further rows.
-        flat = [x.flatten(1, 2) if self.shared else x.flatten(0, 1) for x in (planes, time, goals, slot)]
-        given, free = self.nets(*flat)
+        lead = planes.shape[:2]
+        slot = torch.arange(self.slots, device=planes.device).view(-1, 1).expand(lead)
+        parts = [planes, time, goals, slot]
+        if self.shared:  # one network takes the slots as further rows
+            parts = [x.flatten(0, 1).unsqueeze(0) for x in parts]
+        given, free = self.nets(*parts)
         return given.reshape(*lead, *given.shape[2:]), free.reshape(*lead, free.shape[-1])
 
     def rows(self, planes: Tensor, time: Tensor, goals: Tensor, slot: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [R, G, A] and [R, A] of single rows [R, ...] with slots [R], for a model with one observer."""
-        if self.observers != 1:
-            raise ValueError(f"rows do not say which of the {self.observers} observers they belong to")
+        """Logits [R, G, A] and [R, A] of single rows [R, ...] with slots [R]."""
         if self.nets.copies == 1:
             given, free = self.nets(*(x.unsqueeze(0) for x in (planes, time, goals, slot)))
             return given.squeeze(0), free.squeeze(0)
@@ -124,36 +121,15 @@ class Moa(nn.Module):
         time = view.time.view(-1, 1, 1).expand(planes.shape[:3])
         if goals.dim() == 2:
             goals = goals.expand(*planes.shape[:3], *goals.shape)
-        given, _ = self(*(self._by_pair(x) for x in (planes, time, goals)))  # [O, S, N, G, A]
-        batch, players = planes.shape[:2]
-        if self.observers == 1:
-            found = given.squeeze(0).transpose(0, 1).reshape(batch, players, self.slots, *given.shape[3:])
-        else:
-            found = given.permute(2, 0, 1, 3, 4)
+        given, _ = self(*(x.flatten(0, 1).transpose(0, 1) for x in (planes, time, goals)))  # [S, B n, G, A]
+        found = given.transpose(0, 1).reshape(*planes.shape[:3], *given.shape[2:])
         return apply_mask(found, mask.unsqueeze(3))
-
-    def _by_pair(self, x: Tensor) -> Tensor:
-        """[O, S, N, ...] from [B, n, S, ...]; one observer answers for all players."""
-        if self.observers == 1:
-            return x.flatten(0, 1).transpose(0, 1).unsqueeze(0)
-        return x.permute(1, 2, 0, *range(3, x.dim()))
 
     def trunk_weights(self) -> dict[str, Tensor]:
         """The weights of the first network's trunk, as a `Trunk` loads them."""
         start = "body/trunk/"
         found = {k[len(start) :]: w for k, w in self.nets.weights.items() if k.startswith(start)}
         return {k.replace("/", "."): w[0].detach().clone() for k, w in found.items()}
-
-    def spread(self, observers: int) -> Moa:
-        """The same weights for every one of `observers`, from here on separate."""
-        if self.observers != 1:
-            raise ValueError(f"this model has {self.observers} observers already")
-        made = copy.deepcopy(self)
-        made.observers, made.nets.copies = observers, observers * self.nets.copies
-        for name, weights in made.nets.weights.items():
-            repeated = weights.detach().repeat(observers, *[1] * (weights.dim() - 1))
-            made.nets.weights[name] = nn.Parameter(repeated)
-        return made
 
 
 def others_of(game: Game) -> Tensor:
