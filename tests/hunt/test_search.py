@@ -306,12 +306,12 @@ def test_random_outcomes_are_averaged_not_foreseen() -> None:
         generator = seeded(0)
         config = SearchConfig(simulations=400, outcomes=outcomes, c1=0.5)
         found = search(root, (torch.zeros(batch, dtype=torch.long),), expand, config)
-        values[outcomes] = found.value.mean().item()
+        values[outcomes] = found.value.mean().item(), found.tree.plan_value().mean().item()
         if outcomes > 1:
             distinct = found.tree.children.sort(-1).values.diff(dim=-1).gt(0).sum(-1)
             assert distinct.max() == 2  # equal outcomes share a child: not drawn yet, right, wrong
-    assert values[1] > 0.65
-    assert values[16] == pytest.approx(0.5, abs=0.08)
+    assert min(values[1]) > 0.65
+    assert values[16] == pytest.approx((0.5, 0.5), abs=0.1)  # rather too much: an action rests on few draws
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
