@@ -193,7 +193,8 @@ def test_values_solved_by_hand(normalise: Literal["siblings", "tree"]) -> None:
     assert found.action.item() == 0
     assert found.q[0, 1].item() == 1.0  # taken at once, exactly
     assert found.q[0, 0].item() == pytest.approx(2.43, abs=0.15)  # the mean includes lines that stop early
-    assert found.tree.line(5).tolist() == [[0, 0, 0, -1, -1]]
+    assert found.tree.line(5, root, found.action).tolist() == [[0, 0, 0, -1, -1]]
+    assert found.tree.line(3, root, torch.tensor([1])).tolist() == [[1, -1, -1]]  # the other way ends at once
     assert found.tree.plan_value().item() == pytest.approx(2.43)  # the plan does not
     assert found.low.item() >= 0 and found.high.item() == 3.0
     assert game.solve()[0].tolist() == pytest.approx([2.43, 1.0])

@@ -9,12 +9,13 @@ M decisions of a group, N trees of a decision, R = G M N roots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game import STAY, Game, State
 from marlab.hunt.hop_coplayers import CoPlayers
@@ -81,7 +82,7 @@ class Plan(NamedTuple):
     visits: Tensor  # [B, n, A] summed over trees
     value: Tensor  # [B, n] of the root, by search
     guess: Tensor  # [B, n] of the root, by the network
-    line: Tensor  # [B, n, LINE] most visited actions from the root on, in the first tree; -1 after its end
+    line: Tensor  # [B, n, LINE] the likeliest action, then the most visited ones in the first tree; -1 after its end
     metrics: dict[str, Tensor]  # means over decisions
 
 
@@ -93,7 +94,7 @@ class Found(NamedTuple):
     value: Tensor  # [G M, N]
     low: Tensor  # [G M] least value in the trees
     high: Tensor  # [G M] greatest value in the trees
-    line: Tensor  # [G M, LINE]
+    line: Callable[[Tensor], Tensor]  # the plan [G M, LINE] that begins with given actions [G M]
     metrics: dict[str, Tensor]  # [G M] each
 
 
@@ -228,8 +229,10 @@ class Planner:
         low, high = q.masked_fill(off, torch.inf).amin((1, 2)), q.masked_fill(off, -torch.inf).amax((1, 2))
         ends = ((1 - stepped.stays).view_as(q) * visits).sum((1, 2)) / visits.sum((1, 2))
         depth = torch.ones_like(low)
-        line = torch.full((len(low), LINE), -1, device=low.device)
-        line[:, 0] = apply_mask(q.mean(1), at.legal).argmax(1)
+
+        def line(first: Tensor) -> Tensor:
+            return pad(first.unsqueeze(1), (0, LINE - 1), value=-1)
+
         return Found(q, visits, value, low, high, line, {"depth": depth, "depth_max": depth, "terminal_share": ends})
 
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
@@ -293,6 +296,7 @@ class Planner:
         else:
             start = prior_logits if self.config.target == "improved" else None
             policy = boltzmann(normalised(q, found.low, found.high), legal, beta, start)
+        line = found.line(policy.argmax(1))
         metrics = decision_metrics(found, q, policy, prior, legal, 1.0 / self.reward_scale)
         weight = who.real.flatten().to(q.dtype)
         means = {name: (value * weight).sum() / weight.sum() for name, value in metrics.items()}
@@ -307,7 +311,7 @@ class Planner:
         planned = q.masked_fill(~legal, 0.0) * back
         return Plan(
             put(policy), put(prior), put(planned), put(found.visits.sum(1)), put(found.value.mean(1) * back),
-            put(guess * back), torch.where(want.unsqueeze(2), put(found.line + 1.0).long() - 1, -1), means,
+            put(guess * back), torch.where(want.unsqueeze(2), put(line + 1.0).long() - 1, -1), means,
         )  # fmt: skip
 
 
@@ -317,9 +321,12 @@ def summarise(result: SearchResult, trees: int) -> Found:
     def by_decision(x: Tensor) -> Tensor:
         return x.unflatten(0, (-1, trees))
 
+    def line(first: Tensor) -> Tensor:
+        return result.tree.line(LINE, torch.arange(len(first), device=first.device) * trees, first)
+
     return Found(
         by_decision(result.q), by_decision(result.visits), by_decision(result.value),
-        by_decision(result.low).amin(1), by_decision(result.high).amax(1), by_decision(result.tree.line(LINE))[:, 0],
+        by_decision(result.low).amin(1), by_decision(result.high).amax(1), line,
         {
             "depth": by_decision(result.depth).mean(1),
             "depth_max": by_decision(result.deepest).amax(1).to(result.value.dtype),

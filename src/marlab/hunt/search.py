@@ -72,19 +72,20 @@ class Tree:
     embedding: Embedding
     """Each [B, N, ...]."""
 
-    def line(self, length: int) -> Tensor:
-        """[B, length] most visited actions from the root on, -1 after the tree's end: the plan."""
-        roots = torch.arange(len(self.visits), device=self.visits.device)
+    def line(self, length: int, roots: Tensor, first: Tensor) -> Tensor:
+        """[D, length] the plan in the trees `roots` [D] that begins with the actions `first` [D].
+
+        From there on the most visited actions; -1 after the tree's end.
+        """
         node, going = torch.zeros_like(roots), torch.ones_like(roots, dtype=torch.bool)
-        actions = []
-        for _ in range(length):
-            visits = self.visits[roots, node]
-            going = going & (visits.sum(-1) > 0)
-            action = visits.argmax(-1)
-            actions.append(torch.where(going, action, -1))
-            child = self.children[roots, node, action].amax(-1)  # the outcome seen last
+        actions = [first]
+        for _ in range(length - 1):
+            child = self.children[roots, node, actions[-1].clamp_min(0)].amax(-1)  # the outcome seen last
             going = going & (child >= 0)
             node = torch.where(going, child, node)
+            visits = self.visits[roots, node]
+            going = going & (visits.sum(-1) > 0)
+            actions.append(torch.where(going, visits.argmax(-1), -1))
         return torch.stack(actions, 1)
 
     def plan_value(self) -> Tensor:
