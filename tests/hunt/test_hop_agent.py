@@ -41,7 +41,7 @@ def test_every_variant_plays_and_explains(variant: str) -> None:
     assert told.belief.shape == (3, 2, 1, mind.count) and told.expected.shape == (3, 2, 1, 7)
     assert torch.allclose(told.plan.policy.sum(2), torch.ones(3, 2)) and torch.equal(told.actions, actions)
     assert bool(((told.stag >= 0) & (told.stag <= 1)).all()) and bool((told.line[..., 0] >= 0).all())
-    assert torch.equal(told.line[..., 0], told.plan.policy.argmax(-1))  # the plan that is shown begins with what is done
+    assert torch.equal(told.line[..., 0], told.plan.policy.argmax(-1))  # the plan shown begins with what is done
     assert play(game, agent, 4, seeded(2)).reward.shape == (4, 2)
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.config import game_config
+from marlab.hunt.config import GameConfig, game_config
 from marlab.hunt.dataset import load_dataset
-from marlab.hunt.hop_agent import load_hop
+from marlab.hunt.hop_agent import agents_of, load_hop
 from marlab.hunt.hop_guard import Guard, GuardConfig
 from marlab.hunt.hop_learn import BestWeights, HopLearner
-from marlab.hunt.hop_offline import offline_experience, with_hindsight
+from marlab.hunt.hop_models import Goals
+from marlab.hunt.hop_offline import examine, offline_experience, with_hindsight
 from marlab.hunt.hop_rows import Symmetries, encode, row_layout
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import play
@@ -212,6 +213,24 @@ def test_variants_train(variant: str) -> None:
     assert rows[-1]["plan/improved_share"] == 1.0  # beta Q on top of the prior cannot do worse than the prior
     parts = sum(rows[-1][f"time/{part}"] for part in ("select", "expand", "backup", "final"))
     assert 0 < parts < rows[-1]["time/rollout"]
+
+
+def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path: Path) -> None:
+    game = GameConfig(height=6, width=6, max_block_comp=4)
+    data = offline(tmp_path / "data", game, 6000)
+    learn = replace(LEARN, warm_updates=200, batch=64, moa_batch=128)
+    right = {}
+    for paths in (False, True):
+        config = small_training(game=game, paths=paths, load_data=data, learn=learn, hidden=32, maps=16)
+        trainer = HopTrainer(config)
+        unseen = offline_experience(load_dataset(data, game), "validation", config.mind, Goals.hunt(), None, "cpu")
+        right[paths] = examine(trainer.learner.slow, unseen).top1
+    assert right[True] > right[False] + 0.08
+    row = [trainer.iterate() for _ in range(3)][-1]
+    assert all(math.isfinite(value) for value in row.values())
+    saved = agents_of(trainer.agents(), "test")
+    assert saved.config.paths and saved.mind.layout == trainer.learner.slow.layout
+    assert play(trainer.game, saved.agent(trainer.game), 4, seeded(0)).reward.shape == (4, 4)
 
 
 def test_one_learner_among_rules_and_ranks() -> None:
