@@ -41,8 +41,10 @@ def test_a_second_evaluation_plays_nothing_and_tells_the_same(
     again = Kept(tmp_path / FILE)
     assert evaluate(config, kept=again).to_dict() == first.to_dict()
     assert again.found == len(again)
+    before = (tmp_path / FILE).read_text()
     with pytest.raises(AssertionError, match="again"):
         evaluate(config, kept=Kept(tmp_path / FILE, anew=True))
+    assert (tmp_path / FILE).read_text() == before  # nothing new was measured, so nothing was thrown away
 
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
@@ -57,6 +59,16 @@ def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
     assert len(kept) == text.count("\n") == len(Kept(tmp_path / FILE))  # the rest of the broken line harms nobody
     names = {line.scenario.name for line in second.blocks[0].lines}
     assert names == {line.scenario.name for line in first.blocks[0].lines}
+
+
+def test_anew_begins_the_file_again(tmp_path: Path) -> None:
+    Kept(tmp_path / FILE).put(1, "old")
+    kept = Kept(tmp_path / FILE, anew=True)
+    assert kept.get("old") is None and len(Kept(tmp_path / FILE)) == 1
+    kept.put(2, "new")
+    kept.put(3, "newer")
+    again = Kept(tmp_path / FILE)
+    assert (again.get("old"), again.get("new"), again.get("newer"), len(again)) == (None, 2, 3, 2)
 
 
 def test_files_of_evaluations_side_by_side_can_be_joined(tmp_path: Path, runs: tuple[str, str]) -> None:

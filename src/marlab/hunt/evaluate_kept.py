@@ -20,17 +20,17 @@ class Kept:
     """Measurements by their keys; without a path they are kept in memory only."""
 
     def __init__(self, path: Path | None = None, *, anew: bool = False) -> None:
+        """anew: the first measurement replaces the file; until then nothing on disk is lost."""
         self.path, self.found = path, 0
+        self._anew = anew
         self._values: dict[str, Any] = {}
         if path is not None and path.exists() and not anew:
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     told = json.loads(line)
                     self._values[told["key"]] = told["value"]
                 except (json.JSONDecodeError, KeyError, TypeError):
                     continue  # cut off, or not ours
-        if path is not None and anew:
-            path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -45,8 +45,9 @@ class Kept:
         self._values[_name(key)] = value
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
+            with self.path.open("w" if self._anew else "a", encoding="utf-8") as file:
                 file.write("\n" * _cut_off(self.path) + json.dumps({"key": _name(key), "value": value}) + "\n")
+            self._anew = False
 
 
 def _name(key: tuple[Any, ...]) -> str:
