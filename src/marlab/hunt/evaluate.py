@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from marlab.hunt.best_response import start_values
@@ -23,9 +24,9 @@ from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_refere
 from marlab.hunt.evaluate_kept import FILE, Kept
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import Score, scores_of
-from marlab.hunt.game import Game, State
+from marlab.hunt.game import Game
 from marlab.hunt.games import make_game
-from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.players import Kind
 from marlab.hunt.rollout import play
 from marlab.hunt.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.lab.device import choose_device
@@ -42,8 +43,6 @@ SCRIPTED = ("NS", "NH", "EXPL", "WAIT(5)", "RAND")
 RANDOM = "RAND"
 LARGEST_EXACT_RANDOM = 16
 """Cells up to which a best response to a team with one random player is solved; others walk few paths."""
-RULE_EPISODES = 16
-"""Episodes of NS from each start that is solved exactly."""
 MOST_GAMES = 8192
 """Games that are played at once."""
 
@@ -162,11 +161,7 @@ class _Table:
         return "score", c.game, c.runs, c.steps, c.window, c.maps, c.seed, cell.agent.identity, focal, others
 
     def best_response(self, scenario: Scenario) -> Exact | None:
-        """What the exact best response would earn in the runs, where it can be solved.
-
-        Solving every start of every run is too much work. Some starts are solved, and how much more the best response
-        earns there than NS is added to what NS earned in the runs: the difference varies far less than the value.
-        """
+        """What the exact best response earns on average, where it can be solved, from `config.layouts` starts."""
         kinds = scenario.kinds
         if kinds is None or scenario.focal != 1 or self.config.layouts < 2:
             return None
@@ -175,29 +170,23 @@ class _Table:
             return None
         key = _seating(scenario)
         if key not in self.exact:
-            gain = self._gain(kinds)
-            base = self.score("NS", scenario)
-            half = 1.96 * float(gain.std()) / math.sqrt(len(gain))
-            level = replace(base, agent="best response", per_run=base.per_run + float(gain.mean()))
-            self.exact[key] = Exact(level, half)
+            solved = np.array(self._solved(kinds))
+            base = self.score(RANDOM, scenario)  # lends its runs; the level is the same in all of them
+            level = replace(base, agent="best response", per_run=np.full_like(base.per_run, solved.mean()))
+            self.exact[key] = Exact(level, 1.96 * float(solved.std(ddof=1)) / math.sqrt(len(solved)))
         return self.exact[key]
 
-    def _gain(self, kinds: Sequence[Kind]) -> torch.Tensor:
-        """[layouts] how much more than NS the best response to `kinds` earns from each of some starts."""
+    def _solved(self, kinds: Sequence[Kind]) -> list[float]:
+        """[layouts] what the best response to `kinds` earns from each of some starts."""
         c = self.config
-        key = "gain", c.game, c.layouts, c.maps, c.seed, [kind.name for kind in kinds]
-        told = self.kept.get(*key)
-        if told is not None:
-            return torch.tensor(told, dtype=torch.float64)
-        game = self.game if self.game.device.type == "cpu" else make_on_cpu(self.game)
-        generator = Rngs(self.config.seed).torch("layouts")
-        starts = game.reset(self.config.layouts, generator)
-        best = start_values(game, starts, [Kind.NS, *kinds])
-        many = State(*(x.repeat_interleave(RULE_EPISODES, 0) for x in starts))
-        earned = play(game, RulePlayers(game, [Kind.NS, *kinds]), many.batch, generator, many).reward[:, 0]
-        gain = best - earned.double().view(-1, RULE_EPISODES).mean(1)
-        self.kept.put(gain.tolist(), *key)
-        return gain
+        key = "best response", c.game, c.layouts, c.maps, c.seed, [kind.name for kind in kinds]
+        told: list[float] | None = self.kept.get(*key)
+        if told is None:
+            game = self.game if self.game.device.type == "cpu" else make_on_cpu(self.game)
+            starts = game.reset(c.layouts, Rngs(c.seed).torch("layouts"))
+            told = start_values(game, starts, [Kind.NS, *kinds]).tolist()
+            self.kept.put(told, *key)
+        return told
 
 
 Seating = tuple[int, tuple[str, ...]]
@@ -350,5 +339,6 @@ def main(argv: Sequence[str]) -> int:
     card = evaluate(config, quiet=False, kept=kept)
     write_card(card, out, figures=config.figures)
     print(card.text())
-    print(f"\nwritten to {out}" + (f"; {kept.found} measurements were there before (--anew)" if kept.found else ""))
+    before = f"; {kept.found} measurements were there before (--anew makes them again)" if kept.found else ""
+    print(f"\nwritten to {out}{before}")
     return 0

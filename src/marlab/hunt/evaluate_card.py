@@ -19,10 +19,10 @@ from marlab.lab.report.markdown import image, plain, table
 
 @dataclass(frozen=True)
 class Exact:
-    """What the exact best response would earn in the runs, and how uncertain its lead over NS is."""
+    """What the exact best response earns, and how uncertain that is."""
 
     score: Score
-    half: float  # half width of the 95 % interval of the lead, from the starts that were solved
+    half: float  # half width of the 95 % interval, from the starts that were solved
 
     @property
     def measured(self) -> Measured:
@@ -44,7 +44,7 @@ class Line:
         return normalised(self.scores[agent], self.random, self.reference)
 
     def regret(self, agent: str) -> Measured | None:
-        """What the best response earns more in the same runs."""
+        """What the best response earns more."""
         if self.exact is None:
             return None
         return _wider(difference(self.exact.score, self.scores[agent]), self.exact.half)
