@@ -66,6 +66,21 @@ def test_a_failure_is_recorded_with_its_traceback(tmp_path: Path) -> None:
     assert "1 / 0" in (tmp_path / "a" / "log.txt").read_text()
 
 
+def test_a_slow_first_unit_does_not_end_a_run_long_before_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("marlab.lab.run.time.monotonic", lambda: clock[0])
+    run = Run.open("fish", TinyConfig(), RunOptions(output_dir=tmp_path / "a", time_limit=100.0 / 60))
+    clock[0] += 30.0
+    while not run.should_stop():
+        clock[0] += 1.0
+    assert 190.0 < clock[0] < 200.0  # it would be 155 if the first unit's reserve of 45 s were kept for ever
+    monkeypatch.undo()
+    with run:
+        pass
+
+
 def test_the_time_limit_ends_a_run_with_a_checkpoint(tmp_path: Path) -> None:
     long = replace(CONFIG, total=100_000)
     start = time.monotonic()

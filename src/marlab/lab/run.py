@@ -208,14 +208,15 @@ class Run:
     def should_stop(self) -> bool:
         """Ask at every safe point. True after a signal, or when the next unit of work may pass the time limit."""
         now = time.monotonic()
-        self._longest_unit = max(self._longest_unit, now - self._last_point)
+        # A slow first unit (compiling, recording graphs) is forgotten in time, or a run would end long before its limit.
+        self._longest_unit = max(0.9 * self._longest_unit, now - self._last_point)
         self._last_point = now
         return self.stop_reason() is not None
 
     def stop_reason(self) -> str | None:
         if self._signal is not None:
             return f"stopped by {signal.Signals(self._signal).name}"
-        # Half a unit of reserve pays for the last checkpoint and for units that take longer than any before.
+        # Half a unit of reserve pays for the last checkpoint and for units that take longer than those before.
         if self._deadline is not None and time.monotonic() + 1.5 * self._longest_unit > self._deadline:
             return "time limit"
         return None
