@@ -208,7 +208,7 @@ class Run:
     def should_stop(self) -> bool:
         """Ask at every safe point. True after a signal, or when the next unit of work may pass the time limit."""
         now = time.monotonic()
-        # A slow first unit (compiling, recording graphs) is forgotten in time, or a run would end long before its limit.
+        # A slow first unit (compiling, recording graphs) is forgotten in time, or runs would end long before the limit.
         self._longest_unit = max(0.9 * self._longest_unit, now - self._last_point)
         self._last_point = now
         return self.stop_reason() is not None
