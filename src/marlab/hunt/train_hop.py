@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.belief import BeliefConfig
 from marlab.hunt.dataset import load_dataset
 from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.game import Game
@@ -224,21 +223,12 @@ class HopTrainer:
 
     # --- playing ------------------------------------------------------------------------------------------------
 
-    def policy(
-        self,
-        game: Game,
-        seeds: Sequence[int],
-        *,
-        greedy: bool = True,
-        belief: BeliefConfig | None = None,
-        record: bool = False,
-    ) -> Policy:
+    def policy(self, game: Game, seeds: Sequence[int], *, greedy: bool = True) -> Policy:
         """Agents of some seeds, for blocks of games, in the seats where they learned; rules play the others.
 
-        record: searches as CUDA graphs, worth their making in streams of many episodes.
+        Their searches are not recorded: making CUDA graphs of them takes longer than a few episodes.
         """
-        mind = self.learner.slow.some(seeds).to(self.device)
-        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, belief=belief, record=record)
+        agent = HopAgent(game, self.learner.slow.some(seeds).to(self.device), seats=self.seats, greedy=greedy)
         if self.rules is None:
             return agent
         return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
