@@ -34,7 +34,7 @@ class StumblingAgent(SyncRandomStdAgent):
     """Raises in the middle of negotiations."""
 
     def counter_all(self, offers: Any, states: Any) -> Any:
-        if self.awi.current_step == 2:
+        if self.awi.current_step >= 2:  # on four days, so that every seat has occasion to, whatever the hash seed
             raise ValueError("I did not expect that")
         return super().counter_all(offers, states)
 
