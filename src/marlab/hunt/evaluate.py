@@ -137,8 +137,9 @@ class _Table:
         wanted = {(c.agent.name, _seating(c.scenario)): c for c in cells}
         for key, cell in wanted.items():
             told = None if key in self.scores else self.kept.get(*self._key(cell))
-            if told is not None:
-                self.scores[key] = replace(Score.of(told), agent=cell.agent.name)
+            known = None if told is None else Score.of(told)
+            if known is not None:
+                self.scores[key] = replace(known, agent=cell.agent.name)
         left = [cell for key, cell in wanted.items() if key not in self.scores]
         size = max(1, MOST_GAMES // self.config.runs)
         chunks = [left[i : i + size] for i in range(0, len(left), size)]

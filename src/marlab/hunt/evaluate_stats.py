@@ -71,12 +71,15 @@ class Score:
         }  # fmt: skip
 
     @staticmethod
-    def of(told: dict[str, Any]) -> Score:
-        """The score behind a `to_dict`."""
-        per_run, seeds, by_episode = (np.array(told[name]) for name in ("per_run", "seeds", "by_episode"))
-        steps, reward = (np.array(told["by_steps"][name]) for name in ("steps", "reward"))
-        told = {name: told[name] for name in ("agent", "scenario", "episodes", "length", "outcomes")}
-        return Score(per_run=per_run, seeds=seeds, by_episode=by_episode, by_steps=(steps, reward), **told)
+    def of(told: Any) -> Score | None:
+        """The score behind a `to_dict`; None for anything else, because files are data from strangers."""
+        try:
+            per_run, seeds, by_episode = (np.array(told[name]) for name in ("per_run", "seeds", "by_episode"))
+            steps, reward = (np.array(told["by_steps"][name]) for name in ("steps", "reward"))
+            rest = {name: told[name] for name in ("agent", "scenario", "episodes", "length", "outcomes")}
+        except (KeyError, TypeError, ValueError):
+            return None
+        return Score(per_run=per_run, seeds=seeds, by_episode=by_episode, by_steps=(steps, reward), **rest)
 
 
 def scores_of(plan: Plan, stream: Stream, steps: int, window: int) -> list[Score]:
