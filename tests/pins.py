@@ -1,0 +1,174 @@
+"""What must not change while the house is rebuilt: the help of every command, and one tiny training per world.
+
+    python -m tests.pins [help] [trainings]     # write tests/golden/pins anew; do this in a commit of its own
+
+A training is pinned by its metrics (times left out) and by the digest of every weight. Digests are equal to the bit on
+one kind of processor only, so on another one the numbers are compared instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+
+from marlab.cli import COMMANDS, Command, Table, main
+from marlab.fish.train import FishTrainer
+from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.train_ppo import PPOTrainer
+from marlab.market.agent_settings import SHIPPED
+from marlab.market.dataset import concatenate
+from marlab.market.imitate import ActionTrainer, GoalTrainer, WeightTrainer, new_coordinator, new_executor, new_manager
+from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.manager import KIND as L2_KIND
+from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.weights import L3_KIND, L4_KIND, load_network
+
+PINS = Path(__file__).parent / "golden" / "pins"
+TIMES = ("time/", "charts/SPS", "time_")
+
+
+def commands(table: Table = COMMANDS, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    for word, entry in table.items():
+        if isinstance(entry, Command):
+            yield (*words, word), entry
+        else:
+            yield from commands(entry, (*words, word))
+    if not words:
+        yield ("hunt", "train", "--variant", "hopplus-mcts"), COMMANDS["hunt"]["train"]  # type: ignore[index, misc]
+
+
+def help_text(words: tuple[str, ...]) -> str:
+    """What `marlab WORDS --help` prints on a terminal of 120 columns."""
+    said = io.StringIO()
+    sizes = {"COLUMNS": "120", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb"}
+    with mock.patch.dict(os.environ, sizes), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    return said.getvalue()
+
+
+def machine() -> str:
+    """What decides how sums are rounded."""
+    info = Path("/proc/cpuinfo")
+    names = [x.partition(":")[2].strip() for x in info.read_text().splitlines() if "model name" in x]
+    name = names[0] if names else platform.processor()
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
+
+
+def digests(state: Any, name: str = "") -> dict[str, str]:
+    """The digest of every tensor of a state, by its path."""
+    if isinstance(state, torch.Tensor):
+        return {name: hashlib.sha256(state.detach().cpu().contiguous().numpy().tobytes()).hexdigest()[:16]}
+    if isinstance(state, Mapping):
+        items = ((str(k), v) for k, v in state.items())
+    elif isinstance(state, (list, tuple)):
+        items = ((str(i), v) for i, v in enumerate(state))
+    else:
+        return {}
+    return {k: v for key, value in items for k, v in digests(value, f"{name}/{key}".lstrip("/")).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (torch.Tensor, np.ndarray, np.generic)):
+        return value.tolist()
+    return value
+
+
+def follow(trainer: Any, units: int, modules: Mapping[str, Any]) -> dict[str, Any]:
+    """Train some units; metrics of every unit, and digests and sums of the weights that they lead to."""
+    metrics = []
+    for _ in range(units):
+        values = {k: _plain(v) for k, v in trainer.iterate().items() if not k.startswith(TIMES)}
+        metrics.append(dict(sorted(values.items())))
+    weights = {name: module.state_dict() for name, module in modules.items()}
+    sums = {f"{m}/{k}": float(v.double().abs().sum()) for m, state in weights.items() for k, v in state.items()}
+    return {"metrics": json.loads(json.dumps(metrics)), "weights": digests(weights), "sums": sums}
+
+
+def fish() -> dict[str, Any]:
+    from tests.fish.test_train import SMALL
+
+    trainer = FishTrainer(SMALL)
+    return follow(trainer, 8, {"net": trainer.net})
+
+
+def hunt_ppo() -> dict[str, Any]:
+    from tests.hunt.test_train_ppo import small
+
+    trainer = PPOTrainer(small())
+    return follow(trainer, 4, {str(i): x.ppo.net for i, x in enumerate(trainer.learners)})
+
+
+def hunt_planner() -> dict[str, Any]:
+    from tests.hunt.hop_cases import small_training
+
+    trainer = HopTrainer(small_training())
+    return follow(trainer, 4, {"fast": trainer.learner.fast, "slow": trainer.learner.slow})
+
+
+def _market_samples() -> Any:
+    from tests.market.sample_tools import tracked_logs
+
+    made = concatenate([extract(log, SampleOptions()) for log in tracked_logs()])
+    return with_goals(made, made.macro["label"])
+
+
+def market() -> dict[str, Any]:
+    from tests.market.test_imitate import CPU, SMALL
+
+    samples = _market_samples()
+    days, decisions, rounds = DayTable(samples, CPU), DecisionTable(samples, CPU), RoundTable(samples, CPU)
+    trainers = {
+        "l2": GoalTrainer(new_manager(SMALL, samples.sizes), days, days, SMALL, CPU),
+        "l3": ActionTrainer(new_executor(SMALL, 40), decisions, decisions, SMALL, CPU),
+        "l4": WeightTrainer(new_coordinator(SMALL, 40), rounds, None, SMALL, CPU),
+    }
+    return {name: follow(t, 2, {"model": t.model}) for name, t in trainers.items()}
+
+
+def shipped() -> dict[str, Any]:
+    """The weights that come with the package, as the loader gives them."""
+    files = {"l2_bc": L2_KIND, "l3_awr": L3_KIND, "l4_distill": L4_KIND}
+    states = {name: load_network(SHIPPED / f"{name}.pt", kind).state_dict() for name, kind in files.items()}
+    sums = {f"{m}/{k}": float(v.double().abs().sum()) for m, state in states.items() for k, v in state.items()}
+    return {"weights": digests(states), "sums": sums}
+
+
+TRAININGS: dict[str, Callable[[], dict[str, Any]]] = {
+    "fish": fish, "hunt_ppo": hunt_ppo, "hunt_planner": hunt_planner, "market": market,
+    "shipped": shipped,
+}  # fmt: skip
+
+
+def help_file(words: tuple[str, ...]) -> Path:
+    return PINS / "help" / f"{'_'.join(words)}.txt"
+
+
+def write(what: list[str]) -> None:
+    if "help" in what or not what:
+        (PINS / "help").mkdir(parents=True, exist_ok=True)
+        for old in (PINS / "help").glob("*.txt"):
+            old.unlink()
+        for words, _ in commands():
+            help_file(words).write_text(help_text(words))
+    if "trainings" in what or not what:
+        torch.set_num_threads(1)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            for name, make in TRAININGS.items():
+                (PINS / f"{name}.json").write_text(json.dumps({"machine": machine(), **make()}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1:])
