@@ -28,7 +28,7 @@ from marlab.hunt.collect import CollectConfig, collect
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.lab.report.intervals import mean_interval
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 SPEED: dict[str, dict[str, Any]] = {
     "state (the note's: autoencoder and predictor in one)": {"goal_source": "state"},

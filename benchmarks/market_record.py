@@ -90,7 +90,7 @@ def collect_small(count: int, folder: str) -> None:
     import json
     import resource
 
-    from marlab.lab.run import RunOptions
+    from marlab.lab.runs.run import RunOptions
     from marlab.market.collect import collect
     from marlab.market.plan import CollectConfig
 

@@ -27,7 +27,7 @@ import machine
 import numpy as np
 import torch
 
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 from marlab.market.backfill import predict_goals
 from marlab.market.dataset import Samples, concatenate
 from marlab.market.manager import HorizonManagerPPO

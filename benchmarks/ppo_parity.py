@@ -23,7 +23,7 @@ from toy_worlds import CartPole, Doors, gym_doors
 from marlab.lab.choices import apply_mask, best
 from marlab.lab.nets import ActorCritic
 from marlab.lab.ppo import PPO, PPOConfig, View
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 ENVS, STEPS, EPOCHS, BATCH, LR, EVALUATION = 8, 128, 4, 256, 3e-4, 100
 

@@ -18,7 +18,7 @@ from toy_worlds import Shoal, gym_shoal_member
 
 from marlab.lab.nets import ActorCritic
 from marlab.lab.ppo import PPO, PPOConfig
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 ARENAS, AGENTS, STEPS, EPOCHS, BATCH = 64, 25, 32, 4, 4096
 

@@ -20,7 +20,7 @@ from marlab.cli import main
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.engine import EngineConfig
 from marlab.lab.errors import UserError
-from marlab.lab.runs import list_runs, read_run
+from marlab.lab.runs.records import list_runs, read_run
 from marlab.market import collect, imitate_run
 from marlab.market.arena_plan import PlayConfig
 from marlab.market.arena_report import Result

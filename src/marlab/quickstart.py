@@ -26,8 +26,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 from marlab.lab.report.note import write_note
 from marlab.lab.report.page import require_report_extra
-from marlab.lab.run import Run, RunOptions
-from marlab.lab.runs import plan_run, read_run
+from marlab.lab.runs.records import plan_run, read_run
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.market import arena, collect, imitate_run
 from marlab.market.agent_settings import ECONOMIC
 from marlab.market.arena_plan import Arena, PlayConfig

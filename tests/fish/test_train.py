@@ -17,12 +17,12 @@ from marlab.fish.networks import KIND, PATTERN, find_checkpoint
 from marlab.fish.probe import greedy, run_probe
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.train import FishTrainer, train
-from marlab.lab.checkpoint import CheckpointStore
 from marlab.lab.errors import UserError
-from marlab.lab.metrics import read_metrics
-from marlab.lab.run import RunOptions
-from marlab.lab.runs import read_run
-from marlab.lab.testing import assert_resume_equal
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal
 
 SMALL = FishTrainConfig(
     total_iterations=8,

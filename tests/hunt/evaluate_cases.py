@@ -10,9 +10,9 @@ from marlab.hunt.search_config import SearchConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.ppo import PPOConfig
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.run import Run, RunOptions
 
 
 def ppo_run(out: Path, seeds: str = "0,3") -> Path:

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 from marlab.hunt.collect import CollectConfig, collect
 from marlab.hunt.config import game_config
 from marlab.hunt.dataset import Dataset, load_dataset
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 
 @lru_cache(maxsize=4)

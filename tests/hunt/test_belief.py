@@ -17,7 +17,7 @@ from marlab.hunt.game import HUNT_HARE, STAY, Outcome
 from marlab.hunt.games import make_game
 from marlab.hunt.views import View
 from marlab.lab.errors import UserError
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 from .helpers import placed
 

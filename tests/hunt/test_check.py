@@ -16,7 +16,7 @@ from marlab.hunt.config import game_config
 from marlab.hunt.games import make_game
 from marlab.hunt.players import RulePlayers
 from marlab.lab.errors import UserError
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 
 def test_the_command_agrees_with_the_calibration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,8 @@ from marlab.hunt.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_in
 from marlab.hunt.game import ABSENT, STAY
 from marlab.hunt.players import Kind
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_same
 
 
 def made(folder: Path, **changes) -> Dataset:

@@ -23,7 +23,7 @@ from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import PPOConfig
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 TINY = game_config("msh_tiny")
 

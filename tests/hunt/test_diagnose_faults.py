@@ -26,7 +26,7 @@ from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig
 from marlab.hunt.pretrain_world import pretrain_world as train_world
 from marlab.hunt.world_data import Transitions
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 TINY = replace(
     Gates(), top1_typed=0.60, top3_typed=0.88, ece=0.07, belief_learned=0.65,

@@ -16,7 +16,7 @@ from marlab.hunt.diagnose_parts import Section as Found
 from marlab.hunt.train_hop_config import PipelineConfig
 from marlab.hunt.train_hop_run import train_hop
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 from .hop_cases import small_training
 from .training_records import falling, write_training

@@ -14,7 +14,7 @@ from marlab.hunt.games import game_with_blocks, make_game, restore
 from marlab.hunt.layouts import connected, draw_blocks
 from marlab.hunt.views import View
 from marlab.lab.errors import UserError
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.testing import assert_same
 
 from .helpers import board, placed, seeded, situations, small_game
 from .reference import ReferenceGame

@@ -17,9 +17,9 @@ from marlab.hunt.policy import Team
 from marlab.hunt.rollout import moments, play
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.views import View
-from marlab.lab.checkpoint import save_checkpoint
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import save_checkpoint
 
 from .helpers import seeded, small_game
 from .hop_cases import TINY, offline, small_mind, small_training

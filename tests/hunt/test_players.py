@@ -15,7 +15,7 @@ from marlab.hunt.policy import Team, choose
 from marlab.hunt.rollout import HARE, NONE, STAG, moments, play
 from marlab.hunt.views import View
 from marlab.lab.errors import UserError
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.testing import assert_same
 
 from .helpers import placed, seeded, situations, small_game
 from .reference import ReferenceGame

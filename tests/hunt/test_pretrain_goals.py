@@ -22,12 +22,12 @@ from marlab.hunt.pretrain_goals import (
     model_spec,
     pretrain,
 )
-from marlab.lab.checkpoint import CheckpointError
 from marlab.lab.errors import UserError
-from marlab.lab.metrics import read_metrics
-from marlab.lab.rng import Rngs
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_resume_equal
+from marlab.lab.runs.checkpoint import CheckpointError
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal
 
 from .offline import offline_data
 

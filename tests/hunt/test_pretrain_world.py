@@ -15,10 +15,10 @@ from marlab.hunt.dataset import Dataset, load_dataset
 from marlab.hunt.pretrain_world import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
 from marlab.hunt.world_data import transitions
 from marlab.hunt.world_model import load_world_model
-from marlab.lab.checkpoint import load_checkpoint
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_resume_equal
+from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal
 
 TINY = game_config("msh_tiny")
 

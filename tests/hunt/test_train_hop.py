@@ -27,8 +27,8 @@ from marlab.hunt.train_hop_run import train_hop
 from marlab.hunt.train_phases import Gate
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_resume_equal
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal
 
 from .helpers import seeded, small_game
 from .hop_cases import LEARN, TINY, offline, small_mind, small_training

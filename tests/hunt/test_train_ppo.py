@@ -22,8 +22,8 @@ from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import PPOConfig, Rollout
 from marlab.lab.ppo import View as PPOView
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_resume_equal
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal
 from tests.hunt.helpers import seeded
 
 TINY = game_config("msh_tiny")

@@ -11,11 +11,11 @@ from marlab.hunt.config import game_config
 from marlab.hunt.game import STAY
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
-from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.errors import UserError
 from marlab.lab.nets import ActorCritic
 from marlab.lab.ppo import PPO, PPOConfig
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.runs.testing import assert_same
 
 from .helpers import seeded, small_game
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from marlab.lab.files import write_json
+from marlab.lab.runs.files import write_json
 
 PNG = bytes.fromhex(  # a red dot
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000000301010018dd8db0"

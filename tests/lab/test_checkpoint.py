@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-import marlab.lab.files as files
-from marlab.lab.checkpoint import (
+import marlab.lab.runs.files as files
+from marlab.lab.runs.checkpoint import (
     SCHEMA,
     CheckpointError,
     CheckpointStore,
@@ -21,7 +21,7 @@ from marlab.lab.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.testing import assert_same
 
 STATE: dict[str, Any] = {
     "w": torch.arange(5000.0),

@@ -9,10 +9,10 @@ import signal
 import time
 from pathlib import Path
 
-from marlab.lab.checkpoint import CheckpointStore
-from marlab.lab.metrics import read_metrics
-from marlab.lab.runs import read_run
-from marlab.lab.testing import assert_same
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.testing import assert_same
 from tests.lab.tiny import TinyConfig, train
 
 KILLS = 30

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import marlab.lab.metrics as metrics
-from marlab.lab.metrics import MetricsWriter, column, read_metrics, tail_metrics
+import marlab.lab.runs.metrics as metrics
+from marlab.lab.runs.metrics import MetricsWriter, column, read_metrics, tail_metrics
 
 
 def write(path: Path, steps: range, resume: int | None = None) -> None:

@@ -12,8 +12,8 @@ from marlab.lab.choices import best
 from marlab.lab.errors import UserError
 from marlab.lab.nets import ActorCritic
 from marlab.lab.ppo import PPO, PPOConfig, normalized, policy_loss, scheduled_lr, value_loss
-from marlab.lab.rng import Rngs
-from marlab.lab.testing import assert_resume_equal, assert_same
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.testing import assert_resume_equal, assert_same
 from tests.lab.tiny import TinyConfig, TinyTrainer
 from tests.lab.toys import Bandit, Identity, Result
 

@@ -82,14 +82,16 @@ def test_dead_process_shows_in_the_last_attempt(tmp_path: Path) -> None:
 
 
 def test_changed_parameters_come_first(tmp_path: Path) -> None:
-    kind = "marlab.lab.run:RunOptions"  # any config of the package that has defaults
+    kind = "marlab.lab.runs.run:RunOptions"  # any config of the package that has defaults
     note = write_note(make_run(tmp_path, config={"name": None, "resume": True, "group": "g"}, config_type=kind))
     assert "Different from today's defaults:\n\n| parameter | value | default |" in note
     assert "| `resume` | `true` | `false` |\n| `group` | `g` | `null` |" in note
     assert note.index("`resume`") < note.index("At their default:") < note.index("| `name` | `null` |")
 
 
-@pytest.mark.parametrize("kind", ["os:path", "marlab.nowhere:X", "marlab.lab.run:Run", "marlab.lab.run:No.x", "", None])
+@pytest.mark.parametrize(
+    "kind", ["os:path", "marlab.nowhere:X", "marlab.lab.runs.run:Run", "marlab.lab.runs.run:No.x", "", None]
+)
 def test_defaults_of_strangers_are_unknown_and_never_imported(tmp_path: Path, kind: str | None) -> None:
     assert "The defaults of this config are unknown here" in write_note(make_run(tmp_path, config_type=kind))
 

@@ -20,7 +20,7 @@ from marlab.lab.report.runs_table import (
     runs_renderable,
     sort_runs,
 )
-from marlab.lab.runs import RunInfo
+from marlab.lab.runs.records import RunInfo
 from tests.lab.report_runs import make_run
 
 NOT_STARTED: dict[str, object] = {"attempts": [], "command": None, "started": None, "ended": None, "results": {}}

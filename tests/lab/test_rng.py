@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
-from marlab.lab.rng import Rngs, stream_seed
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.runs.rng import Rngs, stream_seed
 
 
 def test_streams_are_independent_of_order_and_of_each_other() -> None:

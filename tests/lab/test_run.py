@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from marlab.lab.checkpoint import CheckpointStore
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
-from marlab.lab.lock import Lock, Owner
-from marlab.lab.metrics import read_metrics
-from marlab.lab.run import Run, RunOptions, run_path
-from marlab.lab.runs import abandon_run, find_run, list_runs, plan_run, read_run
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.lock import Lock, Owner
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import abandon_run, find_run, list_runs, plan_run, read_run
+from marlab.lab.runs.run import Run, RunOptions, run_path
 from tests.lab.tiny import TinyConfig, train
 
 CONFIG = TinyConfig()
@@ -70,7 +70,7 @@ def test_a_slow_first_unit_does_not_end_a_run_long_before_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr("marlab.lab.run.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("marlab.lab.runs.run.time.monotonic", lambda: clock[0])
     run = Run.open("fish", TinyConfig(), RunOptions(output_dir=tmp_path / "a", time_limit=100.0 / 60))
     clock[0] += 30.0
     while not run.should_stop():

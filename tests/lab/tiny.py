@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.nets import ActorCritic
 from marlab.lab.ppo import PPO, PPOConfig, scheduled_lr
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
-from marlab.lab.trainer import drive
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
 from tests.lab.toys import Identity
 
 

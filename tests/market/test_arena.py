@@ -15,7 +15,7 @@ pytest.importorskip("scml")
 from marlab.cli import main
 from marlab.lab.engine import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 from marlab.market import arena
 from marlab.market.arena import PRESETS, PlayCommand, blamed, play, play_official
 from marlab.market.arena_plan import Arena, PlayConfig

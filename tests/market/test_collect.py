@@ -21,8 +21,8 @@ pytest.importorskip("scml")
 from marlab.cli import main
 from marlab.lab.engine import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.files import replacing
+from marlab.lab.runs.run import RunOptions
 from marlab.market import collect as module
 from marlab.market.collect import CollectCommand, collect
 from marlab.market.logs import read_world

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 from marlab.market.dataset import write_dataset
 from marlab.market.eval_l2 import EvalL2Config, eval_l2, main
 from marlab.market.evaluate import goal_errors

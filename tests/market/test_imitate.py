@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.lab.checkpoint import load_checkpoint
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
-from marlab.lab.testing import assert_resume_equal, assert_same
+from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.testing import assert_resume_equal, assert_same
 from marlab.market.advantage import day_advantages, returns
 from marlab.market.dataset import Samples, concatenate, write_dataset
 from marlab.market.evaluate import evaluate_actions, evaluate_goals, evaluate_weights, trivial_actions, trivial_goals

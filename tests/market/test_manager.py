@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.lab.checkpoint import CheckpointError, save_checkpoint
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import CheckpointError, save_checkpoint
 from marlab.market import goals, l1
 from marlab.market.backfill import Backfill
 from marlab.market.features import FeatureOptions

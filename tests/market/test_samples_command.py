@@ -11,7 +11,7 @@ import pytest
 from marlab.cli import main
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 from marlab.market.dataset import concatenate, open_dataset, schema
 from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs import WorldLog, write_world
@@ -111,7 +111,7 @@ def test_several_workers_make_the_same_data_set(logs, made, tmp_path):
 def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatch):
     out = tmp_path / "run"
     config = SamplesConfig(logs=str(logs), goal_backfill="v2", chunk=2)
-    monkeypatch.setattr("marlab.lab.run.Run.stop_reason", lambda run: "stopped for a test")
+    monkeypatch.setattr("marlab.lab.runs.run.Run.stop_reason", lambda run: "stopped for a test")
     make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
     monkeypatch.undo()
     assert json.loads((out / "run.json").read_text())["status"] == "interrupted"

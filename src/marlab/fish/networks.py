@@ -9,10 +9,10 @@ import torch
 from marlab.fish import assemble
 from marlab.fish.sea import ACTION_COUNT
 from marlab.fish.settings import FishTrainConfig
-from marlab.lab.checkpoint import CheckpointStore, load_checkpoint
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.nets import ActorCritic
+from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
 
 KIND = "fish/ppo"
 PATTERN = "model_iter_{step}.pt"

@@ -17,11 +17,11 @@ from marlab.fish.probe_record import ProbeArrays
 from marlab.fish.probe_stats import worst_episodes
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.starts_make import export_worst_seeds
-from marlab.lab.checkpoint import CheckpointStore
-from marlab.lab.files import replacing, write_json
 from marlab.lab.film import can_film
-from marlab.lab.metrics import MetricsWriter, read_metrics
-from marlab.lab.run import Run
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.runs.metrics import MetricsWriter, read_metrics
+from marlab.lab.runs.run import Run
 
 STATS, PROBES = "stats.jsonl", "eval_multi_history.jsonl"
 GATE, PRE_ROLL, CLUSTERS, EVENTS = (

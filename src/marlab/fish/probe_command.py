@@ -16,11 +16,11 @@ from marlab.fish.probe import at_settings, draw_seeds, film_episode, greedy, run
 from marlab.fish.probe_record import probe_record
 from marlab.fish.probe_stats import worst_episodes
 from marlab.fish.starts_make import now
-from marlab.lab.checkpoint import load_checkpoint
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
 from marlab.lab.flags import parse
+from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.files import write_json
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from marlab.fish.sea import ARENA_RADIUS
 from marlab.fish.syntax import number, whole, words
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
+from marlab.lab.runs.files import read_json
 
 Floats = NDArray[np.float64]
 

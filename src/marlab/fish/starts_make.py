@@ -17,7 +17,7 @@ from marlab.fish.sea import ARENA_RADIUS, DT, PREDATOR_PULL
 from marlab.fish.starts import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.fish.syntax import whole
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json, write_text
+from marlab.lab.runs.files import read_json, write_json, write_text
 
 EXPORTED_CLUSTERS = 6
 

@@ -25,13 +25,13 @@ from marlab.fish.rows import iteration_row, metric_names
 from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
 from marlab.fish.single import SingleFishView
 from marlab.fish.world import FishWorld, Transition
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo import PPO
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
-from marlab.lab.trainer import drive
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
 
 SLOTS = 4  # hard starts planned per arena and iteration; a fifth reset within one rollout is an ordinary one
 
@@ -284,7 +284,7 @@ def _describe_stages(run: Run, trainer: FishTrainer) -> None:
 def main(argv: list[str]) -> int:
     """The command `marlab fish train`."""
     from marlab.lab.flags import OldFlags, describe, parse_run
-    from marlab.lab.run import detach, run_path
+    from marlab.lab.runs.run import detach, run_path
 
     presets = Path(__file__).parent / "presets"
     old = OldFlags(OLD_FLAGS, REFUSED_FLAGS)

@@ -20,11 +20,11 @@ from marlab.hunt.config import GameConfig
 from marlab.hunt.game import ABSENT, Game
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.views import View, flat_fields
-from marlab.lab.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
 from marlab.lab.choices import apply_mask, best, sample
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.nets import ACTIVATIONS, Activation, mlp, orthogonal_linear
+from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
 
 KIND = "hunt/ppo"
 PATTERN = "model_iter_{step}.pt"

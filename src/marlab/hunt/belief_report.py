@@ -26,7 +26,7 @@ from marlab.hunt.game import Game
 from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.policy import Memory
 from marlab.hunt.rollout import Moment, moments
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 ENOUGH_STEPS = 4
 """A belief should turn within this many informative steps after a change of goal."""

@@ -16,7 +16,7 @@ from marlab.hunt.game import STAY, Game
 from marlab.hunt.players import Kind, RulePlayers, parse_role, rule_probabilities
 from marlab.hunt.rollout import moments
 from marlab.lab.report.intervals import mean_interval
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 TIE_RULE = "ties go to the lowest action number"
 GOALS = (Kind.NS, Kind.NH)

@@ -33,9 +33,9 @@ from marlab.hunt.games import make_game
 from marlab.hunt.players import Kind, RulePlayers, parse_roles
 from marlab.hunt.rollout import play
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
 from marlab.lab.progress import Progress
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.rng import Rngs
 
 Z95 = 1.96
 TEAMS = ("NS,NS,NS", "NS,NS,NH", "NS,NH,NH", "NH,NH,NH")

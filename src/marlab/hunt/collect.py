@@ -35,10 +35,10 @@ from marlab.hunt.rollout import Moment, captures, moments
 from marlab.hunt.views import View
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing, write_json
 from marlab.lab.progress import Progress
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 
 EPISODES_AT_ONCE = 512
 NOTE_CLASSES = (0.1294, 0.1300, 0.1280, 0.1294, 0.3457, 0.0516, 0.0859)

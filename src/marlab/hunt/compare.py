@@ -17,8 +17,8 @@ from marlab.hunt.training_curves import (
     open_training,
 )
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
-from marlab.lab.runs import find_run
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.records import find_run
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from marlab.hunt.diagnose_world_pictures import draw_world
 from marlab.hunt.training_curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json, write_text
 from marlab.lab.report.markdown import bullets, code, image, plain, table
-from marlab.lab.runs import RunInfo, find_run
+from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.records import RunInfo, find_run
 
 FOLDER = "diagnose"
 COMMANDS = {

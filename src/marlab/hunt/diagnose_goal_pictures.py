@@ -21,11 +21,11 @@ from marlab.hunt.game import ACTION_NAMES, Game
 from marlab.hunt.goal_report import codebook_or_labels, learned_source
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.rollout import HARE, OUTCOMES, STAG, captures, moments
-from marlab.lab.metrics import column
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import COLOURS, DASHES, INK, legend, panels, styled
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.metrics import column
+from marlab.lab.runs.rng import Rngs
 
 
 def draw_goals(run: GoalRun, splits: dict[str, Judged], section: Section, out: Path) -> None:

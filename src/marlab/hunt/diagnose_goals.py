@@ -29,8 +29,8 @@ from marlab.hunt.players import Kind
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
-from marlab.lab.metrics import read_metrics
+from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
 
 NOTE = class_table(CONFUSION)
 PROBE_TIME = 4

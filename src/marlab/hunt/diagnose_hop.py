@@ -23,10 +23,10 @@ from marlab.hunt.episode_report import team_optimum
 from marlab.hunt.game import ACTION_NAMES
 from marlab.hunt.training_curves import LAST_SHARE, LEVEL_HEADER, Training, as_float, level_rows, open_training
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import GREY, panels, styled
+from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
 
 RANDOM_TOP1, RANDOM_TOP3, RANDOM_ENTROPY = 0.240, 0.720, 1.446
 """The best that anybody can do about random players in msh_4x4: the note's models ended there."""

@@ -26,7 +26,7 @@ from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import Moment, captures, moments
 from marlab.hunt.views import View
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 
 class Played(NamedTuple):

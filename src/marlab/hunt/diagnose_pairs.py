@@ -19,9 +19,9 @@ from marlab.hunt.diagnose_note import ONLINE_BROKEN
 from marlab.hunt.diagnose_parts import Picture, Section, Table
 from marlab.hunt.game import ACTION_NAMES
 from marlab.lab.errors import UserError
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, curves, label
 from marlab.lab.report.style import legend, panels
+from marlab.lab.runs.metrics import read_metrics
 
 TAG = re.compile(r"seed_(\d+)/losses_player_\d+/moa/(\d+)->(\d+)/(\S+)")
 SCORES = {"acc_top1": "top-1", "acc_top3": "top-3", "ce_loss": "cross-entropy", "floor": "floor", "excess": "excess"}

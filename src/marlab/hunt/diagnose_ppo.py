@@ -21,9 +21,9 @@ from marlab.hunt.rollout import play
 from marlab.hunt.train_ppo import PPOTrainConfig, parse_seats
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
-from marlab.lab.metrics import read_metrics
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.rng import Rngs
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 NOTE_GAME = GameConfig()

@@ -19,8 +19,8 @@ from marlab.hunt.world_metrics import Evaluation, baselines, channel_names, eval
 from marlab.hunt.world_model import Prediction, WorldModel, load_world_model
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
-from marlab.lab.metrics import read_metrics
+from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
 
 SPLIT: SplitName = "test"
 DRIFT = 5

@@ -14,10 +14,10 @@ from marlab.hunt.diagnose_note import WORLD_CHANNELS, WORLD_LOSS, WORLD_OBS_MSE
 from marlab.hunt.diagnose_parts import Picture, Section
 from marlab.hunt.diagnose_world import Seen, WorldRun, pick_samples
 from marlab.hunt.world_metrics import channel_names
-from marlab.lab.metrics import column
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines
 from marlab.lab.report.heat import heat_map
 from marlab.lab.report.style import COLOURS, INK, legend, panels, styled
+from marlab.lab.runs.metrics import column
 
 TRIPLETS = 3
 MARKS = ("o", "s", "D", "^", "v", "P", "X")

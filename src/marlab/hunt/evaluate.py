@@ -31,9 +31,9 @@ from marlab.hunt.rollout import play
 from marlab.hunt.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json, write_text
 from marlab.lab.progress import Progress
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.rng import Rngs
 
 Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
 HELD_OUT_SEED = 20_260_303

@@ -23,7 +23,7 @@ from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
 from marlab.hunt.policy import Policy
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.runs import find_run
+from marlab.lab.runs.records import find_run
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
 _SEEDED = re.compile(r"(.+?)(?::(\d+))?(?:\?(.*))?")

@@ -18,7 +18,7 @@ from marlab.hunt.game import Game
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.hop_models import MindLikelihoods
 from marlab.lab.config import to_dict
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 EXACT = "exact rules"
 GAMES = 512

@@ -22,7 +22,7 @@ from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import captures
 from marlab.hunt.scenarios import Scenario
 from marlab.hunt.views import View
-from marlab.lab.rng import stream_seed
+from marlab.lab.runs.rng import stream_seed
 
 
 class Starts:

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 
 from marlab.hunt.game import ACTION_NAMES
 from marlab.hunt.rollout import OUTCOMES
-from marlab.lab.metrics import column, read_metrics
 from marlab.lab.report.figures import Curve, Reliability, curves, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.run import Run
+from marlab.lab.runs.metrics import column, read_metrics
+from marlab.lab.runs.run import Run
 
 TYPE_NAMES = {0: "NS", 1: "NH", 2: "RAND"}
 

@@ -17,8 +17,8 @@ from marlab.hunt.codes import Codebook
 from marlab.hunt.config import GameConfig, game_config, game_names
 from marlab.hunt.goals import GoalVAE, HistoryEncoder
 from marlab.hunt.others import Moa
-from marlab.lab.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.lab.config import from_dict, to_dict
+from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
 GoalSource = Literal["history", "state", "type", "outcome", "none"]
 FILE = "models.pt"

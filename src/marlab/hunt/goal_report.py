@@ -29,11 +29,11 @@ from marlab.hunt.goal_trainer import GoalTrainer, Prediction, predict, vae_score
 from marlab.hunt.moa_metrics import ActionScores, score_actions
 from marlab.hunt.others import MoaLikelihoods
 from marlab.hunt.players import Kind
-from marlab.lab.checkpoint import CheckpointStore
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, replacing, write_json
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run
 
 PROBE_TIMES = (0, 1, 2, 4, 8)
 

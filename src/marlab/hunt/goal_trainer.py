@@ -23,7 +23,7 @@ from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.symmetry import Symmetry, symmetries
 from marlab.lab.choices import apply_mask
 from marlab.lab.device import choose_device
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 from marlab.lab.timing import Stopwatch
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Splits(NamedTuple):
 
 
 class GoalTrainer:
-    """`marlab.lab.trainer.Trainer`: a unit is an epoch."""
+    """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch."""
 
     def __init__(
         self,

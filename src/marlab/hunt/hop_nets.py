@@ -143,6 +143,6 @@ def masked_mixture(logits: Tensor, legal: Tensor, weight: Tensor) -> Tensor:
 
 def copy_generators(seeds: Sequence[int], per_seed: int, purpose: str) -> list[torch.Generator]:
     """One generator per copy, a seed's own: what other seeds run beside it does not change its start."""
-    from marlab.lab.rng import Rngs
+    from marlab.lab.runs.rng import Rngs
 
     return [Rngs(seed).torch(f"{purpose}/{copy}", "cpu") for seed in seeds for copy in range(per_seed)]

@@ -19,8 +19,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from marlab.lab.files import replacing, write_json, write_text
 from marlab.lab.report.figures import Reliability, reliability_bins
+from marlab.lab.runs.files import replacing, write_json, write_text
 
 CALIBRATION_BINS = 15
 CSV_COLUMNS = ("class", "count", "ratio", "precision", "recall", "f1")

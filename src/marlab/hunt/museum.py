@@ -15,9 +15,9 @@ from typing import Any
 
 from marlab.hunt.collect import CollectConfig, collect
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json, write_text
 from marlab.lab.report.markdown import code, image, plain, table
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.run import RunOptions
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from marlab.hunt.views import View
 from marlab.lab.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import INK, legend, panels, save
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 GAMMA = 0.95
 BETAS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -22,10 +22,10 @@ from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.rollout import OUTCOMES
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import RunOptions
 
 ACTIONS = 7
 TWICE_PERFECT = math.log(math.e + ACTIONS - 1) - 1

@@ -32,7 +32,7 @@ from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 ENTROPY = "charts/behaviour_entropy"

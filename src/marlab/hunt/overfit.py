@@ -11,7 +11,7 @@ from torch import Tensor
 from marlab.hunt.goal_data import GoalData
 from marlab.hunt.goal_models import ModelSpec
 from marlab.hunt.others import Moa, action_loss
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 
 if TYPE_CHECKING:
     from marlab.hunt.pretrain_goals import PretrainGoalsConfig

@@ -10,9 +10,9 @@ import numpy as np
 
 from marlab.hunt.config import GameConfig
 from marlab.hunt.episode_report import team_optimum
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save
+from marlab.lab.runs.metrics import read_metrics
 
 NOTE_REWARD = 2.784
 """Mean reward of the lab note's PPO run at its end (4,657 iterations, 3.31 hours)."""

@@ -15,14 +15,14 @@ from marlab.hunt.goal_trainer import GoalTrainer, Splits
 from marlab.hunt.goals import CODE_WIDTH, KL_SCHEDULES, Objective, ReconLoss
 from marlab.hunt.others import Balance
 from marlab.hunt.overfit import overfit_one_batch
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions, detach, run_path
-from marlab.lab.trainer import drive
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.trainer import drive
 
 
 @dataclass(frozen=True)

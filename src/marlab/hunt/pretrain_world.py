@@ -25,14 +25,14 @@ from marlab.hunt.world_model import (
     make_model,
     save_world_model,
 )
-from marlab.lab.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.trainer import drive
 from marlab.lab.timing import Stopwatch
-from marlab.lab.trainer import drive
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"

@@ -11,9 +11,9 @@ from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_phases import Pipeline
 from marlab.hunt.training_run import describe, keep_evaluation, train_in
-from marlab.lab.checkpoint import save_checkpoint
 from marlab.lab.config import Preset
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.runs.checkpoint import save_checkpoint
+from marlab.lab.runs.run import Run, RunOptions
 
 SHOWN = ("charts/episode/avg_reward_per_episode_all_agents", "charts/behaviour_entropy", "moa/excess")
 

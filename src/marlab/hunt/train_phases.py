@@ -38,11 +38,11 @@ from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
-from marlab.lab.metrics import read_metrics
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
-from marlab.lab.runs import read_run
+from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions
 
 ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""

@@ -24,8 +24,8 @@ from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import PPO, PPOConfig, Rollout, scheduled_lr
-from marlab.lab.rng import Rngs
-from marlab.lab.run import Run, RunOptions
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions
 
 LEARNER = "PPO"
 

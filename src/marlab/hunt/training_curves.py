@@ -23,10 +23,10 @@ from marlab.hunt.diagnose_pairs import over_seeds
 from marlab.hunt.episode_report import team_optimum
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
+from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 RANDOM_REWARD = 0.647

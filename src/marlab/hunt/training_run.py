@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from marlab.lab.checkpoint import CheckpointStore, Keep
-from marlab.lab.files import write_json
 from marlab.lab.flags import Parsed
-from marlab.lab.run import Run, detach, run_path
-from marlab.lab.trainer import Trainer, drive
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.run import Run, detach, run_path
+from marlab.lab.runs.trainer import Trainer, drive
 
 C = TypeVar("C")
 RESULTS = ("reward", "reward_learners", "seat_spread")

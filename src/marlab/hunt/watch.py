@@ -22,10 +22,10 @@ from marlab.hunt.watch_frame import frame
 from marlab.hunt.watch_record import Episode, record
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing, write_json
 from marlab.lab.film import can_film, write_mp4
 from marlab.lab.progress import Progress
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.runs.rng import Rngs
 
 FPS = 10
 

@@ -22,9 +22,9 @@ from marlab.hunt.config import GameConfig
 from marlab.hunt.game import ABSENT
 from marlab.hunt.layouts import MOVES
 from marlab.hunt.world_data import GONE, OUTCOMES, Transitions, reward_values
-from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 
 KIND = "hunt/world-model"
 ModelKind = Literal["structured", "dense"]

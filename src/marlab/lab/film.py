@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 
 
 def can_film() -> bool:

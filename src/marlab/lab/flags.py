@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from marlab.lab.config import Preset, defaults_of, flatten, from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.run import RunOptions
+from marlab.lab.runs.run import RunOptions
 
 C = TypeVar("C")
 

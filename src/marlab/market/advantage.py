@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 from marlab.market.dataset import Columns, Samples
 
 EPOCHS, BATCH, LR = 5, 1024, 1e-3

@@ -24,10 +24,10 @@ from marlab.lab.config import Preset
 from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
 from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json, write_text
 from marlab.lab.flags import parse_run
 from marlab.lab.progress import Progress
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market import arena_figures, arena_report
 from marlab.market.arena_official import official
 from marlab.market.arena_plan import Arena, Game, PlayConfig, label

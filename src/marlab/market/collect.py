@@ -23,10 +23,10 @@ from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism,
 from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.engine_local import usable_cores
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing
 from marlab.lab.flags import OldFlags, parse_run
 from marlab.lab.progress import Progress, duration
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.files import replacing
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market.collect_report import describe, draw, results_of, summary_of
 from marlab.market.experts import need_simulator
 from marlab.market.logs import read_world

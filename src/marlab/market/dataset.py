@@ -28,7 +28,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, replacing, write_json
+from marlab.lab.runs.files import read_json, replacing, write_json
 
 SCHEMA = 1
 FILE = "dataset.json"

@@ -14,7 +14,7 @@ from rich.table import Table
 from marlab.lab.config import from_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
+from marlab.lab.runs.files import read_json, write_json
 from marlab.market.backfill import check_network
 from marlab.market.dataset import open_dataset
 from marlab.market.evaluate import evaluate_goals

@@ -62,7 +62,7 @@ def _place(run: str) -> Path:
     path = Path(run)
     if path.exists():
         return path
-    from marlab.lab.runs import find_run
+    from marlab.lab.runs.records import find_run
 
     return find_run(run).path
 

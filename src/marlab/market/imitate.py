@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
-from marlab.lab.rng import Rngs
+from marlab.lab.runs.rng import Rngs
 from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import Sizes
 from marlab.market.executor_network import L3Output, L3PolicyModel, TemporalDecisionTransformer

@@ -9,11 +9,11 @@ import torch
 from matplotlib.axes import Axes
 from torch import nn
 
-from marlab.lab.metrics import read_metrics
 from marlab.lab.report.figures import Curve, bars, curves, histogram, reliability, reliability_bins, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.run import Run
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import Run
 from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import Samples
 from marlab.market.evaluate import predicted_actions

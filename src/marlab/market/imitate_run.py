@@ -19,14 +19,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from marlab.lab.checkpoint import CheckpointStore, Keep
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
-from marlab.lab.metrics import MetricsWriter
 from marlab.lab.progress import Progress
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.files import write_json
+from marlab.lab.runs.metrics import MetricsWriter
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market import evaluate, imitate_figures
 from marlab.market.advantage import day_advantages
 from marlab.market.backfill import GoalSource, check_network, predict_goals

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 from marlab.market.daystate import HORIZON, LINES, SCALARS, SCHEDULES, DayState, fit_schedule
 
 SCHEMA = 1

@@ -22,10 +22,10 @@ from marlab.lab.config import Preset, to_dict
 from marlab.lab.engine import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.engine_flags import EngineFlags, config_of
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
 from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note
-from marlab.lab.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market.backfill import BATCH, check_source
 from marlab.market.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.features import FeatureOptions
@@ -136,7 +136,7 @@ def _place(text: str) -> Path:
         raise UserError("Give a run of `marlab market collect` or a folder with logs: marlab market samples FOLDER.")
     if Path(text).exists():
         return Path(text)
-    from marlab.lab.runs import find_run
+    from marlab.lab.runs.records import find_run
 
     return find_run(text).path
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 from marlab.market.dataset import HISTORY, Columns, Samples
 from marlab.market.goals import GOAL_SIZE
 from marlab.market.logs import REJECT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_json
+from marlab.lab.runs.files import write_json
 from marlab.market.dataset import LogInfo, Samples, concatenate, empty, save_part
 from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
 from marlab.market.samples_find import read_logs

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
+from marlab.lab.runs.files import read_json, write_json
 
 SCHEMA = 1
 FILE = "world_split.json"

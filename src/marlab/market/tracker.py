@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 from marlab.market.logs import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 from marlab.market.tracker_days import SCHEMA_VERSION, daily_status
 from marlab.market.tracker_read import read_tracker

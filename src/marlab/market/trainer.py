@@ -17,9 +17,9 @@ from typing import Any, cast
 import numpy as np
 from torch import nn
 
-from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.market.advantage import day_advantages
 from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import Columns, Samples, Sizes, empty

@@ -9,9 +9,9 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from marlab.lab.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.lab.config import diff
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.executor_network import L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.manager import KIND as L2_KIND

@@ -25,7 +25,7 @@ from marlab.lab.report.runs_table import (
     runs_renderable,
     sort_runs,
 )
-from marlab.lab.runs import abandon_run, find_run, plan_run
+from marlab.lab.runs.records import abandon_run, find_run, plan_run
 
 PIPE_WIDTH = 1000  # into a file or a pipe nothing is cut
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import write_text
 from marlab.lab.report.note import write_note
 from marlab.lab.report.parts import read_together
 from marlab.lab.report.record import write_record
+from marlab.lab.runs.files import write_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

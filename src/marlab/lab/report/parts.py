@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 
 HINT = "made by marlab, write outside of this part"
 _BEGIN = re.compile(r"^<!-- marlab:([0-9a-f]{8}) ([a-z]+) ([0-9a-f]{8}):[^\r\n]*-->[ \t]*\r?\n", re.MULTILINE)

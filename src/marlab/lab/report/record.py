@@ -11,7 +11,7 @@ from marlab.lab.report.facts import DONE, UNFINISHED, Unreadable, duration, read
 from marlab.lab.report.markdown import bullets, clean, code, link, plain, table
 from marlab.lab.report.note import inline_result, write_note
 from marlab.lab.report.parts import merge, read_together, write_together
-from marlab.lab.runs import RunInfo
+from marlab.lab.runs.records import RunInfo
 
 HEADLINES = 4  # results per run; the note has them all
 LAYOUT = "{record}\n"

@@ -16,7 +16,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.facts import config_of, duration, last_metrics, parameter, results_of, when
 from marlab.lab.report.intervals import Measured, show
 from marlab.lab.report.note import result_rows
-from marlab.lab.runs import RunInfo
+from marlab.lab.runs.records import RunInfo
 
 SORTS = ("created", "ended", "name", "status", "duration")
 _STYLES = {

@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 
-from marlab.lab.files import replacing
+from marlab.lab.runs.files import replacing
 
 P = ParamSpec("P")
 R = TypeVar("R")

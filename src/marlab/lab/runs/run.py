@@ -3,7 +3,7 @@
     runs/<world>/<name>/
       run.json  config.json  metrics.jsonl  tb/  checkpoints/  figures/  media/  note.md  report/  log.txt  lock
 
-`Run` is used by the one process that works on the run; `marlab.lab.runs` reads run directories of others.
+`Run` is used by the one process that works on the run; `marlab.lab.runs.records` reads run directories of others.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Any
 
 from marlab.lab.config import Preset, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
-from marlab.lab.lock import Lock
-from marlab.lab.metrics import MetricsWriter
+from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.lock import Lock
+from marlab.lab.runs.metrics import MetricsWriter
 
 SCHEMA = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, replacing, write_json
+from marlab.lab.runs.files import read_json, replacing, write_json
 
 FORMAT = "marlab-checkpoint"
 SCHEMA = 1

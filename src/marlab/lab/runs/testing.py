@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from marlab.lab.checkpoint import load_checkpoint, save_checkpoint
-from marlab.lab.trainer import Trainer
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.runs.trainer import Trainer
 
 
 def assert_same(a: Any, b: Any, where: str = "state") -> None:

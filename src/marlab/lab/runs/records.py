@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
-from marlab.lab.files import read_json, write_json
-from marlab.lab.lock import Lock
-from marlab.lab.run import NAME, _new_record, _read_record
+from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.lock import Lock
+from marlab.lab.runs.run import NAME, _new_record, _read_record
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from marlab.lab.checkpoint import CheckpointStore
-from marlab.lab.metrics import MetricsWriter
 from marlab.lab.progress import Progress
-from marlab.lab.run import Run
+from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.metrics import MetricsWriter
+from marlab.lab.runs.run import Run
 
 
 class Trainer(Protocol):
