@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.lab.ppo import View
+from marlab.lab.ppo.ppo import View
 
 
 class Result(NamedTuple):

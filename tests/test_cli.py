@@ -63,7 +63,7 @@ CORE = (
     "marlab.fish.evaluate",
     "marlab.hunt.train_ppo",
     "marlab.hunt.pretrain_world",
-    "marlab.lab.ppo",
+    "marlab.lab.ppo.ppo",
 )
 
 

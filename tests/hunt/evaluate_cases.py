@@ -10,7 +10,7 @@ from marlab.hunt.search_config import SearchConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
-from marlab.lab.ppo import PPOConfig
+from marlab.lab.ppo.ppo import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions
 

@@ -22,7 +22,7 @@ from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.errors import UserError
-from marlab.lab.ppo import PPOConfig
+from marlab.lab.ppo.ppo import PPOConfig
 from marlab.lab.runs.run import RunOptions
 
 TINY = game_config("msh_tiny")

@@ -23,7 +23,7 @@ from marlab.hunt.search import (
 from marlab.hunt.search_graph import record_search
 from marlab.hunt.search_rules import Rows, dirichlet_prior, halving_visits, puct_scores
 from marlab.lab.errors import UserError
-from marlab.lab.timing import Stopwatch
+from marlab.lab.ppo.timing import Stopwatch
 
 from .helpers import seeded
 from .table_game import ENGINES, TableGame, layered_game, needs_compiler, random_game

@@ -20,8 +20,8 @@ from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, main, parse_seats,
 from marlab.hunt.views import View
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError
-from marlab.lab.ppo import PPOConfig, Rollout
-from marlab.lab.ppo import View as PPOView
+from marlab.lab.ppo.ppo import PPOConfig, Rollout
+from marlab.lab.ppo.ppo import View as PPOView
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal
 from tests.hunt.helpers import seeded

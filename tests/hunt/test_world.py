@@ -12,8 +12,8 @@ from marlab.hunt.game import STAY
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError
-from marlab.lab.nets import ActorCritic
-from marlab.lab.ppo import PPO, PPOConfig
+from marlab.lab.ppo.nets import ActorCritic
+from marlab.lab.ppo.ppo import PPO, PPOConfig
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.runs.testing import assert_same
 

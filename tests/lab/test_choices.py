@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from marlab.lab.choices import apply_mask, best, log_prob_entropy, sample
+from marlab.lab.ppo.choices import apply_mask, best, log_prob_entropy, sample
 
 
 def test_log_prob_and_entropy_equal_torch() -> None:

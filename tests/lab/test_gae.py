@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.lab.gae import advantages
+from marlab.lab.ppo.gae import advantages
 
 
 def test_hand_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Tiny worlds with known optima, in the batched next-step-reset contract of `marlab.lab.ppo`."""
+"""Tiny worlds with known optima, in the batched next-step-reset contract of `marlab.lab.ppo.ppo`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.lab.ppo import View
+from marlab.lab.ppo.ppo import View
 
 
 class Result(NamedTuple):

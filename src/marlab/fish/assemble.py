@@ -21,7 +21,7 @@ from marlab.fish.start_queue import LowRatioWarning, StartQueue
 from marlab.fish.starts import StageSpec, load_stages, parse_stage_spec
 from marlab.fish.syntax import keyed, name, number, numbers, whole, wholes
 from marlab.lab.errors import UserError
-from marlab.lab.ppo import PPOConfig
+from marlab.lab.ppo.ppo import PPOConfig
 
 if TYPE_CHECKING:
     from marlab.fish.settings import FishTrainConfig

@@ -11,7 +11,7 @@ from marlab.fish.sea import ACTION_COUNT
 from marlab.fish.settings import FishTrainConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.nets import ActorCritic
+from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
 
 KIND = "fish/ppo"

@@ -22,7 +22,7 @@ from marlab.fish.probe_record import ProbeArrays
 from marlab.fish.reset import seeded_reset
 from marlab.fish.sea import SeaConfig
 from marlab.lab.film import write_mp4
-from marlab.lab.nets import ActorCritic
+from marlab.lab.ppo.nets import ActorCritic
 
 
 def greedy(net: ActorCritic) -> Policy:

@@ -16,7 +16,7 @@ from marlab.fish.gate import GateConfidence, GateRule
 from marlab.fish.sea import V32_HEADING_BIAS, V32_SPEED_BIAS
 from marlab.fish.start_queue import QueueMode, StageAdvance
 from marlab.lab.errors import UserError
-from marlab.lab.nets import Activation
+from marlab.lab.ppo.nets import Activation
 
 
 @dataclass(frozen=True)

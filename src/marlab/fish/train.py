@@ -27,7 +27,7 @@ from marlab.fish.single import SingleFishView
 from marlab.fish.world import FishWorld, Transition
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
-from marlab.lab.ppo import PPO
+from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions

@@ -20,10 +20,10 @@ from marlab.hunt.config import GameConfig
 from marlab.hunt.game import ABSENT, Game
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.views import View, flat_fields
-from marlab.lab.choices import apply_mask, best, sample
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.nets import ACTIVATIONS, Activation, mlp, orthogonal_linear
+from marlab.lab.ppo.choices import apply_mask, best, sample
+from marlab.lab.ppo.nets import ACTIVATIONS, Activation, mlp, orthogonal_linear
 from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
 
 KIND = "hunt/ppo"
@@ -47,7 +47,7 @@ class NetworkConfig:
 
 
 class PlayerNet(nn.Module):
-    """An actor and a critic on one body, as `marlab.lab.ppo` wants them: flat observations -> logits and values."""
+    """An actor and a critic on one body, as `marlab.lab.ppo.ppo` wants them: flat observations -> logits and values."""
 
     _numbers: Tensor  # [8] the action numbers
 

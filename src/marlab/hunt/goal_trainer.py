@@ -21,10 +21,10 @@ from marlab.hunt.goals import Code, PackedOrder, active_units, kl_factor, occupi
 from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluation
 from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.symmetry import Symmetry, symmetries
-from marlab.lab.choices import apply_mask
 from marlab.lab.device import choose_device
+from marlab.lab.ppo.choices import apply_mask
+from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.timing import Stopwatch
 
 if TYPE_CHECKING:
     from marlab.hunt.pretrain_goals import PretrainGoalsConfig

@@ -30,9 +30,9 @@ from marlab.hunt.hop_planner import Plan, PlanConfig
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel, make_model
-from marlab.lab.choices import sample
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import sample
 from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
 
 KIND = "hunt/hop"

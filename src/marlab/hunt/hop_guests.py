@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.hop_models import Goals
-from marlab.lab.choices import apply_mask, sample
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import apply_mask, sample
 
 
 @dataclass(frozen=True)

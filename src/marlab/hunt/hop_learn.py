@@ -21,8 +21,8 @@ from marlab.hunt.hop_nets import OtherNets
 from marlab.hunt.hop_rows import Symmetries
 from marlab.hunt.others import Balance, action_loss
 from marlab.hunt.replay import Experience, Replay
-from marlab.lab.choices import apply_mask
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import apply_mask
 
 
 @dataclass(frozen=True)

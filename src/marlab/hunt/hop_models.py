@@ -25,8 +25,8 @@ from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
 from marlab.hunt.others import others_of
 from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel
-from marlab.lab.choices import apply_mask
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import apply_mask
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from marlab.hunt.config import GameConfig
 from marlab.hunt.hop_rows import RowLayout, row_layout
-from marlab.lab.choices import apply_mask
+from marlab.lab.ppo.choices import apply_mask
 
 
 class Layer(nn.Module):

@@ -26,8 +26,8 @@ from marlab.hunt.replay import RankedRewards
 from marlab.hunt.search import Evaluation, Expand, SearchConfig, SearchResult, Transition, search
 from marlab.hunt.search_graph import RecordedSearch, record_search
 from marlab.hunt.views import View
-from marlab.lab.choices import apply_mask, sample
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import apply_mask, sample
 
 RECORDED_SIZES = 8
 """Recorded searches are made for so many sizes of batches."""

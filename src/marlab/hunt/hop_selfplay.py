@@ -25,7 +25,7 @@ from marlab.hunt.players import RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import HARE, STAG
 from marlab.hunt.views import View
-from marlab.lab.choices import sample
+from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
 """What is summed for every pair of observer and other; correct and all predictions per action follow."""

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from marlab.hunt.agents import PlayerNet, weight_key
 from marlab.hunt.rollout import HARE, STAG
 from marlab.hunt.world import HuntWorld, WorldStep
-from marlab.lab import ppo
-from marlab.lab.gae import advantages
-from marlab.lab.ppo import PPO, Rollout
+from marlab.lab.ppo import ppo
+from marlab.lab.ppo.gae import advantages
+from marlab.lab.ppo.ppo import PPO, Rollout
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import moments
 from marlab.hunt.views import View
-from marlab.lab.choices import apply_mask, sample
+from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import INK, legend, panels, save
 from marlab.lab.runs.rng import Rngs

@@ -21,7 +21,7 @@ from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
 from marlab.hunt.config import GameConfig
 from marlab.hunt.game import Game
 from marlab.hunt.views import View
-from marlab.lab.choices import apply_mask
+from marlab.lab.ppo.choices import apply_mask
 
 Balance = Literal["none", "sqrt", "full"]
 Tensors = tuple[Tensor, ...] | list[Tensor]

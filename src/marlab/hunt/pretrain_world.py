@@ -27,12 +27,12 @@ from marlab.hunt.world_model import (
 )
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.lab.runs.trainer import drive
-from marlab.lab.timing import Stopwatch
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"

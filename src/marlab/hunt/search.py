@@ -34,7 +34,7 @@ from marlab.hunt.search_trees import (
     draw_root_noise,
 )
 from marlab.lab.errors import UserError
-from marlab.lab.timing import Stopwatch
+from marlab.lab.ppo.timing import Stopwatch
 
 __all__ = [
     "Embedding", "Evaluation", "Expand", "SearchConfig", "SearchResult", "Transition", "Tree", "search",

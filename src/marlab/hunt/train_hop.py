@@ -29,8 +29,8 @@ from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, see
 from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device
+from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.timing import Stopwatch
 
 Say = Callable[[str], None]
 FIRST_RANKS = 100

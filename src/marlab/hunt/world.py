@@ -1,4 +1,4 @@
-"""The game as a world that PPO can learn in (`marlab.lab.ppo.World`): B games, L learning seats each.
+"""The game as a world that PPO can learn in (`marlab.lab.ppo.ppo.World`): B games, L learning seats each.
 
 It resets one step late: after an episode's last step it still shows the final situation, and the next `step` ignores
 that game's actions and brings a new start. Seats that do not learn are played by a fixed policy, so one learner may
@@ -18,8 +18,8 @@ from marlab.hunt.game import Game, Outcome, State
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import HARE, NONE, STAG
 from marlab.hunt.views import FlatFields, View, flat_fields, flat_observation
-from marlab.lab import ppo
 from marlab.lab.errors import UserError
+from marlab.lab.ppo import ppo
 
 
 class WorldStep(NamedTuple):

@@ -18,11 +18,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from marlab.lab.choices import apply_mask, log_prob, log_prob_entropy, sample
 from marlab.lab.errors import UserError
-from marlab.lab.gae import advantages
-from marlab.lab.nets import ActorCritic
-from marlab.lab.timing import Stopwatch
+from marlab.lab.ppo.choices import apply_mask, log_prob, log_prob_entropy, sample
+from marlab.lab.ppo.gae import advantages
+from marlab.lab.ppo.nets import ActorCritic
+from marlab.lab.ppo.timing import Stopwatch
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""PPO for batched worlds."""
