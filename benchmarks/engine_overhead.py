@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from machine import commit, describe
 
-from marlab.lab.engine import EngineConfig, Task, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 
 FUNCTIONS: dict[str, Callable[[int], Any]] = {"small module": operator.neg, "torch": torch.typename}
 

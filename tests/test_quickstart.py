@@ -18,7 +18,7 @@ import pytest
 from marlab import quickstart as command
 from marlab.cli import main
 from marlab.lab.config import from_dict, load_preset
-from marlab.lab.engine import EngineConfig
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import list_runs, read_run
 from marlab.market import collect, imitate_run

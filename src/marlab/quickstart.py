@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from marlab.lab.config import diff, from_dict, load_preset, to_dict
-from marlab.lab.engine import EngineConfig
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 from marlab.lab.report.note import write_note

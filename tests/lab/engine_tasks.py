@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from marlab.lab.engine import Task, run_tasks
+from marlab.lab.engine.tasks import Task, run_tasks
 
 
 def square(number: int) -> int:

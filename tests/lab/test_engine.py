@@ -12,9 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
-from marlab.lab import engine as engine_module
-from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
-from marlab.lab.engine_local import usable_cores
+from marlab.lab.engine import tasks as engine_module
+from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from tests.lab import engine_tasks

@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from marlab.lab import child
-from marlab.lab.child import ChildRunner, close_batch, run_on_worker
-from marlab.lab.engine_processes import descendants, proportional_mb, resident_mb
-from marlab.lab.engine_wire import FunctionSpec, Job, Outcome, anonymous_file, close_files, read_file
+from marlab.lab.engine import child
+from marlab.lab.engine.child import ChildRunner, close_batch, run_on_worker
+from marlab.lab.engine.processes import descendants, proportional_mb, resident_mb
+from marlab.lab.engine.wire import FunctionSpec, Job, Outcome, anonymous_file, close_files, read_file
 
 
 def spec(module: str, name: str, idle_s: float | None = None) -> FunctionSpec:
@@ -56,7 +56,7 @@ def test_a_process_without_prctl_notices_the_death_of_its_parent() -> None:
     """What systems other than Linux rely on."""
     code = """
 import os, subprocess, sys, time
-watcher = "import sys; from marlab.lab.engine_processes import watch_parent; watch_parent(int(sys.argv[1]), 0.05)"
+watcher = "import sys; from marlab.lab.engine.processes import watch_parent; watch_parent(int(sys.argv[1]), 0.05)"
 child = subprocess.Popen([sys.executable, "-c", watcher, str(os.getpid())], start_new_session=True)
 print(child.pid, flush=True)
 time.sleep(3600)

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from marlab.lab import engine_dask
-from marlab.lab.engine import EngineConfig, Task, TaskResult, run_tasks
+from marlab.lab.engine import dask as engine_dask
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from tests.lab import engine_tasks
 
@@ -81,7 +81,7 @@ def test_four_kinds_of_trouble_in_a_batch_of_fifty(engine: str) -> None:
 
 CLUSTER = """
 import sys
-from marlab.lab.engine_cluster import local_cluster
+from marlab.lab.engine.cluster import local_cluster
 with local_cluster({engine!r}, 2) as address:
     print(address, flush=True)
     sys.stdin.read()
@@ -89,8 +89,8 @@ with local_cluster({engine!r}, 2) as address:
 
 DRIVER = """
 import signal
-from marlab.lab import engine_dask
-from marlab.lab.engine import EngineConfig, Task, run_tasks
+from marlab.lab.engine import dask as engine_dask
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from tests.lab.engine_tasks import wait_here
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 tasks = (Task(str(n), ({folder!r},)) for n in range(9))
@@ -248,7 +248,7 @@ def test_a_lost_scheduler_is_an_error_and_no_endless_wait(monkeypatch: pytest.Mo
     monkeypatch.setattr(engine_dask, "_CONNECT_S", 2)
     results = run_tasks(time.sleep, [Task("now", (0,)), Task("never", (3600,))], EngineConfig("dask", workers=1))
     assert next(results).ok
-    (node,) = (p for p in psutil.Process().children() if "marlab.lab.engine_dask_node" in " ".join(p.cmdline()))
+    (node,) = (p for p in psutil.Process().children() if "marlab.lab.engine.dask_node" in " ".join(p.cmdline()))
     processes = node.children(recursive=True)
     node.kill()
     with pytest.raises(ConnectionError, match="is gone"):

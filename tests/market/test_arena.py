@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.cli import main
-from marlab.lab.engine import EngineConfig, Task, TaskResult
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market import arena

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.cli import main
-from marlab.lab.engine import EngineConfig, TaskResult
+from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import RunOptions

@@ -21,8 +21,8 @@ from typing import Any
 from rich.console import Console
 
 from marlab.lab.config import Preset
-from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
-from marlab.lab.engine_flags import EngineFlags, config_of
+from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse_run
 from marlab.lab.progress import Progress

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from marlab.lab.engine import EngineConfig
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.market.arena_plan import PlayConfig, label
 from marlab.market.experts import find_player, need_simulator

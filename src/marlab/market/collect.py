@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.config import Preset
-from marlab.lab.engine import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
-from marlab.lab.engine_flags import EngineFlags, config_of
-from marlab.lab.engine_local import usable_cores
+from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, parse_run
 from marlab.lab.progress import Progress, duration

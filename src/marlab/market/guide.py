@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.config import to_dict
-from marlab.lab.engine import EngineConfig, Task, run_tasks
-from marlab.lab.engine_local import usable_cores
+from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.market import goals, l1

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marlab.lab.config import Preset, to_dict
-from marlab.lab.engine import EngineConfig, Task, TaskResult, run_tasks
-from marlab.lab.engine_flags import EngineFlags, config_of
+from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note

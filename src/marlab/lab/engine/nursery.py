@@ -28,9 +28,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from marlab.lab.engine_keeper import RAISED, VALUE, ChildFiles, keep
-from marlab.lab.engine_processes import die_with_parent
-from marlab.lab.engine_wire import FunctionSpec, receive_message
+from marlab.lab.engine.keeper import RAISED, VALUE, ChildFiles, keep
+from marlab.lab.engine.processes import die_with_parent
+from marlab.lab.engine.wire import FunctionSpec, receive_message
 
 _PRELOAD_LIMIT_S = 300
 """A module that takes longer to import is left to the children, whose time limit covers it."""

@@ -12,10 +12,10 @@ import dask
 from distributed import Client, Future, get_worker
 from distributed.scheduler import KilledWorker
 
-from marlab.lab.child import close_batch, run_on_worker
-from marlab.lab.engine_cluster import knock, local_cluster
-from marlab.lab.engine_local import usable_cores
-from marlab.lab.engine_wire import FunctionSpec, Job, Outcome
+from marlab.lab.engine.child import close_batch, run_on_worker
+from marlab.lab.engine.cluster import knock, local_cluster
+from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 from marlab.lab.errors import UserError
 
 _CONNECT_S = 10

@@ -15,8 +15,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-from marlab.lab.engine_processes import start_program
-from marlab.lab.engine_wire import read_file
+from marlab.lab.engine.processes import start_program
+from marlab.lab.engine.wire import read_file
 
 _CONNECT_S = 10.0
 _CLOSE_S = 30.0
@@ -27,7 +27,7 @@ def local_cluster(engine: str, workers: int) -> Iterator[str]:
     """Run a cluster of `workers` single-core workers on the loopback interface; yields its address."""
     with tempfile.TemporaryFile() as errors:
         node = start_program(
-            f"marlab.lab.engine_{engine}_node",
+            f"marlab.lab.engine.{engine}_node",
             str(workers),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

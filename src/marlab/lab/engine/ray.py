@@ -14,10 +14,10 @@ from typing import Any
 import ray
 from ray import exceptions
 
-from marlab.lab.child import run_on_worker
-from marlab.lab.engine_cluster import knock, local_cluster
-from marlab.lab.engine_local import usable_cores
-from marlab.lab.engine_wire import FunctionSpec, Job, Outcome
+from marlab.lab.engine.child import run_on_worker
+from marlab.lab.engine.cluster import knock, local_cluster
+from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 from marlab.lab.errors import UserError
 
 _COUNT_EVERY_S = 5.0

@@ -10,7 +10,7 @@ import sys
 import dask
 from distributed import LocalCluster
 
-from marlab.lab.engine_cluster import serve_until_abandoned
+from marlab.lab.engine.cluster import serve_until_abandoned
 
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the engine itself retries what a dead worker leaves

@@ -7,8 +7,8 @@ import queue
 import threading
 from pathlib import Path
 
-from marlab.lab.child import ChildRunner
-from marlab.lab.engine_wire import FunctionSpec, Job, Outcome
+from marlab.lab.engine.child import ChildRunner
+from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 
 
 class LocalBackend:

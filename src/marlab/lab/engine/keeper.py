@@ -17,14 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from marlab.lab.engine_processes import (
+from marlab.lab.engine.processes import (
     adopt_orphans,
     descendants,
     end_descendants,
     proportional_mb,
     resident_mb,
 )
-from marlab.lab.engine_wire import Kind, anonymous_file, close_files, read_file, receive_message, send_message
+from marlab.lab.engine.wire import Kind, anonymous_file, close_files, read_file, receive_message, send_message
 
 VALUE, RAISED = b"v", b"e"
 """The child's last word: the result file holds a pickled value, or the text of a traceback."""
@@ -241,7 +241,7 @@ def _reason_of_death(status: int) -> str:
 
 def _where(stack: str) -> str:
     """The interpreter's own description of where it was, reduced to the task's side of it."""
-    ours = f'  File "{os.path.dirname(os.path.abspath(__file__))}{os.sep}engine_'
+    ours = f'  File "{os.path.dirname(os.path.abspath(__file__))}{os.sep}'
     noise = ("Fatal Python error", "Current thread", "Extension modules:", '  File "<string>"', ours)
     text = "\n".join(line for line in stack.splitlines() if not line.startswith(noise)).strip("\n")
     return f"\n\nWhere it was (innermost call first):\n{text}" if text else ""

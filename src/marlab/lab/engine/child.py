@@ -21,8 +21,8 @@ import time
 import traceback
 from collections.abc import Callable
 
-from marlab.lab.engine_processes import LINUX, start_program
-from marlab.lab.engine_wire import (
+from marlab.lab.engine.processes import LINUX, start_program
+from marlab.lab.engine.wire import (
     FunctionSpec,
     Job,
     Outcome,
@@ -182,7 +182,7 @@ class _Nursery:
         environment = dict.fromkeys(_ONE_THREAD, "1") | {"PYTHONHASHSEED": function.hash_seed}
         with theirs:
             self._process = start_program(
-                "marlab.lab.engine_nursery",
+                "marlab.lab.engine.nursery",
                 str(theirs.fileno()),
                 env=os.environ | environment,
                 pass_fds=[theirs.fileno()],

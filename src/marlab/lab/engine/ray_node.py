@@ -8,8 +8,8 @@ import tempfile
 
 import ray
 
-from marlab.lab.engine_cluster import serve_until_abandoned
-from marlab.lab.engine_ray import QUIET, loopback_only, quiet
+from marlab.lab.engine.cluster import serve_until_abandoned
+from marlab.lab.engine.ray import QUIET, loopback_only, quiet
 
 _STORE_BYTES = 2**30
 """Shared memory for results on their way; Ray moves what does not fit to the disk."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from marlab.lab.engine import EngineConfig, EngineName
+from marlab.lab.engine.tasks import EngineConfig, EngineName
 
 C = TypeVar("C")
 

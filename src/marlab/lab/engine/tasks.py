@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
-from marlab.lab.engine_local import LocalBackend, usable_cores
-from marlab.lab.engine_wire import FunctionSpec, Job, Kind, Outcome
+from marlab.lab.engine.local import LocalBackend, usable_cores
+from marlab.lab.engine.wire import FunctionSpec, Job, Kind, Outcome
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 
@@ -200,10 +200,10 @@ def _open_backend(config: EngineConfig, spec: FunctionSpec) -> _Backend:
         workers = config.workers or usable_cores()
         return LocalBackend(spec, workers, ahead=workers)
     if config.engine == "dask":
-        from marlab.lab.engine_dask import DaskBackend
+        from marlab.lab.engine.dask import DaskBackend
 
         return DaskBackend(spec, config.address, config.workers)
-    from marlab.lab.engine_ray import RayBackend
+    from marlab.lab.engine.ray import RayBackend
 
     return RayBackend(spec, config.address, config.workers)
 
