@@ -30,9 +30,9 @@ from marlab.hunt.config import game_config
 from marlab.hunt.game import State
 from marlab.hunt.games import make_game
 from marlab.hunt.players import RulePlayers, parse_roles
-from marlab.hunt.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, search
-from marlab.hunt.search_graph import record_search
 from marlab.hunt.views import View, flat_observation
+from marlab.lab.search.graph import record_search
+from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, search
 
 ROUNDS = 7
 STATES, ACTIONS = 500, 7

@@ -27,7 +27,7 @@ from marlab.hunt.config import game_config
 from marlab.hunt.game import Game, State
 from marlab.hunt.games import make_game
 from marlab.hunt.players import Kind
-from marlab.hunt.search import SearchConfig, SearchResult, Tree
+from marlab.lab.search.search import SearchConfig, SearchResult, Tree
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.hunt.test_search_hunt import GAMMA, Leaf, constant, exact_leaf, searched, solve, tiny_starts

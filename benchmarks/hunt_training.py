@@ -33,10 +33,10 @@ from marlab.hunt.hop_planner import PlanConfig, Planner
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Memory, Policy, Team
 from marlab.hunt.rollout import play
-from marlab.hunt.search import SearchConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.views import View
+from marlab.lab.search.search import SearchConfig
 
 NOTE_SECONDS = 873.0
 TEAMS = ((Kind.NS, Kind.NH, Kind.NH), (Kind.NH, Kind.NH, Kind.NH), (Kind.NS, Kind.NS, Kind.NS))

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from marlab.hunt.hop_agent import KIND, PATTERN
 from marlab.hunt.hop_planner import PlanConfig
-from marlab.hunt.search_config import SearchConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.ppo.ppo import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.search.config import SearchConfig
 
 
 def ppo_run(out: Path, seeds: str = "0,3") -> Path:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.search import Embedding, Evaluation, Transition
-from marlab.hunt.search_native import native_library
+from marlab.lab.search.native import native_library
+from marlab.lab.search.search import Embedding, Evaluation, Transition
 
 needs_compiler = pytest.mark.skipif(native_library(torch.float32, 2) is None, reason="no C compiler")
 ENGINES = ["tensors", pytest.param("native", marks=needs_compiler)]

@@ -14,9 +14,9 @@ from marlab.hunt.hop_models import Goals, Mind, MindConfig, fold, unfold
 from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.hunt.hop_rows import FAR, encode, row_layout
-from marlab.hunt.search import SearchConfig
 from marlab.hunt.views import View
 from marlab.hunt.world_model import make_model
+from marlab.lab.search.search import SearchConfig
 
 from .helpers import placed, seeded, small_game
 from .hop_cases import TINY, small_mind

@@ -9,8 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt import search_native
-from marlab.hunt.search import (
+from marlab.lab.errors import UserError
+from marlab.lab.ppo.timing import Stopwatch
+from marlab.lab.search import native as search_native
+from marlab.lab.search.graph import record_search
+from marlab.lab.search.rules import Rows, dirichlet_prior, halving_visits, puct_scores
+from marlab.lab.search.search import (
     Embedding,
     Evaluation,
     SearchConfig,
@@ -20,10 +24,6 @@ from marlab.hunt.search import (
     search,
     timed_searches,
 )
-from marlab.hunt.search_graph import record_search
-from marlab.hunt.search_rules import Rows, dirichlet_prior, halving_visits, puct_scores
-from marlab.lab.errors import UserError
-from marlab.lab.ppo.timing import Stopwatch
 
 from .helpers import seeded
 from .table_game import ENGINES, TableGame, layered_game, needs_compiler, random_game
@@ -157,7 +157,7 @@ def test_engines_grow_the_same_trees(name: str) -> None:
 
 def test_without_a_compiler_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     game, roots = random_game(13), torch.arange(6)
-    monkeypatch.setattr("marlab.hunt.search_native.shutil.which", lambda name: None)
+    monkeypatch.setattr("marlab.lab.search.native.shutil.which", lambda name: None)
     search_native._build.cache_clear()
     try:
         assert_same(run(game, PLAIN["tree"], roots), run(game, replace(PLAIN["tree"], engine="tensors"), roots))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.search import SearchConfig, search
+from marlab.lab.search.search import SearchConfig, search
 
 from .table_game import ENGINES, TableGame
 

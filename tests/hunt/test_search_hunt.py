@@ -18,9 +18,9 @@ from marlab.hunt.game import HUNT_HARE, Game, State
 from marlab.hunt.games import make_game
 from marlab.hunt.hop_planner import boltzmann, decision_metrics, normalised, summarise
 from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search
 from marlab.hunt.symmetry import symmetries
 from marlab.hunt.views import View
+from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search
 
 from .helpers import placed, seeded
 from .table_game import random_game

@@ -23,11 +23,11 @@ from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.hop_nets import PlayerNets
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.replay import RankedRewards
-from marlab.hunt.search import Evaluation, Expand, SearchConfig, SearchResult, Transition, search
-from marlab.hunt.search_graph import RecordedSearch, record_search
 from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, sample
+from marlab.lab.search.graph import RecordedSearch, record_search
+from marlab.lab.search.search import Evaluation, Expand, SearchConfig, SearchResult, Transition, search
 
 RECORDED_SIZES = 8
 """Recorded searches are made for so many sizes of batches."""

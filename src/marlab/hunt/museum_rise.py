@@ -26,13 +26,13 @@ from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_selfplay import SelfPlay
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
-from marlab.hunt.search_config import SearchConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.run import RunOptions
+from marlab.lab.search.config import SearchConfig
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 ENTROPY = "charts/behaviour_entropy"

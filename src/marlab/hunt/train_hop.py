@@ -23,7 +23,6 @@ from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Policy, Team
 from marlab.hunt.replay import Experience, RankedRewards, Replay
 from marlab.hunt.rollout import Episodes, play
-from marlab.hunt.search import timed_searches
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
 from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
@@ -31,6 +30,7 @@ from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.search.search import timed_searches
 
 Say = Callable[[str], None]
 FIRST_RANKS = 100

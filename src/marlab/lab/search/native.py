@@ -21,10 +21,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from marlab.hunt.search_config import SearchConfig
-from marlab.hunt.search_rules import Rows, prior_weights
-from marlab.hunt.search_trees import Evaluation, Grown, RootNoise, Transition, slot_table
 from marlab.lab.errors import UserError
+from marlab.lab.search.config import SearchConfig
+from marlab.lab.search.rules import Rows, prior_weights
+from marlab.lab.search.trees import Evaluation, Grown, RootNoise, Transition, slot_table
 
 SOURCE = Path(__file__).with_suffix(".c")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared")

@@ -10,7 +10,7 @@ from marlab.lab.errors import UserError
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """A tree search of one player. The rules are explained in `marlab.hunt.search_rules`."""
+    """A tree search of one player. The rules are explained in `marlab.lab.search.rules`."""
 
     simulations: int = 64
     """Simulations per tree."""

@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from marlab.hunt.search_config import SearchConfig
-from marlab.hunt.search_rules import (
+from marlab.lab.search.config import SearchConfig
+from marlab.lab.search.rules import (
     Rows,
     dirichlet_prior,
     gumbel_noise,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from marlab.hunt.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, search
+from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, search
 
 RecordedSearch = Callable[[Evaluation, Embedding], SearchResult]
 """Searches from roots of the recorded shapes. On a GPU the next call overwrites the result of the last."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.search_config import SearchConfig
+from marlab.lab.search.config import SearchConfig
 
 SMALLEST_RANGE = 1e-8
 """Values that lie closer together than this count as equal."""

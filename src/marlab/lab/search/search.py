@@ -20,10 +20,12 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-from marlab.hunt.search_config import SearchConfig
-from marlab.hunt.search_native import NativeTrees, native_library
-from marlab.hunt.search_rules import Rows, completed_q, gumbel_root_scores
-from marlab.hunt.search_trees import (
+from marlab.lab.errors import UserError
+from marlab.lab.ppo.timing import Stopwatch
+from marlab.lab.search.config import SearchConfig
+from marlab.lab.search.native import NativeTrees, native_library
+from marlab.lab.search.rules import Rows, completed_q, gumbel_root_scores
+from marlab.lab.search.trees import (
     Embedding,
     Evaluation,
     Grown,
@@ -33,8 +35,6 @@ from marlab.hunt.search_trees import (
     Trees,
     draw_root_noise,
 )
-from marlab.lab.errors import UserError
-from marlab.lab.ppo.timing import Stopwatch
 
 __all__ = [
     "Embedding", "Evaluation", "Expand", "SearchConfig", "SearchResult", "Transition", "Tree", "search",

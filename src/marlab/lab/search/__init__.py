@@ -1,0 +1,1 @@
+"""Monte-Carlo tree search over batches of decisions. It knows no game."""
