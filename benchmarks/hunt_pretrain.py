@@ -27,8 +27,8 @@ from machine import commit, describe
 from marlab.hunt.collect import CollectConfig, collect
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
-from marlab.lab.report.intervals import mean_interval
 from marlab.lab.runs.run import RunOptions
+from marlab.lab.stats import mean_interval
 
 SPEED: dict[str, dict[str, Any]] = {
     "state (the note's: autoencoder and predictor in one)": {"goal_source": "state"},

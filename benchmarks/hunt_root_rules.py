@@ -25,8 +25,8 @@ from marlab.hunt.games import make_game
 from marlab.hunt.hop_planner import boltzmann, normalised, summarise
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.views import View, flat_observation
-from marlab.lab.report.intervals import mean_interval
 from marlab.lab.search.search import Embedding, Evaluation, SearchConfig, Transition, search
+from marlab.lab.stats import mean_interval
 
 TEAMS = ("NS,NH,NH", "NH,NH,NH", "NS,NS,NS", "RAND,RAND,RAND")
 RULES = {

@@ -10,10 +10,10 @@ from typing import Any
 
 from marlab.lab.progress import duration
 from marlab.lab.report import markdown
-from marlab.lab.report.intervals import Measured, measured, show, written
 from marlab.lab.report.page import render_page
 from marlab.lab.runs.files import write_text
 from marlab.lab.runs.records import RunInfo, read_run
+from marlab.lab.stats import Measured, measured, show, written
 from marlab.market import arena_figures, arena_report
 from marlab.market.arena import Tournament, gather
 from marlab.market.arena_plan import Arena, PlayConfig

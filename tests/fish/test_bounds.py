@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marlab.fish.bounds import binomial_cdf, clopper_pearson_upper, lower_bound, upper_bound, wilson_interval
-from marlab.lab.report.intervals import share_interval
+from marlab.lab.stats import share_interval
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 20), (3, 50), (13, 960), (50, 50)])

@@ -14,8 +14,8 @@ from PIL import Image
 
 from marlab.lab.report import figures, heat
 from marlab.lab.report.figures import Curve, moving_mean, reliability_bins
-from marlab.lab.report.intervals import Measured, mean_interval, share_interval
 from marlab.lab.report.style import legend, overhang, panels, save, settle
+from marlab.lab.stats import Measured, mean_interval, share_interval
 
 ACTIONS = ("up", "down", "left", "right", "stay", "stag", "hare")
 

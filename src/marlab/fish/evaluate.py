@@ -29,8 +29,8 @@ from marlab.fish.settings import FishTrainConfig
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.film import can_film
-from marlab.lab.report.intervals import mean_interval
 from marlab.lab.runs.files import write_json
+from marlab.lab.stats import mean_interval
 
 HELD_OUT_SEED = 20_260_101
 """Base of the arenas that no training and no probe uses unless told to."""

@@ -15,8 +15,8 @@ from torch import Tensor
 from marlab.hunt.game import STAY, Game
 from marlab.hunt.players import Kind, RulePlayers, parse_role, rule_probabilities
 from marlab.hunt.rollout import moments
-from marlab.lab.report.intervals import mean_interval
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.stats import mean_interval
 
 TIE_RULE = "ties go to the lowest action number"
 GOALS = (Kind.NS, Kind.NH)

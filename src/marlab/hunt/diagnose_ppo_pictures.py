@@ -14,8 +14,8 @@ from marlab.hunt.diagnose_parts import Picture, Section
 from marlab.hunt.diagnose_ppo import REWARD, PPORun
 from marlab.hunt.episode_report import team_optimum
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
-from marlab.lab.report.intervals import Measured
 from marlab.lab.report.style import legend, panels
+from marlab.lab.stats import Measured
 
 
 def draw_ppo(run: PPORun, section: Section, out: Path) -> None:

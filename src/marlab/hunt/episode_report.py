@@ -10,7 +10,7 @@ import torch
 
 from marlab.hunt.config import GameConfig
 from marlab.hunt.rollout import HARE, NONE, STAG, Episodes
-from marlab.lab.report.intervals import mean_interval
+from marlab.lab.stats import mean_interval
 
 
 def team_optimum(game: GameConfig) -> float:

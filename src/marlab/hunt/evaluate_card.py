@@ -13,8 +13,8 @@ from typing import Any
 from marlab.hunt.evaluate_beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate_stats import Score, difference, normalised
 from marlab.hunt.scenarios import SUITE_VERSION, Scenario
-from marlab.lab.report.intervals import Measured
 from marlab.lab.report.markdown import image, plain, table
+from marlab.lab.stats import Measured
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from marlab.hunt.evaluate_play import Plan, Stream
 from marlab.hunt.rollout import HARE, NONE, STAG
-from marlab.lab.report.intervals import Measured
+from marlab.lab.stats import Measured
 
 Floats = NDArray[np.float64]
 RESAMPLES = 2000

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from marlab.lab.report import figures, style
-from marlab.lab.report.intervals import Measured, mean_interval, written
+from marlab.lab.stats import Measured, mean_interval, written
 from marlab.market.arena_plan import label
 from marlab.market.arena_report import Result
 from marlab.market.arena_stats import POSITIONS, closed, means_by_config, score_interval

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from marlab.lab.report import markdown
-from marlab.lab.report.intervals import written
 from marlab.lab.runs.files import replacing
+from marlab.lab.stats import written
 from marlab.market.arena_plan import PlayConfig, label
 from marlab.market.arena_stats import (
     POSITIONS,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.lab.report.intervals import mean_interval
+from marlab.lab.stats import mean_interval
 
 Seat = dict[str, Any]
 """One tested factory of one world: the record of arena_world with `config`, `turn` and `world_id`."""

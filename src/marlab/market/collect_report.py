@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from marlab.lab.report import figures, style
-from marlab.lab.report.intervals import Measured, mean_interval
+from marlab.lab.stats import Measured, mean_interval
 
 Row = Mapping[str, Any]
 

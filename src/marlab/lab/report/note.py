@@ -30,10 +30,10 @@ from marlab.lab.report.facts import (
     root_of,
     when,
 )
-from marlab.lab.report.intervals import Measured, show
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, table
 from marlab.lab.report.parts import merge, read_together, write_together
 from marlab.lab.runs.records import RunInfo
+from marlab.lab.stats import Measured, show
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 MOST_METRICS = 40

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from marlab.lab.errors import UserError
 from marlab.lab.report.facts import config_of, duration, last_metrics, parameter, results_of, when
-from marlab.lab.report.intervals import Measured, show
 from marlab.lab.report.note import result_rows
 from marlab.lab.runs.records import RunInfo
+from marlab.lab.stats import Measured, show
 
 SORTS = ("created", "ended", "name", "status", "duration")
 _STYLES = {
