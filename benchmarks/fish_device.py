@@ -18,9 +18,9 @@ import traceback
 import torch
 from machine import commit, describe
 
-from marlab.fish import dynamics
-from marlab.fish.sea import SeaConfig
-from marlab.fish.world import FishWorld
+from marlab.fish.sea import dynamics
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.world import FishWorld
 
 FISH, GRAPH_STEPS, REFILL_STEPS, TIMED_S = 25, 16, 128, 1.0
 LAYOUTS = ("fish innermost", "arena innermost")

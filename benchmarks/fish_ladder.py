@@ -17,8 +17,8 @@ from machine import commit, describe
 
 from marlab.fish.ceiling import ceiling
 from marlab.fish.policies import SCRIPTED, play, scripted
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.reset import seeded_reset
 
 
 def main() -> None:

@@ -27,9 +27,9 @@ from tests.fish.reference import ReferenceFish, ReferenceSea
 from marlab.fish.ceiling import ceiling, doomed_mask
 from marlab.fish.frame import Scene, paint
 from marlab.fish.policies import play, sidestep
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import SeaConfig
-from marlab.fish.world import FishWorld
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.world import FishWorld
 
 FISH, ROUNDS, ROUND_S = 25, 5, 1.5
 ORIGINAL = {18: 8220, 11: 65196}

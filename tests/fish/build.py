@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from marlab.fish.dynamics import SeaState
+from marlab.fish.sea.dynamics import SeaState
 from tests.fish.reference import ReferenceFish, ReferenceSea
 
 Pair = Sequence[float]

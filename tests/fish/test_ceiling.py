@@ -10,8 +10,8 @@ import torch
 
 from marlab.fish.ceiling import ceiling, doomed_mask, doomed_share
 from marlab.fish.policies import play, sidestep
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.reset import seeded_reset
 from tests.fish.build import reference_of, sea_of
 
 CFG = SeaConfig(include_neighbor_features=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from marlab.fish.dynamics import Predator, advance, ballistic_step, collide, fish_step, plane
-from marlab.fish.perception import neighbours, observe
-from marlab.fish.reset import seeded_reset
-from marlab.fish.rewards import reward
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import Predator, advance, ballistic_step, collide, fish_step, plane
+from marlab.fish.sea.perception import neighbours, observe
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.rewards import reward
 from tests.fish.build import reference_of, sea_of
 
 

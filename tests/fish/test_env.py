@@ -15,17 +15,17 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from marlab.fish.env import MANY, SINGLE, parallel_env, register
 from marlab.fish.gym_env import FishEscapeEnv, FishEscapeSingleEnv, FishVectorEnv
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import COMPAT_SWITCHES, SeaConfig
-from marlab.fish.single import SingleFishView
-from marlab.fish.world import FishWorld
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.single import SingleFishView
+from marlab.fish.sea.world import FishWorld
 from marlab.lab.errors import UserError
 
 
 def test_core_and_trainer_side_import_without_gymnasium() -> None:
     code = (
         "import sys; sys.modules['gymnasium'] = sys.modules['pettingzoo'] = None\n"
-        "import marlab.fish.world, marlab.fish.single, marlab.fish.policies, marlab.fish.frame"
+        "import marlab.fish.sea.world, marlab.fish.sea.single, marlab.fish.policies, marlab.fish.frame"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

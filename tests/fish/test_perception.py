@@ -7,11 +7,11 @@ import math
 import pytest
 import torch
 
-from marlab.fish import sea
-from marlab.fish.dynamics import advance
-from marlab.fish.perception import neighbours, observe
-from marlab.fish.rewards import reward
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import advance
+from marlab.fish.sea.perception import neighbours, observe
+from marlab.fish.sea.rewards import reward
 from tests.fish.build import reference_of, sea_of
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState
-from marlab.fish.perception import observe
 from marlab.fish.policies import SCRIPTED, flee, play, scripted, sidestep, south
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.perception import observe
+from marlab.fish.sea.reset import seeded_reset
 from marlab.lab.errors import UserError
 from tests.fish.build import sea_of
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState, advance
-from marlab.fish.perception import neighbours
-from marlab.fish.reset import Override, begin, sample_predators, sample_starts, seeded_reset
-from marlab.fish.rewards import reward
-from marlab.fish.sea import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.dynamics import SeaState, advance
+from marlab.fish.sea.perception import neighbours
+from marlab.fish.sea.reset import Override, begin, sample_predators, sample_starts, seeded_reset
+from marlab.fish.sea.rewards import reward
 from marlab.lab.errors import UserError
 
 COMPAT = SeaConfig(**COMPAT_SWITCHES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from marlab.fish import assemble, settings
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea.config import SeaConfig
 from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
 from marlab.lab.config import from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.fish.dynamics import Predator, ballistic_step
+from marlab.fish.sea.dynamics import Predator, ballistic_step
 from marlab.fish.starts import describe_starts, load_stages, load_starts, parse_stage_spec
 from marlab.fish.starts_make import (
     StartsConfig,

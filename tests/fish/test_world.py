@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from marlab.fish.dynamics import advance
-from marlab.fish.perception import neighbours, observe
-from marlab.fish.rewards import reward
-from marlab.fish.sea import COMPAT_SWITCHES, SeaConfig
-from marlab.fish.world import FishWorld, Transition
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.dynamics import advance
+from marlab.fish.sea.perception import neighbours, observe
+from marlab.fish.sea.rewards import reward
+from marlab.fish.sea.world import FishWorld, Transition
 from marlab.lab.errors import UserError
 
 

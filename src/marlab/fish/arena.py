@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from marlab.fish import sea
-from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
 from marlab.fish.frame import paint
-from marlab.fish.perception import neighbours, observe
-from marlab.fish.reset import Override, seeded_reset
-from marlab.fish.rewards import reward
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.sea.perception import neighbours, observe
+from marlab.fish.sea.reset import Override, seeded_reset
+from marlab.fish.sea.rewards import reward
 
 
 class ArenaStep(NamedTuple):

@@ -16,7 +16,7 @@ from marlab.fish.curriculum import (
     parse_entropy_windows,
 )
 from marlab.fish.gate import GateConfig, PenaltyGate, TypeLimits
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea.config import SeaConfig
 from marlab.fish.start_queue import LowRatioWarning, StartQueue
 from marlab.fish.starts import StageSpec, load_stages, parse_stage_spec
 from marlab.fish.syntax import keyed, name, number, numbers, whole, wholes

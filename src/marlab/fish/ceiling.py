@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import PREDATOR_STEPS, PredatorStep, SeaState, advance
-from marlab.fish.perception import observe
 from marlab.fish.policies import Policy, always, sidestep
-from marlab.fish.reset import begin, sample_starts
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import PREDATOR_STEPS, PredatorStep, SeaState, advance
+from marlab.fish.sea.perception import observe
+from marlab.fish.sea.reset import begin, sample_starts
 
 FRONTIER = 200_000
 """Most branches followed at once in an exhaustive search; a fish with more is given up as not proven doomed."""

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from marlab.fish.assemble import sea_config
 from marlab.fish.ceiling import ceiling, doomed_mask
-from marlab.fish.dynamics import SeaState
 from marlab.fish.networks import load_policy
 from marlab.fish.plots import plot_death_histogram
 from marlab.fish.policies import Policy, scripted
 from marlab.fish.probe import draw_seeds, film_episode, greedy, run_probe
 from marlab.fish.probe_stats import death_stats, survival_at, worst_episodes
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.settings import FishTrainConfig
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

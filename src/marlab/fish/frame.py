@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.dynamics import SeaState
 
 PAGE = (255, 255, 255)
 WATER = (241, 246, 250)

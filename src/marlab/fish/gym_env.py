@@ -11,10 +11,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from marlab.fish import sea
 from marlab.fish.arena import Arena
-from marlab.fish.sea import COMPAT_SWITCHES, SeaConfig
-from marlab.fish.world import FishWorld
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.world import FishWorld
 from marlab.lab.errors import UserError
 
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 30}

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from marlab.fish import assemble
-from marlab.fish.sea import ACTION_COUNT
+from marlab.fish.sea.config import ACTION_COUNT
 from marlab.fish.settings import FishTrainConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from marlab.fish.dynamics import SeaState
 from marlab.fish.evaluate import EvalConfig, evaluate, reference_lines
 from marlab.fish.plots import draw_run, plot_death_histogram, plot_step_one_by_type
 from marlab.fish.probe import film_episode
 from marlab.fish.probe_record import ProbeArrays
 from marlab.fish.probe_stats import worst_episodes
+from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.starts_make import export_worst_seeds
 from marlab.lab.film import can_film

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance
-from marlab.fish.perception import neighbours, observe, pair_scratch, sight
-from marlab.fish.rewards import crowding, reward
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.sea.perception import neighbours, observe, pair_scratch, sight
+from marlab.fish.sea.rewards import crowding, reward
 from marlab.lab.errors import UserError
 
 Policy = Callable[[Tensor], Tensor]

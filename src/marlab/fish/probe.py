@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
 from marlab.fish.ceiling import doomed_mask
-from marlab.fish.dynamics import SeaState
 from marlab.fish.frame import Scene, paint
 from marlab.fish.policies import Policy, play
 from marlab.fish.probe_record import ProbeArrays
-from marlab.fish.reset import seeded_reset
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.reset import seeded_reset
 from marlab.lab.film import write_mp4
 from marlab.lab.ppo.nets import ActorCritic
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from marlab.fish.assemble import sea_config
-from marlab.fish.dynamics import SeaState
 from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.plots import plot_death_histogram, plot_step_one_polar
 from marlab.fish.probe import at_settings, draw_seeds, film_episode, greedy, run_probe
 from marlab.fish.probe_record import probe_record
 from marlab.fish.probe_stats import worst_episodes
+from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.starts_make import now
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marlab.fish.bounds import wilson_interval
-from marlab.fish.sea import EPISODE_STEPS
+from marlab.fish.sea.config import EPISODE_STEPS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

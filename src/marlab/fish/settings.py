@@ -13,7 +13,7 @@ from typing import Literal
 from marlab.fish import assemble
 from marlab.fish.curriculum import LrSchedule
 from marlab.fish.gate import GateConfidence, GateRule
-from marlab.fish.sea import V32_HEADING_BIAS, V32_SPEED_BIAS
+from marlab.fish.sea.config import V32_HEADING_BIAS, V32_SPEED_BIAS
 from marlab.fish.start_queue import QueueMode, StageAdvance
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import Activation

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from marlab.fish.sea.stats import MAX_STAGES
 from marlab.fish.starts import Stage
-from marlab.fish.stats import MAX_STAGES
 from marlab.lab.errors import UserError
 
 RECENT_RESETS = 256

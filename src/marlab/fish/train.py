@@ -14,7 +14,6 @@ from torch import Tensor
 
 from marlab.fish import assemble
 from marlab.fish.curriculum import IterationSettings
-from marlab.fish.dynamics import SeaState
 from marlab.fish.gate import check_reachable
 from marlab.fish.networks import KIND, PATTERN, make_net
 from marlab.fish.outputs import FishOutputs
@@ -22,9 +21,10 @@ from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
 from marlab.fish.probe_record import outcome_of, probe_record
 from marlab.fish.probe_stats import best_probe
 from marlab.fish.rows import iteration_row, metric_names
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.single import SingleFishView
+from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
-from marlab.fish.single import SingleFishView
-from marlab.fish.world import FishWorld, Transition
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO

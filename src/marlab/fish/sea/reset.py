@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import Predator, SeaState, ballistic_step, plane
-from marlab.fish.sea import Bin, SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import Bin, SeaConfig
+from marlab.fish.sea.dynamics import Predator, SeaState, ballistic_step, plane
 
 MIN_SPEED_SCALE = 0.05
 CENTRE_EPSILON = 1e-5

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState
-from marlab.fish.rewards import RewardTerms
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.rewards import RewardTerms
 
 HORIZONS = (100, 224, 500)
 """Survival is reported at these steps, so that runs with shorter episodes stay comparable."""

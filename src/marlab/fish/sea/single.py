@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from marlab.fish.world import FishWorld, Transition
+from marlab.fish.sea.world import FishWorld, Transition
 
 Sampling = Literal["round_robin", "random"]
 

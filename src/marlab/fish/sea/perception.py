@@ -23,9 +23,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import SeaState
 
 FAR = 1e9
 """Where the dead are put when neighbours are sought (m): far from everybody, and its square is still finite."""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import SeaState
-from marlab.fish.perception import Neighbours, Sight, sight, wall_distance
-from marlab.fish.sea import SeaConfig
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.perception import Neighbours, Sight, sight, wall_distance
 
 SCALE = 0.1
 LIFE = 2.0

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from marlab.fish import sea
-from marlab.fish.dynamics import PREDATOR_STEPS, SeaState, advance, plane
-from marlab.fish.perception import neighbours, observe, pair_scratch, sight
-from marlab.fish.reset import Starts, begin, sample_predators, sample_starts
-from marlab.fish.rewards import RewardTerms, crowding, reward
-from marlab.fish.sea import SeaConfig
-from marlab.fish.stats import EpisodeStats
+from marlab.fish.sea import config as sea
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance, plane
+from marlab.fish.sea.perception import neighbours, observe, pair_scratch, sight
+from marlab.fish.sea.reset import Starts, begin, sample_predators, sample_starts
+from marlab.fish.sea.rewards import RewardTerms, crowding, reward
+from marlab.fish.sea.stats import EpisodeStats
 from marlab.lab.errors import UserError
 
 

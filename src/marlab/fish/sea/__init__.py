@@ -1,0 +1,1 @@
+"""The sea as pure batched functions, and the worlds that trainers drive."""
