@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.fish.reference import ReferenceFish, ReferenceSea
 
 from marlab.fish.ceiling import ceiling, doomed_mask
-from marlab.fish.frame import Scene, paint
+from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.policies import play, sidestep
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.reset import seeded_reset

@@ -13,8 +13,8 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-from marlab.fish.env import MANY, SINGLE, parallel_env, register
-from marlab.fish.gym_env import FishEscapeEnv, FishEscapeSingleEnv, FishVectorEnv
+from marlab.fish.envs.gym import FishEscapeEnv, FishEscapeSingleEnv, FishVectorEnv
+from marlab.fish.envs.register import MANY, SINGLE, parallel_env, register
 from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.single import SingleFishView
@@ -25,13 +25,13 @@ from marlab.lab.errors import UserError
 def test_core_and_trainer_side_import_without_gymnasium() -> None:
     code = (
         "import sys; sys.modules['gymnasium'] = sys.modules['pettingzoo'] = None\n"
-        "import marlab.fish.sea.world, marlab.fish.sea.single, marlab.fish.policies, marlab.fish.frame"
+        "import marlab.fish.sea.world, marlab.fish.sea.single, marlab.fish.policies, marlab.fish.envs.frame"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_registration_needs_no_torch() -> None:
-    code = "import sys, marlab.fish.env; sys.exit('torch' in sys.modules)"
+    code = "import sys, marlab.fish.envs.register; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     register()  # a second time is harmless
 
@@ -41,7 +41,7 @@ def test_registration_needs_no_torch() -> None:
 @pytest.mark.filterwarnings("ignore:.*Box observation space.*infinity")
 def test_gymnasium_checker(name: str, neighbours: bool) -> None:
     env = gymnasium.make(
-        f"marlab.fish.env:{name}", num_fish=4, include_neighbor_features=neighbours, render_mode="rgb_array"
+        f"marlab.fish.envs.register:{name}", num_fish=4, include_neighbor_features=neighbours, render_mode="rgb_array"
     )
     check_env(env.unwrapped)
 

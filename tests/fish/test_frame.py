@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from marlab.fish.frame import FISH, GONE, PAGE, PREDATOR, WATER, Scene, paint
+from marlab.fish.envs.frame import FISH, GONE, PAGE, PREDATOR, WATER, Scene, paint
 from tests.fish.build import sea_of
 
 

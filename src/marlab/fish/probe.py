@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from marlab.fish.ceiling import doomed_mask
-from marlab.fish.frame import Scene, paint
+from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.policies import Policy, play
 from marlab.fish.probe_record import ProbeArrays
 from marlab.fish.sea import config as sea

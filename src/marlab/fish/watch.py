@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from marlab.fish.assemble import sea_config
-from marlab.fish.frame import paint
+from marlab.fish.envs.frame import paint
 from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.policies import SCRIPTED, Policy, scripted
 from marlab.fish.probe import greedy

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from marlab.fish.arena import Arena
-from marlab.fish.gym_env import METADATA, observation_space
+from marlab.fish.envs.arena import Arena
+from marlab.fish.envs.gym import METADATA, observation_space
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.lab.errors import UserError

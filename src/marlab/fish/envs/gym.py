@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from marlab.fish.arena import Arena
+from marlab.fish.envs.arena import Arena
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.world import FishWorld

@@ -1,8 +1,8 @@
 """The fish world for other people's libraries: names, registration and factories.
 
-    import marlab.fish.env                             # registers the names
+    import marlab.fish.envs.register                             # registers the names
     env = gymnasium.make("FishEscape-v0", num_fish=10)
-    env = gymnasium.make("marlab.fish.env:FishEscape-v0")  # both in one
+    env = gymnasium.make("marlab.fish.envs.register:FishEscape-v0")  # both in one
 
 This module imports nothing heavy; the adapters live in `gym_env.py` (Gymnasium) and `zoo_env.py` (PettingZoo), and the
 batched core needs neither.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from marlab.fish.zoo_env import FishParallelEnv
+    from marlab.fish.envs.zoo import FishParallelEnv
 
 MANY = "FishEscape-v0"
 """All fish at once: observation [N, D], one action per fish."""
@@ -29,16 +29,16 @@ def register() -> None:
     if MANY not in registry:
         add(
             MANY,
-            entry_point="marlab.fish.gym_env:FishEscapeEnv",
-            vector_entry_point="marlab.fish.gym_env:FishVectorEnv",
+            entry_point="marlab.fish.envs.gym:FishEscapeEnv",
+            vector_entry_point="marlab.fish.envs.gym:FishVectorEnv",
         )
     if SINGLE not in registry:
-        add(SINGLE, entry_point="marlab.fish.gym_env:FishEscapeSingleEnv")
+        add(SINGLE, entry_point="marlab.fish.envs.gym:FishEscapeSingleEnv")
 
 
 def parallel_env(**settings: Any) -> FishParallelEnv:
     """The PettingZoo environment; settings are fields of `SeaConfig` and `render_mode`."""
-    from marlab.fish.zoo_env import FishParallelEnv
+    from marlab.fish.envs.zoo import FishParallelEnv
 
     return FishParallelEnv(**settings)
 

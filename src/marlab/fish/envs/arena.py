@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from marlab.fish.frame import paint
+from marlab.fish.envs.frame import paint
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
