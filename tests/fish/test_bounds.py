@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.bounds import binomial_cdf, clopper_pearson_upper, lower_bound, upper_bound, wilson_interval
+from marlab.fish.schedule.bounds import binomial_cdf, clopper_pearson_upper, lower_bound, upper_bound, wilson_interval
 from marlab.lab.stats import share_interval
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marlab.fish import assemble
-from marlab.fish.curriculum import (
+from marlab.fish.schedule.curriculum import (
     AdaptiveBoost,
     BoostSchedule,
     EscapeBoost,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from marlab.fish.curriculum import (
+from marlab.fish.schedule.curriculum import (
     AdaptiveBoost,
     BoostSchedule,
     EscapeBoost,
@@ -15,11 +15,11 @@ from marlab.fish.curriculum import (
     parse_curriculum,
     parse_entropy_windows,
 )
-from marlab.fish.gate import GateConfig, PenaltyGate, TypeLimits
+from marlab.fish.schedule.gate import GateConfig, PenaltyGate, TypeLimits
+from marlab.fish.schedule.syntax import keyed, name, number, numbers, whole, wholes
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.start_queue import LowRatioWarning, StartQueue
 from marlab.fish.starts import StageSpec, load_stages, parse_stage_spec
-from marlab.fish.syntax import keyed, name, number, numbers, whole, wholes
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.fish import probe_stats as stats
-from marlab.fish.gate import ProbeOutcome
+from marlab.fish.schedule.gate import ProbeOutcome
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.fish.bounds import wilson_interval
+from marlab.fish.schedule.bounds import wilson_interval
 from marlab.fish.sea.config import EPISODE_STEPS
 
 Floats = NDArray[np.float64]

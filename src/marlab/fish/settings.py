@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from marlab.fish import assemble
-from marlab.fish.curriculum import LrSchedule
-from marlab.fish.gate import GateConfidence, GateRule
+from marlab.fish.schedule.curriculum import LrSchedule
+from marlab.fish.schedule.gate import GateConfidence, GateRule
 from marlab.fish.sea.config import V32_HEADING_BIAS, V32_SPEED_BIAS
 from marlab.fish.start_queue import QueueMode, StageAdvance
 from marlab.lab.errors import UserError

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marlab.fish.schedule.syntax import number, whole, words
 from marlab.fish.sea.config import ARENA_RADIUS
-from marlab.fish.syntax import number, whole, words
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
 

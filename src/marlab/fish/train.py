@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from marlab.fish import assemble
-from marlab.fish.curriculum import IterationSettings
-from marlab.fish.gate import check_reachable
 from marlab.fish.networks import KIND, PATTERN, make_net
 from marlab.fish.outputs import FishOutputs
 from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
 from marlab.fish.probe_record import outcome_of, probe_record
 from marlab.fish.probe_stats import best_probe
 from marlab.fish.rows import iteration_row, metric_names
+from marlab.fish.schedule.curriculum import IterationSettings
+from marlab.fish.schedule.gate import check_reachable
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.single import SingleFishView
 from marlab.fish.sea.world import FishWorld, Transition

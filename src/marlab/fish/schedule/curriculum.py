@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from marlab.fish.syntax import number, whole, words
+from marlab.fish.schedule.syntax import number, whole, words
 from marlab.lab.errors import UserError
 
 LrSchedule = Literal["constant", "cosine", "warm_cosine"]

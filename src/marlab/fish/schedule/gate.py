@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from marlab.fish.bounds import binomial_cdf, lower_bound, upper_bound
+from marlab.fish.schedule.bounds import binomial_cdf, lower_bound, upper_bound
 from marlab.lab.errors import UserError
 
 GateConfidence = Literal["none", "wilson", "clopper_pearson"]
