@@ -28,7 +28,7 @@ COMMANDS: Table = {
         "eval": Command("marlab.fish.evaluate:main", "a checkpoint on held-out arenas, beside scripts and the ceiling"),
         "probe": Command("marlab.fish.probe_command:main", "one probe with its full record and films of the worst"),
         "watch": Command("marlab.fish.watch:main", "one episode in a window or as a film"),
-        "starts": Command("marlab.fish.starts_make:starts_command", "make or check files of hard starts"),
+        "starts": Command("marlab.fish.starts.make:starts_command", "make or check files of hard starts"),
     },
     "hunt": {
         "check": Command("marlab.hunt.check:main", "does the game behave as calibrated; exact best responses"),

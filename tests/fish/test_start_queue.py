@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from marlab.fish.schedule.curriculum import parse_curriculum
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.world import FishWorld
-from marlab.fish.start_queue import LowRatioWarning, StartQueue
-from marlab.fish.starts import Stage, StageSpec, StartSet
+from marlab.fish.starts.files import Stage, StageSpec, StartSet
+from marlab.fish.starts.queue import LowRatioWarning, StartQueue
 from marlab.lab.errors import UserError
 
 R2 = parse_curriculum("15:9,20:10,25:9,25:8,25:8,25:8,25:8", 60, 25)

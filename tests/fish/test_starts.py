@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.starts import (
+from marlab.fish.starts.files import (
     SECTORS,
     SHIPPED,
     StageSpec,

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from marlab.fish.sea.dynamics import Predator, ballistic_step
-from marlab.fish.starts import describe_starts, load_stages, load_starts, parse_stage_spec
-from marlab.fish.starts_make import (
+from marlab.fish.starts.files import describe_starts, load_stages, load_starts, parse_stage_spec
+from marlab.fish.starts.make import (
     StartsConfig,
     export_worst_seeds,
     make_starts,

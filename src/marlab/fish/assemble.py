@@ -18,8 +18,8 @@ from marlab.fish.schedule.curriculum import (
 from marlab.fish.schedule.gate import GateConfig, PenaltyGate, TypeLimits
 from marlab.fish.schedule.syntax import keyed, name, number, numbers, whole, wholes
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.start_queue import LowRatioWarning, StartQueue
-from marlab.fish.starts import StageSpec, load_stages, parse_stage_spec
+from marlab.fish.starts.files import StageSpec, load_stages, parse_stage_spec
+from marlab.fish.starts.queue import LowRatioWarning, StartQueue
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig
 

@@ -16,7 +16,7 @@ from marlab.fish.probe_record import ProbeArrays
 from marlab.fish.probe_stats import worst_episodes
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.settings import FishTrainConfig
-from marlab.fish.starts_make import export_worst_seeds
+from marlab.fish.starts.make import export_worst_seeds
 from marlab.lab.film import can_film
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import replacing, write_json

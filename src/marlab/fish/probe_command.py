@@ -15,7 +15,7 @@ from marlab.fish.probe import at_settings, draw_seeds, film_episode, greedy, run
 from marlab.fish.probe_record import probe_record
 from marlab.fish.probe_stats import worst_episodes
 from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.starts_make import now
+from marlab.fish.starts.make import now
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse

@@ -7,7 +7,7 @@ from typing import Any
 
 from marlab.fish.probe_stats import clusters_of_counts, late_p10_of_counts, ne_high_speed_share, step_one_by_type
 from marlab.fish.schedule.curriculum import IterationSettings
-from marlab.fish.start_queue import StartQueue
+from marlab.fish.starts.queue import StartQueue
 
 CUSTOM = {
     # name in TensorBoard under custom/: name in the row

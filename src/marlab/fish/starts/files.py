@@ -30,7 +30,7 @@ from marlab.lab.runs.files import read_json
 
 Floats = NDArray[np.float64]
 
-SHIPPED = Path(__file__).parent / "presets" / "starts"
+SHIPPED = Path(__file__).parents[1] / "presets" / "starts"
 FASTEST = 6.0
 """m/s; the predator has never been seen above 4.5, so more is a mistake in the file."""
 

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from marlab.fish.sea.stats import MAX_STAGES
-from marlab.fish.starts import Stage
+from marlab.fish.starts.files import Stage
 from marlab.lab.errors import UserError
 
 RECENT_RESETS = 256

@@ -1,0 +1,1 @@
+"""Hard starts: their files, the queue that serves them, and making them."""
