@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from machine import commit, describe
 
-from marlab.fish.ceiling import ceiling
-from marlab.fish.policies import SCRIPTED, play, scripted
+from marlab.fish.measure.ceiling import ceiling
+from marlab.fish.measure.policies import SCRIPTED, play, scripted
 from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.reset import seeded_reset
 

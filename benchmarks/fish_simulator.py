@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.fish.reference import ReferenceFish, ReferenceSea
 
-from marlab.fish.ceiling import ceiling, doomed_mask
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.policies import play, sidestep
+from marlab.fish.measure.ceiling import ceiling, doomed_mask
+from marlab.fish.measure.policies import play, sidestep
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.world import FishWorld

@@ -19,7 +19,7 @@ import torch
 from machine import commit, describe
 
 import marlab.fish
-from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
+from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.train import FishTrainer
 from marlab.lab.config import from_dict, load_preset

@@ -8,8 +8,8 @@ import itertools
 import pytest
 import torch
 
-from marlab.fish.ceiling import ceiling, doomed_mask, doomed_share
-from marlab.fish.policies import play, sidestep
+from marlab.fish.measure.ceiling import ceiling, doomed_mask, doomed_share
+from marlab.fish.measure.policies import play, sidestep
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.reset import seeded_reset
 from tests.fish.build import reference_of, sea_of

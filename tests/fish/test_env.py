@@ -25,7 +25,7 @@ from marlab.lab.errors import UserError
 def test_core_and_trainer_side_import_without_gymnasium() -> None:
     code = (
         "import sys; sys.modules['gymnasium'] = sys.modules['pettingzoo'] = None\n"
-        "import marlab.fish.sea.world, marlab.fish.sea.single, marlab.fish.policies, marlab.fish.envs.frame"
+        "import marlab.fish.sea.world, marlab.fish.sea.single, marlab.fish.measure.policies, marlab.fish.envs.frame"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from marlab.fish import plots
+from marlab.fish.measure import plots
 
 REFERENCES = {"random": 0.745, "side-step": 0.982, "ceiling": 0.984}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.fish.policies import SCRIPTED, flee, play, scripted, sidestep, south
+from marlab.fish.measure.policies import SCRIPTED, flee, play, scripted, sidestep, south
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.dynamics import SeaState

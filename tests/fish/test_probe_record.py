@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marlab.fish.probe_record import ProbeArrays, outcome_of, probe_record, step_one_records
+from marlab.fish.measure.record import ProbeArrays, outcome_of, probe_record, step_one_records
 
 
 def arrays(**change: Any) -> ProbeArrays:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from marlab.fish import probe_stats as stats
+from marlab.fish.measure import stats
 
 
 def polar(heading_deg: float, speed: float) -> list[float]:

@@ -13,8 +13,8 @@ import torch
 
 from marlab.cli import main as cli
 from marlab.fish.evaluate import EvalConfig, evaluate
+from marlab.fish.measure.probe import greedy, run_probe
 from marlab.fish.networks import KIND, PATTERN, find_checkpoint
-from marlab.fish.probe import greedy, run_probe
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.train import FishTrainer, train
 from marlab.lab.errors import UserError

@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 
 from marlab.fish.assemble import sea_config
-from marlab.fish.ceiling import ceiling, doomed_mask
+from marlab.fish.measure.ceiling import ceiling, doomed_mask
+from marlab.fish.measure.plots import plot_death_histogram
+from marlab.fish.measure.policies import Policy, scripted
+from marlab.fish.measure.probe import draw_seeds, film_episode, greedy, run_probe
+from marlab.fish.measure.stats import death_stats, survival_at, worst_episodes
 from marlab.fish.networks import load_policy
-from marlab.fish.plots import plot_death_histogram
-from marlab.fish.policies import Policy, scripted
-from marlab.fish.probe import draw_seeds, film_episode, greedy, run_probe
-from marlab.fish.probe_stats import death_stats, survival_at, worst_episodes
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import torch
 
 from marlab.fish.evaluate import EvalConfig, evaluate, reference_lines
-from marlab.fish.plots import draw_run, plot_death_histogram, plot_step_one_by_type
-from marlab.fish.probe import film_episode
-from marlab.fish.probe_record import ProbeArrays
-from marlab.fish.probe_stats import worst_episodes
+from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
+from marlab.fish.measure.probe import film_episode
+from marlab.fish.measure.record import ProbeArrays
+from marlab.fish.measure.stats import worst_episodes
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.settings import FishTrainConfig
 from marlab.fish.starts.make import export_worst_seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marlab.fish.probe_stats import clusters_of_counts, late_p10_of_counts, ne_high_speed_share, step_one_by_type
+from marlab.fish.measure.stats import clusters_of_counts, late_p10_of_counts, ne_high_speed_share, step_one_by_type
 from marlab.fish.schedule.curriculum import IterationSettings
 from marlab.fish.starts.queue import StartQueue
 

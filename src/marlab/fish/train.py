@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from marlab.fish import assemble
+from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
+from marlab.fish.measure.record import outcome_of, probe_record
+from marlab.fish.measure.stats import best_probe
 from marlab.fish.networks import KIND, PATTERN, make_net
 from marlab.fish.outputs import FishOutputs
-from marlab.fish.probe import at_settings, draw_seeds, greedy, run_probe
-from marlab.fish.probe_record import outcome_of, probe_record
-from marlab.fish.probe_stats import best_probe
 from marlab.fish.rows import iteration_row, metric_names
 from marlab.fish.schedule.curriculum import IterationSettings
 from marlab.fish.schedule.gate import check_reachable
@@ -261,7 +261,7 @@ def _check_gate(trainer: FishTrainer) -> list[str]:
     """A gate that waits for what no policy can reach is refused (compat: only told)."""
     if trainer.gate is None or not trainer._probe_due(trainer.config.multi_eval_interval):
         return []
-    from marlab.fish.ceiling import doomed_share
+    from marlab.fish.measure.ceiling import doomed_share
 
     fish = trainer.config.eval_multi_fish
     samples = fish * trainer.config.multi_eval_probe_episodes

@@ -14,9 +14,9 @@ import torch
 
 from marlab.fish.assemble import sea_config
 from marlab.fish.envs.frame import paint
+from marlab.fish.measure.policies import SCRIPTED, Policy, scripted
+from marlab.fish.measure.probe import greedy
 from marlab.fish.networks import find_checkpoint, load_policy
-from marlab.fish.policies import SCRIPTED, Policy, scripted
-from marlab.fish.probe import greedy
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from marlab.fish.probe_stats import ANGLE_BIN, SPEED_BIN, cluster_bins, headings, step_one_clusters
+from marlab.fish.measure.stats import ANGLE_BIN, SPEED_BIN, cluster_bins, headings, step_one_clusters
 from marlab.fish.schedule.syntax import whole
 from marlab.fish.sea.config import ARENA_RADIUS, DT, PREDATOR_PULL
 from marlab.fish.starts.files import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from marlab.fish.policies import Policy, always, sidestep
+from marlab.fish.measure.policies import Policy, always, sidestep
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, PredatorStep, SeaState, advance

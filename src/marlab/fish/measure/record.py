@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.fish import probe_stats as stats
+from marlab.fish.measure import stats
 from marlab.fish.schedule.gate import ProbeOutcome
 
 

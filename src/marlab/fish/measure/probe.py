@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish.ceiling import doomed_mask
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.policies import Policy, play
-from marlab.fish.probe_record import ProbeArrays
+from marlab.fish.measure.ceiling import doomed_mask
+from marlab.fish.measure.policies import Policy, play
+from marlab.fish.measure.record import ProbeArrays
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState

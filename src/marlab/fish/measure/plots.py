@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.fish.probe_stats import headings
+from marlab.fish.measure.stats import headings
 from marlab.fish.sea.config import EPISODE_STEPS
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
 from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled

@@ -1,0 +1,1 @@
+"""Measuring a shoal: scripted policies, the ceiling, probes, figures."""
