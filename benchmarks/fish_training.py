@@ -20,8 +20,8 @@ from machine import commit, describe
 
 import marlab.fish
 from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
-from marlab.fish.settings import FishTrainConfig
-from marlab.fish.train import FishTrainer
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import from_dict, load_preset
 
 ORIGINAL = 290.0  # learned samples per second of one core

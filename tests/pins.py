@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from marlab.cli import COMMANDS, Command, Table, main
-from marlab.fish.train import FishTrainer
+from marlab.fish.training.train import FishTrainer
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_ppo import PPOTrainer
 from marlab.market.agent_settings import SHIPPED

@@ -59,7 +59,7 @@ def test_importing_the_entry_point_is_light() -> None:
 
 
 CORE = (
-    "marlab.fish.train",
+    "marlab.fish.training.train",
     "marlab.fish.evaluate",
     "marlab.hunt.train_ppo",
     "marlab.hunt.pretrain_world",

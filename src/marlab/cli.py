@@ -24,7 +24,7 @@ Table = Mapping[str, "Command | Table"]
 COMMANDS: Table = {
     "quickstart": Command("marlab.quickstart:main", "a whole experiment in minutes, ending with a report"),
     "fish": {
-        "train": Command("marlab.fish.train:main", "train a shoal with one shared policy"),
+        "train": Command("marlab.fish.training.train:main", "train a shoal with one shared policy"),
         "eval": Command("marlab.fish.evaluate:main", "a checkpoint on held-out arenas, beside scripts and the ceiling"),
         "probe": Command("marlab.fish.probe_command:main", "one probe with its full record and films of the worst"),
         "watch": Command("marlab.fish.watch:main", "one episode in a window or as a film"),

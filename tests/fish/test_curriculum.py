@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish import assemble
 from marlab.fish.schedule.curriculum import (
     AdaptiveBoost,
     BoostSchedule,
@@ -18,7 +17,8 @@ from marlab.fish.schedule.curriculum import (
     parse_entropy_windows,
     phase_at,
 )
-from marlab.fish.settings import FishTrainConfig
+from marlab.fish.training import assemble
+from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.errors import UserError
 
 R2 = "15:9,20:10,25:9,25:8,25:8,25:8,25:8"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish import assemble
 from marlab.fish.schedule.gate import GateConfig, PenaltyGate, ProbeOutcome, TypeLimits, check_reachable
-from marlab.fish.settings import FishTrainConfig
+from marlab.fish.training import assemble
+from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 

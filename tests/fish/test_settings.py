@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from marlab.fish import assemble, settings
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.training import assemble
+from marlab.fish.training import config as settings
+from marlab.fish.training.config import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
 from marlab.lab.config import from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run

@@ -14,9 +14,9 @@ import torch
 from marlab.cli import main as cli
 from marlab.fish.evaluate import EvalConfig, evaluate
 from marlab.fish.measure.probe import greedy, run_probe
-from marlab.fish.networks import KIND, PATTERN, find_checkpoint
-from marlab.fish.settings import FishTrainConfig
-from marlab.fish.train import FishTrainer, train
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint
+from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.metrics import read_metrics

@@ -15,17 +15,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from marlab.fish.assemble import sea_config
 from marlab.fish.measure.ceiling import ceiling, doomed_mask
 from marlab.fish.measure.plots import plot_death_histogram
 from marlab.fish.measure.policies import Policy, scripted
 from marlab.fish.measure.probe import draw_seeds, film_episode, greedy, run_probe
 from marlab.fish.measure.stats import death_stats, survival_at, worst_episodes
-from marlab.fish.networks import load_policy
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
-from marlab.fish.settings import FishTrainConfig
+from marlab.fish.training.assemble import sea_config
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.networks import load_policy
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.film import can_film
@@ -230,7 +230,7 @@ class EvalCommand(EvalConfig):
 
 def main(argv: list[str]) -> int:
     """The command `marlab fish eval`."""
-    from marlab.fish.networks import find_checkpoint
+    from marlab.fish.training.networks import find_checkpoint
     from marlab.lab.flags import parse
 
     config = parse(EvalCommand, argv, prog="marlab fish eval", positional=("checkpoint",))

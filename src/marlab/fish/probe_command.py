@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from marlab.fish.assemble import sea_config
 from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
 from marlab.fish.measure.probe import at_settings, draw_seeds, film_episode, greedy, run_probe
 from marlab.fish.measure.record import probe_record
 from marlab.fish.measure.stats import worst_episodes
-from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.starts.make import now
+from marlab.fish.training.assemble import sea_config
+from marlab.fish.training.networks import find_checkpoint, load_policy
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse

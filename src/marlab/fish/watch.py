@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from marlab.fish.assemble import sea_config
 from marlab.fish.envs.frame import paint
 from marlab.fish.measure.policies import SCRIPTED, Policy, scripted
 from marlab.fish.measure.probe import greedy
-from marlab.fish.networks import find_checkpoint, load_policy
 from marlab.fish.sea import config as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
 from marlab.fish.sea.perception import neighbours, observe
 from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.training.assemble import sea_config
+from marlab.fish.training.networks import find_checkpoint, load_policy
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.film import write_mp4

@@ -12,19 +12,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish import assemble
 from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
 from marlab.fish.measure.record import outcome_of, probe_record
 from marlab.fish.measure.stats import best_probe
-from marlab.fish.networks import KIND, PATTERN, make_net
-from marlab.fish.outputs import FishOutputs
-from marlab.fish.rows import iteration_row, metric_names
 from marlab.fish.schedule.curriculum import IterationSettings
 from marlab.fish.schedule.gate import check_reachable
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.single import SingleFishView
 from marlab.fish.sea.world import FishWorld, Transition
-from marlab.fish.settings import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.training import assemble
+from marlab.fish.training.config import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.training.networks import KIND, PATTERN, make_net
+from marlab.fish.training.outputs import FishOutputs
+from marlab.fish.training.rows import iteration_row, metric_names
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO
@@ -286,7 +286,7 @@ def main(argv: list[str]) -> int:
     from marlab.lab.flags import OldFlags, describe, parse_run
     from marlab.lab.runs.run import detach, run_path
 
-    presets = Path(__file__).parent / "presets"
+    presets = Path(__file__).parents[1] / "presets"
     old = OldFlags(OLD_FLAGS, REFUSED_FLAGS)
     parsed = parse_run(FishTrainConfig, argv, prog="marlab fish train", presets=presets, old=old)
     path = run_path("fish", parsed.config, parsed.options, parsed.preset)

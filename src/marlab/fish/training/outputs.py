@@ -15,8 +15,8 @@ from marlab.fish.measure.probe import film_episode
 from marlab.fish.measure.record import ProbeArrays
 from marlab.fish.measure.stats import worst_episodes
 from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.settings import FishTrainConfig
 from marlab.fish.starts.make import export_worst_seeds
+from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.film import can_film
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import replacing, write_json

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from marlab.fish import assemble
 from marlab.fish.sea.config import ACTION_COUNT
-from marlab.fish.settings import FishTrainConfig
+from marlab.fish.training import assemble
+from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from marlab.fish import assemble
 from marlab.fish.schedule.curriculum import LrSchedule
 from marlab.fish.schedule.gate import GateConfidence, GateRule
 from marlab.fish.sea.config import V32_HEADING_BIAS, V32_SPEED_BIAS
 from marlab.fish.starts.queue import QueueMode, StageAdvance
+from marlab.fish.training import assemble
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import Activation
 

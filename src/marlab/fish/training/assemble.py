@@ -24,7 +24,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig
 
 if TYPE_CHECKING:
-    from marlab.fish.settings import FishTrainConfig
+    from marlab.fish.training.config import FishTrainConfig
 
 COMPAT: dict[str, tuple[str, str]] = {
     # switch: (the original's reading, ours)
