@@ -60,7 +60,7 @@ def test_importing_the_entry_point_is_light() -> None:
 
 CORE = (
     "marlab.fish.training.train",
-    "marlab.fish.evaluate",
+    "marlab.fish.commands.evaluate",
     "marlab.hunt.train_ppo",
     "marlab.hunt.pretrain_world",
     "marlab.lab.ppo.ppo",

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from marlab.cli import main as cli
-from marlab.fish.evaluate import EvalConfig, evaluate
+from marlab.fish.commands.evaluate import EvalConfig, evaluate
 from marlab.fish.measure.probe import greedy, run_probe
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from marlab.fish.evaluate import EvalConfig, evaluate, reference_lines
+from marlab.fish.commands.evaluate import EvalConfig, evaluate, reference_lines
 from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
 from marlab.fish.measure.probe import film_episode
 from marlab.fish.measure.record import ProbeArrays
