@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.hunt.reference import ReferenceGame
 
-from marlab.hunt.config import game_config
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
 

@@ -26,11 +26,11 @@ import torch
 from machine import commit, describe
 from torch import Tensor, nn
 
-from marlab.hunt.config import game_config
-from marlab.hunt.game import State
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import State
+from marlab.hunt.game.views import View, flat_observation
 from marlab.hunt.players import RulePlayers, parse_roles
-from marlab.hunt.views import View, flat_observation
 from marlab.lab.search.graph import record_search
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, search
 

@@ -23,9 +23,9 @@ from machine import commit, describe
 from torch import Tensor
 
 from marlab.hunt.best_response import BestResponse
-from marlab.hunt.config import game_config
-from marlab.hunt.game import Game, State
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import Game, State
 from marlab.hunt.players import Kind
 from marlab.lab.search.search import SearchConfig, SearchResult, Tree
 

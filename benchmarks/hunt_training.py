@@ -23,9 +23,10 @@ import torch
 from machine import commit, describe
 
 from marlab.hunt.belief import GOAL_KINDS
-from marlab.hunt.config import GameConfig, game_config
-from marlab.hunt.game import Game
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.rules import Game
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_coplayers import RuleCoPlayers
 from marlab.hunt.hop_dynamics import TrueGame
 from marlab.hunt.hop_nets import PlayerNets, copy_generators
@@ -35,7 +36,6 @@ from marlab.hunt.policy import Memory, Policy, Team
 from marlab.hunt.rollout import play
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
-from marlab.hunt.views import View
 from marlab.lab.search.search import SearchConfig
 
 NOTE_SECONDS = 873.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game, State
-from marlab.hunt.games import make_game, restore
+from marlab.hunt.game.build import make_game, restore
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game, State
 
 from .reference import Situation
 

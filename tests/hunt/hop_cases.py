@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from marlab.hunt.config import GameConfig, game_config
+from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import PlanConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.config import game_config
 from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.game.config import game_config
 from marlab.lab.runs.run import RunOptions
 
 

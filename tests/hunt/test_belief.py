@@ -12,10 +12,10 @@ from marlab.hunt.belief import (
     revealed,
 )
 from marlab.hunt.belief_report import across_episodes, after_switch, exact_source, within_episode
-from marlab.hunt.config import game_config
-from marlab.hunt.game import HUNT_HARE, STAY, Outcome
-from marlab.hunt.games import make_game
-from marlab.hunt.views import View
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import HUNT_HARE, STAY, Outcome
+from marlab.hunt.game.views import View
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 

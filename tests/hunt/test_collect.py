@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from marlab.hunt.collect import CollectConfig, class_report, collect, main
-from marlab.hunt.config import game_config
 from marlab.hunt.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
-from marlab.hunt.game import ABSENT, STAY
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import ABSENT, STAY
 from marlab.hunt.players import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from marlab.hunt.compare import CompareConfig, compare, main
-from marlab.hunt.config import game_config
 from marlab.hunt.diagnose_note import REWARD_CURVES
+from marlab.hunt.game.config import game_config
 from marlab.hunt.training_curves import level_rows, open_training
 from marlab.lab.errors import UserError
 

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.config import game_config
 from marlab.hunt.diagnose import DiagnoseConfig, diagnose, main
 from marlab.hunt.diagnose_online import play_rows
 from marlab.hunt.diagnose_parts import Gates
 from marlab.hunt.diagnose_ppo import diagnose_ppo, open_ppo_run
 from marlab.hunt.exact import rule_rows
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
 from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world

@@ -8,11 +8,11 @@ import random
 import pytest
 import torch
 
-from marlab.hunt.config import GameConfig, game_config, game_names
-from marlab.hunt.game import ABSENT, State
-from marlab.hunt.games import game_with_blocks, make_game, restore
-from marlab.hunt.layouts import connected, draw_blocks
-from marlab.hunt.views import View
+from marlab.hunt.game.build import game_with_blocks, make_game, restore
+from marlab.hunt.game.config import GameConfig, game_config, game_names
+from marlab.hunt.game.maps import connected, draw_blocks
+from marlab.hunt.game.rules import ABSENT, State
+from marlab.hunt.game.views import View
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 
@@ -166,7 +166,7 @@ def test_views_are_ego_first_and_absent_is_seven(name: str) -> None:
 
 
 def test_flat_observations_hold_every_field_for_fixed_and_for_moving_seats() -> None:
-    from marlab.hunt.views import flat_fields
+    from marlab.hunt.game.views import flat_fields
 
     game, state = random_states("msh_8x8_b5", 200, seed=4)
     view, fields = View(game, state), flat_fields(game)
@@ -253,7 +253,7 @@ def test_impossible_layouts_are_refused_in_one_sentence() -> None:
 
 
 def test_a_grid_where_every_component_cuts_it_is_refused_after_many_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from marlab.hunt import layouts
+    from marlab.hunt.game import maps as layouts
 
     monkeypatch.setattr(layouts, "connected", lambda config, blocks: torch.zeros(blocks.shape[0], dtype=torch.bool))
     with pytest.raises(UserError, match=r"No valid layout .* 1000 restarts for a 6x6 grid with max_block_comp 4"):

@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_coplayers import RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.hop_dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
 from marlab.hunt.hop_models import Goals, Mind, MindConfig, fold, unfold
 from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.hunt.hop_rows import FAR, encode, row_layout
-from marlab.hunt.views import View
 from marlab.hunt.world_model import make_model
 from marlab.lab.search.search import SearchConfig
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_agent import HopAgent, agents_of, load_hop
 from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_models import Goals, Mind, mind_state
@@ -16,7 +17,6 @@ from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Team
 from marlab.hunt.rollout import moments, play
 from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.views import View
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import save_checkpoint

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from marlab.hunt.config import game_config
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_guests import GuestConfig, Guests, goal_weights
 from marlab.hunt.hop_models import Goals
 from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 from .helpers import seeded

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from marlab.hunt.belief import BeliefTracker
-from marlab.hunt.config import game_config
 from marlab.hunt.exact import bayes_beliefs, rule_rows, truth_of
-from marlab.hunt.game import STAY
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import STAY
+from marlab.hunt.game.views import View
 from marlab.hunt.goal_data import Faults, goal_data
 from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
 from marlab.hunt.others import (
@@ -21,7 +22,6 @@ from marlab.hunt.others import (
     refuse_probabilities,
 )
 from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 from .helpers import seeded

@@ -7,13 +7,13 @@ import dataclasses
 import pytest
 import torch
 
-from marlab.hunt.config import game_config, game_names
-from marlab.hunt.game import ABSENT
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config, game_names
+from marlab.hunt.game.rules import ABSENT
+from marlab.hunt.game.views import View
 from marlab.hunt.players import Kind, Role, RulePlayers, parse_role, parse_roles, rule_probabilities
 from marlab.hunt.policy import Team, choose
 from marlab.hunt.rollout import HARE, NONE, STAG, moments, play
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 

@@ -8,8 +8,8 @@ import torch
 
 from marlab.hunt.belief import BeliefConfig
 from marlab.hunt.belief_report import within_episode
-from marlab.hunt.config import game_config
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
 from marlab.hunt.goal_models import LoadedModels, load_goal_models
 from marlab.hunt.goal_report import learned_source
 from marlab.hunt.overfit import label_noise, overfit_one_batch

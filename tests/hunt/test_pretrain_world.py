@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.config import game_config
 from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.game.config import game_config
 from marlab.hunt.pretrain_world import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
 from marlab.hunt.world_data import transitions
 from marlab.hunt.world_model import load_world_model

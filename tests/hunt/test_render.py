@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from marlab.hunt import render
-from marlab.hunt.config import game_config
+from marlab.hunt.game import render
+from marlab.hunt.game.config import game_config
 
 from .helpers import placed, seeded, small_game
 

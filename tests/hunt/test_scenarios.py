@@ -7,8 +7,8 @@ import hashlib
 import pytest
 import torch
 
-from marlab.hunt.config import game_config
 from marlab.hunt.evaluate_reciprocators import Reciprocators, parse_reciprocity
+from marlab.hunt.game.config import game_config
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Team
 from marlab.hunt.rollout import moments

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.best_response import BestResponse, best_response, encode
-from marlab.hunt.config import game_config
-from marlab.hunt.game import HUNT_HARE, Game, State
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import HUNT_HARE, Game, State
+from marlab.hunt.game.symmetry import symmetries
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_planner import boltzmann, decision_metrics, normalised, summarise
 from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.symmetry import symmetries
-from marlab.hunt.views import View
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search
 
 from .helpers import placed, seeded

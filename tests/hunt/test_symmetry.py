@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from marlab.hunt.config import game_config
 from marlab.hunt.exact import rule_rows
-from marlab.hunt.game import ABSENT, HUNT_HARE, HUNT_STAG, STAY
-from marlab.hunt.games import restore
+from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import ABSENT, HUNT_HARE, HUNT_STAG, STAY
+from marlab.hunt.game.symmetry import Symmetry, symmetries
+from marlab.hunt.game.views import View
 from marlab.hunt.players import Kind
-from marlab.hunt.symmetry import Symmetry, symmetries
-from marlab.hunt.views import View
 
 from .offline import offline_data
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from marlab.hunt.agents import NetworkConfig, NetworkPolicy, PlayerNet, load_agents
-from marlab.hunt.config import GameConfig, game_config
 from marlab.hunt.episode_report import episode_report, team_optimum
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.views import View
 from marlab.hunt.learners import Crowd, SeedWorld, value_errors
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.rollout import play
 from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
-from marlab.hunt.views import View
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig, Rollout

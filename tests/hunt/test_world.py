@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.config import game_config
-from marlab.hunt.game import STAY
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import STAY
 from marlab.hunt.players import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.collect import CollectConfig, play_batches
-from marlab.hunt.config import GameConfig, game_config
 from marlab.hunt.dataset import Rows
-from marlab.hunt.games import restore
-from marlab.hunt.views import View
+from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.views import View
 from marlab.hunt.world_data import Transitions, outcomes, reward_classes
 from marlab.hunt.world_metrics import baselines, calibration, describe, drift, evaluate, evaluate_split, header, psnr
 from marlab.hunt.world_model import Prediction, WorldModel

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from marlab.hunt.collect import CollectConfig, play_batches
-from marlab.hunt.config import GameConfig, game_config
 from marlab.hunt.dataset import Rows
-from marlab.hunt.game import STAY
-from marlab.hunt.layouts import draw_maps
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.maps import draw_maps
+from marlab.hunt.game.rules import STAY
 from marlab.hunt.world_data import GONE, LEAVE, Transitions, legal_from_planes, outcomes, reward_classes, reward_values
 from marlab.hunt.world_model import (
     DenseModel,

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.lab.config import to_dict
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"

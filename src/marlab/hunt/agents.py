@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from marlab.hunt.blocks import JOIN_WIDTH, Body
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import ABSENT, Game
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import ABSENT, Game
+from marlab.hunt.game.views import View, flat_fields
 from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.views import View, flat_fields
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample

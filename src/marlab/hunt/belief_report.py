@@ -22,7 +22,7 @@ from marlab.hunt.belief import (
     ExactLikelihoods,
     Likelihoods,
 )
-from marlab.hunt.game import Game
+from marlab.hunt.game.rules import Game
 from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.policy import Memory
 from marlab.hunt.rollout import Moment, moments

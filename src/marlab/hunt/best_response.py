@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from marlab.hunt.game import ABSENT, STAY, Game, State
+from marlab.hunt.game.rules import ABSENT, STAY, Game, State
+from marlab.hunt.game.views import View
 from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 Ints = NDArray[np.int64]

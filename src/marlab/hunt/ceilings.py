@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import STAY, Game
+from marlab.hunt.game.rules import STAY, Game
 from marlab.hunt.players import Kind, RulePlayers, parse_role, rule_probabilities
 from marlab.hunt.rollout import moments
 from marlab.lab.runs.rng import Rngs

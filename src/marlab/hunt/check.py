@@ -27,9 +27,9 @@ from marlab.hunt.calibration import (
     STAY_SHARE,
 )
 from marlab.hunt.ceilings import TIE_RULE, Score, ceilings
-from marlab.hunt.config import game_config
-from marlab.hunt.game import HUNT_HARE, HUNT_STAG, STAY, Game, State
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY, Game, State
 from marlab.hunt.players import Kind, RulePlayers, parse_roles
 from marlab.hunt.rollout import play
 from marlab.lab.errors import UserError

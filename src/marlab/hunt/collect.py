@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import PRESETS, GameConfig
 from marlab.hunt.dataset import (
     BLOCKED,
     CAUSES,
@@ -28,11 +27,12 @@ from marlab.hunt.dataset import (
     metadata,
     rows_table,
 )
-from marlab.hunt.game import ACTION_NAMES, STAY, Game
-from marlab.hunt.games import DEFAULT_MAPS, make_game
+from marlab.hunt.game.build import DEFAULT_MAPS, make_game
+from marlab.hunt.game.config import PRESETS, GameConfig
+from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game
+from marlab.hunt.game.views import View
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.rollout import Moment, captures, moments
-from marlab.hunt.views import View
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress

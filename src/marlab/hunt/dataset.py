@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.games import restore
-from marlab.hunt.views import View
+from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.views import View
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 

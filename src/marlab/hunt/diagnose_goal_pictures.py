@@ -17,7 +17,7 @@ from marlab.hunt.diagnose_goals import NOTE, GoalRun, Judged
 from marlab.hunt.diagnose_note import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.diagnose_online import game_of
 from marlab.hunt.diagnose_parts import Picture, Section
-from marlab.hunt.game import ACTION_NAMES, Game
+from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.goal_report import codebook_or_labels, learned_source
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.rollout import HARE, OUTCOMES, STAG, captures, moments

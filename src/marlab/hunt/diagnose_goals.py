@@ -17,7 +17,7 @@ from marlab.hunt.dataset import Dataset, Part, load_dataset
 from marlab.hunt.diagnose_note import CONFUSION, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.exact import Truth, truth_of
-from marlab.hunt.game import ACTION_NAMES
+from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.goal_data import GoalData, goal_data
 from marlab.hunt.goal_models import LoadedModels, load_goal_models
 from marlab.hunt.goal_report import belief_figures, codebook_or_labels, probe_table

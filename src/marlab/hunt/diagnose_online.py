@@ -17,15 +17,15 @@ from marlab.hunt.diagnose_goals import GoalRun, Judged
 from marlab.hunt.diagnose_note import ONLINE_BROKEN
 from marlab.hunt.diagnose_parts import Section, Table
 from marlab.hunt.diagnose_ppo import PPORun
-from marlab.hunt.game import ACTION_NAMES, Game
-from marlab.hunt.games import game_with_blocks, make_game
+from marlab.hunt.game.build import game_with_blocks, make_game
+from marlab.hunt.game.rules import ACTION_NAMES, Game
+from marlab.hunt.game.views import View
 from marlab.hunt.goal_data import goal_data
 from marlab.hunt.goal_trainer import predict
 from marlab.hunt.moa_metrics import ActionScores, score_actions
 from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import Moment, captures, moments
-from marlab.hunt.views import View
 from marlab.lab.runs.rng import Rngs
 
 

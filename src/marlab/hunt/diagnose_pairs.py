@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from marlab.hunt.diagnose_draw import save_picture
 from marlab.hunt.diagnose_note import ONLINE_BROKEN
 from marlab.hunt.diagnose_parts import Picture, Section, Table
-from marlab.hunt.game import ACTION_NAMES
+from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, curves, label
 from marlab.lab.report.style import legend, panels

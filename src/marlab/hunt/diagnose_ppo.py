@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from marlab.hunt.agents import Agents, load_agents
-from marlab.hunt.config import GameConfig
 from marlab.hunt.diagnose_note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
 from marlab.hunt.episode_report import episode_report, team_optimum
-from marlab.hunt.game import Game
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game
 from marlab.hunt.players import Kind, Role, RulePlayers
 from marlab.hunt.policy import Policy, Team
 from marlab.hunt.rollout import play

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import Dataset, SplitName, load_dataset
 from marlab.hunt.diagnose_note import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.pretrain_world import PretrainWorldConfig
 from marlab.hunt.world_data import Transitions, transitions
 from marlab.hunt.world_metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all

@@ -13,12 +13,12 @@ import torch
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from marlab.hunt import render
-from marlab.hunt.config import GameConfig, game_config
-from marlab.hunt.game import STAY, Game, Outcome, State
-from marlab.hunt.games import game_with_blocks, make_game
+from marlab.hunt.game import render
+from marlab.hunt.game.build import game_with_blocks, make_game
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.rules import STAY, Game, Outcome, State
+from marlab.hunt.game.views import View
 from marlab.hunt.rollout import OUTCOMES, captures
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 Observation = dict[str, np.ndarray]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.rollout import HARE, NONE, STAG, Episodes
 from marlab.lab.stats import mean_interval
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from torch import Tensor
 
 from marlab.hunt.agents import load_agents
-from marlab.hunt.config import GameConfig
 from marlab.hunt.evaluate_reciprocators import Reciprocators, parse_reciprocity
-from marlab.hunt.game import Game
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game
 from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
 from marlab.hunt.policy import Policy
 from marlab.lab.config import to_dict

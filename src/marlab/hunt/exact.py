@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, observed
-from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import Part, Rows
-from marlab.hunt.games import restore
+from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.views import View
 from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 NO_FORGETTING = BeliefConfig(floor=0.0, mixing=0.0)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.codes import Codebook
-from marlab.hunt.config import GameConfig, game_config, game_names
+from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.goals import GoalVAE, HistoryEncoder
 from marlab.hunt.others import Moa
 from marlab.lab.config import from_dict, to_dict

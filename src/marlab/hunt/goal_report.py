@@ -21,7 +21,7 @@ from marlab.hunt.belief_report import BeliefSource, exact_source, measure_belief
 from marlab.hunt.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
 from marlab.hunt.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.exact import Truth, truth_of
-from marlab.hunt.games import game_with_blocks, make_game
+from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.goal_data import Faults, GoalData, goal_data
 from marlab.hunt.goal_figures import draw_figures
 from marlab.hunt.goal_models import FILE, GoalModels, LoadedModels, save_goal_models

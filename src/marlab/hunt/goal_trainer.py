@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from marlab.hunt.exact import Truth
+from marlab.hunt.game.symmetry import Symmetry, symmetries
 from marlab.hunt.goal_data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
 from marlab.hunt.goal_models import GoalModels, ModelSpec
 from marlab.hunt.goals import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
 from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluation
 from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
-from marlab.hunt.symmetry import Symmetry, symmetries
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch

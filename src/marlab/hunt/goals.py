@@ -19,7 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss, one_
 from torch.nn.utils.rnn import PackedSequence
 
 from marlab.hunt.blocks import Trunk, kaiming_linear
-from marlab.hunt.game import ABSENT
+from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.rollout import OUTCOMES
 
 CODE_WIDTH = 16

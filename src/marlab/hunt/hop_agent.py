@@ -23,12 +23,12 @@ from torch import Tensor
 
 from marlab.hunt.agents import check_same_size
 from marlab.hunt.belief import BeliefConfig
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game, Outcome
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game, Outcome
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import Plan, PlanConfig
 from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel, make_model
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

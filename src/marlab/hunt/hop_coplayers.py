@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.belief import GOAL_KINDS
-from marlab.hunt.game import Game, State
+from marlab.hunt.game.rules import Game, State
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_dynamics import Embedding, Seen
 from marlab.hunt.hop_nets import OtherNets, PlayerNets
 from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.views import View
 
 
 class CoPlayers(Protocol):

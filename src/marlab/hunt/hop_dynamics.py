@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from marlab.hunt.game import ABSENT, Game, State
-from marlab.hunt.games import state_of_planes
+from marlab.hunt.game.build import state_of_planes
+from marlab.hunt.game.maps import MOVES
+from marlab.hunt.game.rules import ABSENT, Game, State
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_rows import encode, mark_paths, row_layout, rows_of_planes
-from marlab.hunt.layouts import MOVES
-from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel
 from marlab.lab.errors import UserError
 

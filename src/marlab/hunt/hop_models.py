@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.belief import BeliefConfig, BeliefTracker
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
 from marlab.hunt.hop_dynamics import Dynamics, ImaginedGame, TrueGame
 from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, masked_mixture
@@ -23,7 +24,6 @@ from marlab.hunt.hop_planner import PlanConfig, Planner
 from marlab.hunt.hop_rows import RowLayout, encode, row_layout
 from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
 from marlab.hunt.others import others_of
-from marlab.hunt.views import View
 from marlab.hunt.world_model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask

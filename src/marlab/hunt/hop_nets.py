@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_rows import RowLayout, row_layout
 from marlab.lab.ppo.choices import apply_mask
 

@@ -17,11 +17,11 @@ from operator import or_
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import STAY, Game, State
-from marlab.hunt.layouts import UNREACHABLE
-from marlab.hunt.symmetry import symmetries
-from marlab.hunt.views import draw_rows
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.maps import UNREACHABLE
+from marlab.hunt.game.rules import STAY, Game, State
+from marlab.hunt.game.symmetry import symmetries
+from marlab.hunt.game.views import draw_rows
 
 FAR = 15
 """Distances are told up to this one; whatever is farther looks as far."""

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.belief import BeliefTracker
-from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.game.rules import Game, Outcome, State
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_guests import GuestConfig, Guests
 from marlab.hunt.hop_models import Mind
 from marlab.hunt.hop_nets import masked_mixture
@@ -24,7 +25,6 @@ from marlab.hunt.others import others_of
 from marlab.hunt.players import RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.rollout import HARE, STAG
-from marlab.hunt.views import View
 from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.dataset import NOT_STAY, Part, Rows
-from marlab.hunt.game import ABSENT, STAY
+from marlab.hunt.game.rules import ABSENT, STAY
 from marlab.hunt.rollout import NONE
 
 

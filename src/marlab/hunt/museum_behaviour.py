@@ -10,15 +10,15 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import game_config
-from marlab.hunt.game import STAY, Game, State
-from marlab.hunt.games import make_game
-from marlab.hunt.layouts import UNREACHABLE
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.maps import UNREACHABLE
+from marlab.hunt.game.rules import STAY, Game, State
+from marlab.hunt.game.views import View
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.players import Kind, RulePlayers
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import moments
-from marlab.hunt.views import View
 from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import INK, legend, panels, save

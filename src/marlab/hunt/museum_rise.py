@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt import hop_learn
-from marlab.hunt.game import STAY, Outcome
+from marlab.hunt.game.rules import STAY, Outcome
 from marlab.hunt.hop_guard import GuardConfig
 from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig

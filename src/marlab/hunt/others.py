@@ -18,9 +18,9 @@ from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel
 
 from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import Game
-from marlab.hunt.views import View
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import Game
+from marlab.hunt.game.views import View
 from marlab.lab.ppo.choices import apply_mask
 
 Balance = Literal["none", "sqrt", "full"]

@@ -18,11 +18,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.fold import any_of, count_of
-from marlab.hunt.game import Game
-from marlab.hunt.layouts import UNREACHABLE
+from marlab.hunt.game.fold import any_of, count_of
+from marlab.hunt.game.maps import UNREACHABLE
+from marlab.hunt.game.rules import Game
+from marlab.hunt.game.views import View
 from marlab.hunt.policy import Memory, Policy, choose
-from marlab.hunt.views import View
 from marlab.lab.errors import UserError
 
 

@@ -14,8 +14,8 @@ from operator import add
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import ABSENT, Game, Outcome
-from marlab.hunt.views import View
+from marlab.hunt.game.rules import ABSENT, Game, Outcome
+from marlab.hunt.game.views import View
 
 Memory = dict[str, Tensor]
 """What a policy remembers: tensors [B, ...] by name."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.game.rules import Game, Outcome, State
+from marlab.hunt.game.views import View
 from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.views import View
 
 NONE, STAG, HARE = 0, 1, 2
 OUTCOMES = ("none", "stag", "hare")

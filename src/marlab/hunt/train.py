@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from marlab.hunt.config import PRESETS
+from marlab.hunt.game.config import PRESETS
 from marlab.hunt.hop_variants import VARIANTS
 from marlab.lab.errors import UserError
 

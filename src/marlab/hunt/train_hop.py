@@ -10,8 +10,8 @@ from torch import Tensor
 
 from marlab.hunt.dataset import load_dataset
 from marlab.hunt.episode_report import episode_report, over_seeds
-from marlab.hunt.game import Game
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.rules import Game
 from marlab.hunt.goal_models import LoadedModels, load_goal_models
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.hop_guard import Guard

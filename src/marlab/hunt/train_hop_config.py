@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from marlab.hunt.belief import TRAINING_DISCOUNT, BeliefConfig
-from marlab.hunt.config import GameConfig
-from marlab.hunt.games import DEFAULT_MAPS
+from marlab.hunt.game.build import DEFAULT_MAPS
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_guard import GuardConfig
 from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig

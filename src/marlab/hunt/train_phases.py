@@ -21,13 +21,13 @@ import numpy as np
 
 from marlab.hunt.check import CheckConfig, check
 from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import load_dataset
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_hop import Planners
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import scores_of
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_offline import examine, offline_experience
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from marlab.hunt.agents import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet
-from marlab.hunt.config import PRESETS, GameConfig
 from marlab.hunt.episode_report import episode_report, over_seeds
-from marlab.hunt.game import Game
-from marlab.hunt.games import DEFAULT_MAPS, make_game
+from marlab.hunt.game.build import DEFAULT_MAPS, make_game
+from marlab.hunt.game.config import PRESETS, GameConfig
+from marlab.hunt.game.rules import Game
 from marlab.hunt.learners import Crowd, Learner, SeedWorld, value_errors
 from marlab.hunt.players import Kind, Role, RulePlayers, parse_role
 from marlab.hunt.policy import Policy, Team

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from marlab.hunt.config import game_config, game_names
 from marlab.hunt.evaluate_agents import Agent, find_agent
-from marlab.hunt.games import make_game
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.scenarios import team_members
 from marlab.hunt.watch_frame import frame
 from marlab.hunt.watch_record import Episode, record
@@ -130,7 +130,7 @@ def write_episode(episode: Episode, out: Path, config: WatchConfig, *, quiet: bo
 
 def told(episode: Episode) -> str:
     """The episode in a line per step."""
-    from marlab.hunt.game import ACTION_NAMES
+    from marlab.hunt.game.rules import ACTION_NAMES
 
     lines = [f"{episode.game}, players {', '.join(episode.players)}"]
     for moment in episode.moments[:-1]:

@@ -12,8 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
-from marlab.hunt.game import HUNT_HARE, HUNT_STAG, STAY
-from marlab.hunt.render import FADED, HARE, INK, PAGE, PLAYER, SMOOTH, STAG, draw_prey, draw_token, font_of_size, image
+from marlab.hunt.game.render import (
+    FADED,
+    HARE,
+    INK,
+    PAGE,
+    PLAYER,
+    SMOOTH,
+    STAG,
+    draw_prey,
+    draw_token,
+    font_of_size,
+    image,
+)
+from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY
 from marlab.hunt.watch_record import Episode, Moment, Opinion, Thought
 
 WIDTH, HEIGHT = 1280, 720

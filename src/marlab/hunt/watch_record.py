@@ -16,12 +16,12 @@ from torch import Tensor
 from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, BeliefTracker, ExactLikelihoods
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_hop import only_in
-from marlab.hunt.game import ACTION_NAMES, STAY, Game, Outcome, State
+from marlab.hunt.game.render import Scene, scene
+from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
+from marlab.hunt.game.views import View
 from marlab.hunt.hop_agent import Explanation, HopAgent
 from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
 from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.render import Scene, scene
-from marlab.hunt.views import View
 
 SCHEMA = 1
 

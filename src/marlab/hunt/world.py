@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.game.rules import Game, Outcome, State
+from marlab.hunt.game.views import FlatFields, View, flat_fields, flat_observation
 from marlab.hunt.policy import Memory, Policy
 from marlab.hunt.rollout import HARE, NONE, STAG
-from marlab.hunt.views import FlatFields, View, flat_fields, flat_observation
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import ppo
 

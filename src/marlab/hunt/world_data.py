@@ -10,10 +10,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
 from marlab.hunt.dataset import SPLITS, Dataset, SplitName
-from marlab.hunt.game import HUNT_HARE, HUNT_STAG
-from marlab.hunt.layouts import MOVES
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.maps import MOVES
+from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG
 from marlab.lab.errors import UserError
 
 LEAVE = 5

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.world_data import Transitions, cells, legal_from_planes
 from marlab.hunt.world_model import Prediction, WorldModel
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.lab.errors import UserError
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))

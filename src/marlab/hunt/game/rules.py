@@ -16,9 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.fold import any_of, at_least, games_innermost, sum_of
-from marlab.hunt.layouts import Maps
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.fold import any_of, at_least, games_innermost, sum_of
+from marlab.hunt.game.maps import Maps
 
 UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
 ACTION_NAMES = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")

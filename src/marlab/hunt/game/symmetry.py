@@ -11,8 +11,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import ABSENT, STAY
-from marlab.hunt.layouts import MOVES
+from marlab.hunt.game.maps import MOVES
+from marlab.hunt.game.rules import ABSENT, STAY
 
 
 @dataclass(frozen=True)

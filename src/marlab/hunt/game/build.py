@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from marlab.hunt.config import GameConfig
-from marlab.hunt.game import STAY, Game, StagHunt, State
-from marlab.hunt.layouts import draw_maps, make_maps
-from marlab.hunt.snowdrift import Snowdrift
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.maps import draw_maps, make_maps
+from marlab.hunt.game.rules import STAY, Game, StagHunt, State
+from marlab.hunt.game.snowdrift import Snowdrift
 from marlab.lab.errors import UserError
 
 DEFAULT_MAPS = 1024

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from marlab.hunt.fold import count_of, sum_of
-from marlab.hunt.game import Game
+from marlab.hunt.game.fold import count_of, sum_of
+from marlab.hunt.game.rules import Game
 
 REMOVE = 5
 ACTION_NAMES = ("up", "down", "left", "right", "stay", "remove")

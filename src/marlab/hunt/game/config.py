@@ -12,7 +12,7 @@ from typing import Any, Literal
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 
-PRESETS = Path(__file__).parent / "presets"
+PRESETS = Path(__file__).parents[1] / "presets"
 BLOCK_CELLS = 4
 """The largest obstacle shape has this many cells."""
 

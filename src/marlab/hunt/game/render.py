@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from marlab.hunt.game import Game, Outcome, State
+from marlab.hunt.game.rules import Game, Outcome, State
 
 PAGE, GROUND, GRID, ROCK, ROCK_EDGE, INK, FADED, GLOW = (
     "#ffffff", "#f3efe4", "#d9d2c0", "#6d7580", "#545b65", "#2b2b2b", "#a5a5a5", "#ffc928",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.game import ABSENT, Game, State
+from marlab.hunt.game.rules import ABSENT, Game, State
 
 
 class View:

@@ -1,0 +1,1 @@
+"""The rules of the game as pure batched functions, and what players see."""
