@@ -24,7 +24,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View, flat_observation
 from marlab.hunt.hop_planner import boltzmann, normalised, summarise
-from marlab.hunt.players import RulePlayers, parse_roles
+from marlab.hunt.players.rules import RulePlayers, parse_roles
 from marlab.lab.search.search import Embedding, Evaluation, SearchConfig, Transition, search
 from marlab.lab.stats import mean_interval
 

@@ -31,9 +31,9 @@ from marlab.hunt.hop_coplayers import RuleCoPlayers
 from marlab.hunt.hop_dynamics import TrueGame
 from marlab.hunt.hop_nets import PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Memory, Policy, Team
-from marlab.hunt.rollout import play
+from marlab.hunt.players.policy import Memory, Policy, Team
+from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.lab.search.search import SearchConfig

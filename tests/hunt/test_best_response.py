@@ -12,7 +12,7 @@ from marlab.hunt.best_response import best_response, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.errors import UserError
 
 from .helpers import seeded, situations

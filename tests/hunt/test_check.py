@@ -14,7 +14,7 @@ from marlab.hunt.ceilings import ceilings
 from marlab.hunt.check import CheckConfig, Row, check, main
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.players import RulePlayers
+from marlab.hunt.players.rules import RulePlayers
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 

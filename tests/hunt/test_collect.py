@@ -13,7 +13,7 @@ from marlab.hunt.collect import CollectConfig, class_report, collect, main
 from marlab.hunt.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, STAY
-from marlab.hunt.players import Kind
+from marlab.hunt.players.rules import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_same

@@ -17,7 +17,7 @@ from marlab.hunt.diagnose_ppo import diagnose_ppo, open_ppo_run
 from marlab.hunt.exact import rule_rows
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.players import Kind, Role, RulePlayers
+from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pettingzoo.test import parallel_api_test
 
-from marlab.hunt.env import HuntEnv, parallel_env
 from marlab.hunt.game.config import game_config
+from marlab.hunt.players.env import HuntEnv, parallel_env
 from marlab.lab.errors import UserError
 
 

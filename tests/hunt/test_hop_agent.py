@@ -13,9 +13,9 @@ from marlab.hunt.game.views import View
 from marlab.hunt.hop_agent import HopAgent, agents_of, load_hop
 from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_models import Goals, Mind, mind_state
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Team
-from marlab.hunt.rollout import moments, play
+from marlab.hunt.players.policy import Team
+from marlab.hunt.players.rollout import moments, play
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.train_hop import HopTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError

@@ -21,7 +21,7 @@ from marlab.hunt.others import (
     others_of,
     refuse_probabilities,
 )
-from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.errors import UserError
 
 from .helpers import seeded

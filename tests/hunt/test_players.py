@@ -11,9 +11,9 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, Role, RulePlayers, parse_role, parse_roles, rule_probabilities
-from marlab.hunt.policy import Team, choose
-from marlab.hunt.rollout import HARE, NONE, STAG, moments, play
+from marlab.hunt.players.policy import Team, choose
+from marlab.hunt.players.rollout import HARE, NONE, STAG, moments, play
+from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role, parse_roles, rule_probabilities
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 

@@ -7,11 +7,11 @@ import hashlib
 import pytest
 import torch
 
-from marlab.hunt.evaluate_reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.game.config import game_config
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Team
-from marlab.hunt.rollout import moments
+from marlab.hunt.players.policy import Team
+from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
+from marlab.hunt.players.rollout import moments
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.scenarios import SEATS, SUITE, SUITE_VERSION, TEAMS, by_name, check_background, team, team_members
 from marlab.lab.errors import UserError
 

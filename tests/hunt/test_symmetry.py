@@ -7,7 +7,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, HUNT_HARE, HUNT_STAG, STAY
 from marlab.hunt.game.symmetry import Symmetry, symmetries
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind
+from marlab.hunt.players.rules import Kind
 
 from .offline import offline_data
 

@@ -18,8 +18,8 @@ from marlab.hunt.hop_learn import BestWeights, HopLearner
 from marlab.hunt.hop_models import Goals
 from marlab.hunt.hop_offline import examine, offline_experience, with_hindsight
 from marlab.hunt.hop_rows import Symmetries, encode, row_layout
+from marlab.hunt.players.rollout import play
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
-from marlab.hunt.rollout import play
 from marlab.hunt.train import TRAININGS, main
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig, parse_phases

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from marlab.hunt.agents import NetworkConfig, NetworkPolicy, PlayerNet, load_agents
-from marlab.hunt.episode_report import episode_report, team_optimum
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.learners import Crowd, SeedWorld, value_errors
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.rollout import play
+from marlab.hunt.players.episodes import episode_report, team_optimum
+from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError

@@ -9,7 +9,7 @@ import torch
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
-from marlab.hunt.players import RulePlayers, parse_roles
+from marlab.hunt.players.rules import RulePlayers, parse_roles
 from marlab.hunt.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic

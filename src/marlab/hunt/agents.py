@@ -19,7 +19,7 @@ from marlab.hunt.blocks import JOIN_WIDTH, Body
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
-from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.players.policy import Memory, Policy
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
-from marlab.hunt.policy import Memory
-from marlab.hunt.rollout import OUTCOMES, captures
+from marlab.hunt.players.policy import Memory
+from marlab.hunt.players.rollout import OUTCOMES, captures
+from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
 from marlab.lab.errors import UserError
 
 STAG_GOAL, HARE_GOAL = 0, 1

@@ -23,9 +23,9 @@ from marlab.hunt.belief import (
     Likelihoods,
 )
 from marlab.hunt.game.rules import Game
-from marlab.hunt.players import Kind, Role, RulePlayers
-from marlab.hunt.policy import Memory
-from marlab.hunt.rollout import Moment, moments
+from marlab.hunt.players.policy import Memory
+from marlab.hunt.players.rollout import Moment, moments
+from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.lab.runs.rng import Rngs
 
 ENOUGH_STEPS = 4

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.rules import STAY, Game
-from marlab.hunt.players import Kind, RulePlayers, parse_role, rule_probabilities
-from marlab.hunt.rollout import moments
+from marlab.hunt.players.rollout import moments
+from marlab.hunt.players.rules import Kind, RulePlayers, parse_role, rule_probabilities
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.stats import mean_interval
 

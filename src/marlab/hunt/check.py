@@ -30,8 +30,8 @@ from marlab.hunt.ceilings import TIE_RULE, Score, ceilings
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY, Game, State
-from marlab.hunt.players import Kind, RulePlayers, parse_roles
-from marlab.hunt.rollout import play
+from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rules import Kind, RulePlayers, parse_roles
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import write_json

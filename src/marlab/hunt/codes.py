@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from marlab.hunt.rollout import OUTCOMES
+from marlab.hunt.players.rollout import OUTCOMES
 
 PROTOTYPES = 8
 

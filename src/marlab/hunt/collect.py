@@ -31,8 +31,8 @@ from marlab.hunt.game.build import DEFAULT_MAPS, make_game
 from marlab.hunt.game.config import PRESETS, GameConfig
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.rollout import Moment, captures, moments
+from marlab.hunt.players.rollout import Moment, captures, moments
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress

@@ -16,7 +16,7 @@ from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.exact import rule_rows
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.moa_metrics import class_table
-from marlab.hunt.players import Kind
+from marlab.hunt.players.rules import Kind
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels
 

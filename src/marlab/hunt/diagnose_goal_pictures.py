@@ -19,8 +19,8 @@ from marlab.hunt.diagnose_online import game_of
 from marlab.hunt.diagnose_parts import Picture, Section
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.goal_report import codebook_or_labels, learned_source
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.rollout import HARE, OUTCOMES, STAG, captures, moments
+from marlab.hunt.players.rollout import HARE, OUTCOMES, STAG, captures, moments
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import COLOURS, DASHES, INK, legend, panels, styled

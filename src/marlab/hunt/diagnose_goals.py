@@ -25,7 +25,7 @@ from marlab.hunt.goal_trainer import Prediction, Stage, predict, vae_scores
 from marlab.hunt.goals import recon_error
 from marlab.hunt.moa_metrics import ActionScores, class_table, score_actions
 from marlab.hunt.overfit import overfit_one_batch
-from marlab.hunt.players import Kind
+from marlab.hunt.players.rules import Kind
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

@@ -23,9 +23,9 @@ from marlab.hunt.game.views import View
 from marlab.hunt.goal_data import goal_data
 from marlab.hunt.goal_trainer import predict
 from marlab.hunt.moa_metrics import ActionScores, score_actions
-from marlab.hunt.players import Kind, Role, RulePlayers
-from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.rollout import Moment, captures, moments
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rollout import Moment, captures, moments
+from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.lab.runs.rng import Rngs
 
 

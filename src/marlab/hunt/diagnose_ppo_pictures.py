@@ -11,8 +11,8 @@ from marlab.hunt.diagnose_draw import explain, save_picture
 from marlab.hunt.diagnose_note import PPO_END
 from marlab.hunt.diagnose_parts import Picture, Section
 from marlab.hunt.diagnose_ppo import REWARD, PPORun
-from marlab.hunt.episode_report import team_optimum
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.players.episodes import team_optimum
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels
 from marlab.lab.stats import Measured

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from marlab.hunt.best_response import start_values
-from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.evaluate_agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate_beliefs import evaluate_beliefs
 from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_reference
@@ -26,8 +25,9 @@ from marlab.hunt.evaluate_stats import Score, scores_of
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.rules import Game
-from marlab.hunt.players import Kind
-from marlab.hunt.rollout import play
+from marlab.hunt.players.episodes import episode_report, over_seeds
+from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rules import Kind
 from marlab.hunt.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

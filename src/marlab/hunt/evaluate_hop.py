@@ -15,7 +15,7 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game
 from marlab.hunt.hop_agent import HopAgent, HopAgents, load_hop
-from marlab.hunt.policy import Policy
+from marlab.hunt.players.policy import Policy
 from marlab.lab.errors import UserError
 
 

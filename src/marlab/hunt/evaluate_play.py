@@ -19,8 +19,8 @@ from marlab.hunt.evaluate_agents import Agent, scripted
 from marlab.hunt.evaluate_hop import only_in
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.rollout import captures
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rollout import captures
 from marlab.hunt.scenarios import Scenario
 from marlab.lab.runs.rng import stream_seed
 

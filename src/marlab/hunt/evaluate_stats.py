@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.hunt.evaluate_play import Plan, Stream
-from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.stats import Measured
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from marlab.hunt.dataset import Part, Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
 from marlab.lab.errors import UserError
 
 NO_FORGETTING = BeliefConfig(floor=0.0, mixing=0.0)

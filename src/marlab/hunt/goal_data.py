@@ -15,8 +15,8 @@ from marlab.hunt.game.symmetry import Symmetry
 from marlab.hunt.goal_models import GoalSource
 from marlab.hunt.goals import PackedOrder, packed_order, subgoal_rows
 from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
-from marlab.hunt.players import Kind
-from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.hunt.players.rollout import HARE, NONE, STAG
+from marlab.hunt.players.rules import Kind
 
 
 class GoalData(NamedTuple):

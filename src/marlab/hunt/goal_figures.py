@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.rollout import OUTCOMES
+from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, Reliability, curves, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save

@@ -28,7 +28,7 @@ from marlab.hunt.goal_models import FILE, GoalModels, LoadedModels, save_goal_mo
 from marlab.hunt.goal_trainer import GoalTrainer, Prediction, predict, vae_scores
 from marlab.hunt.moa_metrics import ActionScores, score_actions
 from marlab.hunt.others import MoaLikelihoods
-from marlab.hunt.players import Kind
+from marlab.hunt.players.rules import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import read_json, replacing, write_json

@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from marlab.hunt.blocks import Trunk, kaiming_linear
 from marlab.hunt.game.rules import ABSENT
-from marlab.hunt.rollout import OUTCOMES
+from marlab.hunt.players.rollout import OUTCOMES
 
 CODE_WIDTH = 16
 HIDDEN = 128

@@ -28,7 +28,7 @@ from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import Plan, PlanConfig
-from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.world_model import WorldModel, make_model
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

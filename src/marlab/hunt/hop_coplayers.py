@@ -16,7 +16,7 @@ from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_dynamics import Embedding, Seen
 from marlab.hunt.hop_nets import OtherNets, PlayerNets
-from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.players.rules import Kind, RulePlayers
 
 
 class CoPlayers(Protocol):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.episode_report import team_optimum
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.players.episodes import team_optimum
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.metrics import read_metrics

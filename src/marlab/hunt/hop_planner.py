@@ -22,7 +22,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.hop_coplayers import CoPlayers
 from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.hop_nets import PlayerNets
-from marlab.hunt.players import Kind, RulePlayers
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.replay import RankedRewards
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, sample

@@ -22,9 +22,9 @@ from marlab.hunt.hop_models import Mind
 from marlab.hunt.hop_nets import masked_mixture
 from marlab.hunt.hop_planner import Plan, Planner
 from marlab.hunt.others import others_of
-from marlab.hunt.players import RulePlayers
+from marlab.hunt.players.rollout import HARE, STAG
+from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
-from marlab.hunt.rollout import HARE, STAG
 from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.agents import PlayerNet, weight_key
-from marlab.hunt.rollout import HARE, STAG
+from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.world import HuntWorld, WorldStep
 from marlab.lab.ppo import ppo
 from marlab.lab.ppo.gae import advantages

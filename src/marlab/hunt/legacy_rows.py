@@ -7,7 +7,7 @@ from torch import Tensor
 
 from marlab.hunt.dataset import NOT_STAY, Part, Rows
 from marlab.hunt.game.rules import ABSENT, STAY
-from marlab.hunt.rollout import NONE
+from marlab.hunt.players.rollout import NONE
 
 
 def global_actions(part: Part, players: int) -> Tensor:

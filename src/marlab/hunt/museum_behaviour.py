@@ -16,9 +16,9 @@ from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.museum import Exhibit, Finding, Museum
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.rollout import moments
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rollout import moments
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import INK, legend, panels, save

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.dataset import load_dataset
-from marlab.hunt.episode_report import episode_report, over_seeds
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
 from marlab.hunt.goal_models import LoadedModels, load_goal_models
@@ -19,10 +18,11 @@ from marlab.hunt.hop_learn import BestWeights, HopLearner
 from marlab.hunt.hop_models import Mind, mind_state
 from marlab.hunt.hop_offline import goals_of, offline_experience, warm_start
 from marlab.hunt.hop_selfplay import PAIR_SUMS, SelfPlay
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Policy, Team
+from marlab.hunt.players.episodes import episode_report, over_seeds
+from marlab.hunt.players.policy import Policy, Team
+from marlab.hunt.players.rollout import Episodes, play
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay
-from marlab.hunt.rollout import Episodes, play
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
 from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model

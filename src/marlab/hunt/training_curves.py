@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from marlab.hunt.diagnose_note import REWARD_CURVES
 from marlab.hunt.diagnose_pairs import over_seeds
-from marlab.hunt.episode_report import team_optimum
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.players.episodes import team_optimum
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, curves, reference_lines

@@ -20,8 +20,8 @@ from marlab.hunt.game.render import Scene, scene
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_agent import Explanation, HopAgent
-from marlab.hunt.players import Kind, RulePlayers, rule_probabilities
-from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
 
 SCHEMA = 1
 

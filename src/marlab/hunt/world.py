@@ -16,8 +16,8 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import FlatFields, View, flat_fields, flat_observation
-from marlab.hunt.policy import Memory, Policy
-from marlab.hunt.rollout import HARE, NONE, STAG
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import ppo
 

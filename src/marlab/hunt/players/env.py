@@ -18,7 +18,7 @@ from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.rollout import OUTCOMES, captures
+from marlab.hunt.players.rollout import OUTCOMES, captures
 from marlab.lab.errors import UserError
 
 Observation = dict[str, np.ndarray]

@@ -22,7 +22,7 @@ from marlab.hunt.game.fold import any_of, count_of
 from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.policy import Memory, Policy, choose
+from marlab.hunt.players.policy import Memory, Policy, choose
 from marlab.lab.errors import UserError
 
 

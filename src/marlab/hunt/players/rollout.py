@@ -10,7 +10,7 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.players.policy import Memory, Policy
 
 NONE, STAG, HARE = 0, 1, 2
 OUTCOMES = ("none", "stag", "hare")

@@ -15,8 +15,8 @@ import torch
 
 from marlab.hunt.game.rules import HUNT_STAG, Game, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.players import Kind, RulePlayers
-from marlab.hunt.policy import Memory, Policy
+from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.errors import UserError
 
 _NAME = re.compile(r"(GRIM|TFT)(?:\((\d+)\))?")

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.rollout import HARE, NONE, STAG, Episodes
+from marlab.hunt.players.rollout import HARE, NONE, STAG, Episodes
 from marlab.lab.stats import mean_interval
 
 
