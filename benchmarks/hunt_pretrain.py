@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import torch
 from machine import commit, describe
 
-from marlab.hunt.collect import CollectConfig, collect
+from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.lab.runs.run import RunOptions

@@ -34,7 +34,7 @@ COMMANDS: Table = {
     },
     "hunt": {
         "check": Command("marlab.hunt.check:main", "does the game behave as calibrated; exact best responses"),
-        "collect": Command("marlab.hunt.collect:main", "offline data of rule-based players"),
+        "collect": Command("marlab.hunt.data.collect:main", "offline data of rule-based players"),
         "pretrain": {
             "vae": Command("marlab.hunt.pretrain_goals:main", "goal codes and the model of other agents"),
             "world": Command("marlab.hunt.pretrain_world:main", "the world model"),

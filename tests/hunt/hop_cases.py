@@ -47,7 +47,7 @@ def small_training(**changes: object) -> HopTrainConfig:
 
 def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
     """A small data set of rule-based players."""
-    from marlab.hunt.collect import CollectConfig, collect
+    from marlab.hunt.data.collect import CollectConfig, collect
     from marlab.lab.runs.run import RunOptions
 
     return collect(CollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True)

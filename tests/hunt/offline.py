@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.config import game_config
 from marlab.lab.runs.run import RunOptions
 

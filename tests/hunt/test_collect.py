@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt.collect import CollectConfig, class_report, collect, main
-from marlab.hunt.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
+from marlab.hunt.data.collect import CollectConfig, class_report, collect, main
+from marlab.hunt.data.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, STAY
 from marlab.hunt.players.rules import Kind

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.collect import CollectConfig, collect
+from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.diagnose import DiagnoseConfig, diagnose, main
 from marlab.hunt.diagnose_online import play_rows
 from marlab.hunt.diagnose_parts import Gates

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from marlab.hunt.belief import BeliefTracker
+from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.exact import bayes_beliefs, rule_rows, truth_of
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.goal_data import Faults, goal_data
-from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
 from marlab.hunt.others import (
     Moa,
     MoaLikelihoods,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.config import game_config
 from marlab.hunt.pretrain_world import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
 from marlab.hunt.world_data import transitions

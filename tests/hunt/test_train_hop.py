@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.dataset import load_dataset
+from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.hop_agent import agents_of, load_hop
 from marlab.hunt.hop_guard import Guard, GuardConfig

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.collect import CollectConfig, play_batches
-from marlab.hunt.dataset import Rows
+from marlab.hunt.data.collect import CollectConfig, play_batches
+from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View

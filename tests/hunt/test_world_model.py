@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.collect import CollectConfig, play_batches
-from marlab.hunt.dataset import Rows
+from marlab.hunt.data.collect import CollectConfig, play_batches
+from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.maps import draw_maps
 from marlab.hunt.game.rules import STAY

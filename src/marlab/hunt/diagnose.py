@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.diagnose_data import diagnose_data
 from marlab.hunt.diagnose_goal_pictures import draw_goals
 from marlab.hunt.diagnose_goals import GoalRun, diagnose_goals, open_goal_run

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from marlab.hunt.collect import class_report
-from marlab.hunt.dataset import Dataset, Rows, check_integrity
+from marlab.hunt.data.collect import class_report
+from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
 from marlab.hunt.diagnose_draw import save_picture
 from marlab.hunt.diagnose_note import CONFUSION, ROWS
 from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table

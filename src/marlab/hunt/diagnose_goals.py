@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import Dataset, Part, load_dataset
+from marlab.hunt.data.dataset import Dataset, Part, load_dataset
 from marlab.hunt.diagnose_note import CONFUSION, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.exact import Truth, truth_of

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import NOT_STAY, Part, Rows
+from marlab.hunt.data.dataset import NOT_STAY, Part, Rows
 from marlab.hunt.diagnose_goals import GoalRun, Judged
 from marlab.hunt.diagnose_note import ONLINE_BROKEN
 from marlab.hunt.diagnose_parts import Section, Table

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import Dataset, SplitName, load_dataset
+from marlab.hunt.data.dataset import Dataset, SplitName, load_dataset
 from marlab.hunt.diagnose_note import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.game.config import GameConfig

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, observed
-from marlab.hunt.dataset import Part, Rows
+from marlab.hunt.data.dataset import Part, Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
-from marlab.hunt.dataset import SPLITS, Dataset, Part, SplitName
+from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.exact import Truth, truth_of
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.goal_data import Faults, GoalData, goal_data

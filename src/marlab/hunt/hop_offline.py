@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from marlab.hunt.dataset import Dataset, Part, SplitName
+from marlab.hunt.data.dataset import Dataset, Part, SplitName
 from marlab.hunt.game.build import restore
 from marlab.hunt.goal_data import goal_data
 from marlab.hunt.goal_models import LoadedModels

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import Part
+from marlab.hunt.data.dataset import Part
 
 
 def episodes_of(part: Part) -> list[dict[int, int]]:

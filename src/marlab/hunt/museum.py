@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marlab.hunt.collect import CollectConfig, collect
+from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import code, image, plain, table
 from marlab.lab.runs.files import write_json, write_text

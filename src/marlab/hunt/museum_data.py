@@ -13,12 +13,12 @@ import torch
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from marlab.hunt.dataset import Part, load_dataset
+from marlab.hunt.data.dataset import Part, load_dataset
+from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.diagnose_draw import explain
 from marlab.hunt.diagnose_note import CONFUSION
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
-from marlab.hunt.legacy_rows import global_actions, with_rows_after_exit
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.hunt.dataset import Dataset, load_dataset
+from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.exact import truth_of
 from marlab.hunt.goal_data import Faults, goal_data, some_sequences
 from marlab.hunt.goal_models import KIND, GoalSource, ModelSpec

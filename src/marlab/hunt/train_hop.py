@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import load_dataset
+from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
 from marlab.hunt.goal_models import LoadedModels, load_goal_models

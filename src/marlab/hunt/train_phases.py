@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marlab.hunt.check import CheckConfig, check
-from marlab.hunt.collect import CollectConfig, collect
-from marlab.hunt.dataset import load_dataset
+from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_hop import Planners
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import SPLITS, Dataset, SplitName
+from marlab.hunt.data.dataset import SPLITS, Dataset, SplitName
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.maps import MOVES
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import NOT_STAY, Part, Rows
+from marlab.hunt.data.dataset import NOT_STAY, Part, Rows
 from marlab.hunt.game.rules import ABSENT, STAY
 from marlab.hunt.players.rollout import NONE
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from marlab.hunt.dataset import (
+from marlab.hunt.data.dataset import (
     BLOCKED,
     CAUSES,
     FALLBACK,

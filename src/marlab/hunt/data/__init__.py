@@ -1,0 +1,1 @@
+"""Offline data of rule-based players."""
