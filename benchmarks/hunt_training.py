@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from machine import commit, describe
 
-from marlab.hunt.belief import GOAL_KINDS
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game
@@ -31,6 +30,7 @@ from marlab.hunt.hop_coplayers import RuleCoPlayers
 from marlab.hunt.hop_dynamics import TrueGame
 from marlab.hunt.hop_nets import PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner
+from marlab.hunt.others.belief import GOAL_KINDS
 from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, RulePlayers

@@ -36,7 +36,7 @@ COMMANDS: Table = {
         "check": Command("marlab.hunt.check:main", "does the game behave as calibrated; exact best responses"),
         "collect": Command("marlab.hunt.data.collect:main", "offline data of rule-based players"),
         "pretrain": {
-            "vae": Command("marlab.hunt.pretrain_goals:main", "goal codes and the model of other agents"),
+            "vae": Command("marlab.hunt.others.pretrain:main", "goal codes and the model of other agents"),
             "world": Command("marlab.hunt.pretrain_world:main", "the world model"),
         },
         "train": Command("marlab.hunt.train:main", "PPO, or agents that plan with beliefs about the others"),

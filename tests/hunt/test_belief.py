@@ -1,7 +1,11 @@
 import pytest
 import torch
 
-from marlab.hunt.belief import (
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import HUNT_HARE, STAY, Outcome
+from marlab.hunt.game.views import View
+from marlab.hunt.others.belief import (
     TRAINING_DISCOUNT,
     BeliefConfig,
     BeliefTracker,
@@ -11,11 +15,7 @@ from marlab.hunt.belief import (
     prior_of,
     revealed,
 )
-from marlab.hunt.belief_report import across_episodes, after_switch, exact_source, within_episode
-from marlab.hunt.game.build import make_game
-from marlab.hunt.game.config import game_config
-from marlab.hunt.game.rules import HUNT_HARE, STAY, Outcome
-from marlab.hunt.game.views import View
+from marlab.hunt.others.belief_report import across_episodes, after_switch, exact_source, within_episode
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, Trunk, kaiming_linear
+from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, Trunk, kaiming_linear
 
 from .helpers import seeded
 

@@ -14,11 +14,11 @@ from marlab.hunt.diagnose import DiagnoseConfig, diagnose, main
 from marlab.hunt.diagnose_online import play_rows
 from marlab.hunt.diagnose_parts import Gates
 from marlab.hunt.diagnose_ppo import diagnose_ppo, open_ppo_run
-from marlab.hunt.exact import rule_rows
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
+from marlab.hunt.others.floor import rule_rows
+from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.players.rules import Kind, Role, RulePlayers
-from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.errors import UserError

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt import pretrain_goals, pretrain_world
+from marlab.hunt import pretrain_world
 from marlab.hunt.data.collect import CollectConfig, _sequence_table, collect
 from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_dataset, metadata, rows_table
 from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.diagnose import DiagnoseConfig, Report, diagnose
 from marlab.hunt.diagnose_parts import Gates
-from marlab.hunt.goal_trainer import Splits
-from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
+from marlab.hunt.others import pretrain as pretrain_goals
+from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.trainer import Splits
 from marlab.hunt.pretrain_world import PretrainWorldConfig
 from marlab.hunt.pretrain_world import pretrain_world as train_world
 from marlab.hunt.world_data import Transitions

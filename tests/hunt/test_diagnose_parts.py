@@ -11,7 +11,7 @@ import torch
 from marlab.hunt.diagnose_note import CONFUSION, TOP1, WORLD_CHANNELS, WORLD_OBS_MSE
 from marlab.hunt.diagnose_parts import Check, Verdict, number, verdicts
 from marlab.hunt.diagnose_world import channel_match, mismatches
-from marlab.hunt.moa_metrics import class_table
+from marlab.hunt.others.metrics import class_table
 
 
 def told(found: list[Verdict]) -> dict[str, str]:

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.codes import k_means, linear_probe, make_codebook, two_dimensions
-from marlab.hunt.goals import (
+from marlab.hunt.others.codes import k_means, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.others.vae import (
     Code,
     GoalVAE,
     HistoryEncoder,

@@ -3,15 +3,15 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.belief import BeliefTracker
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
-from marlab.hunt.exact import bayes_beliefs, rule_rows, truth_of
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
-from marlab.hunt.goal_data import Faults, goal_data
-from marlab.hunt.others import (
+from marlab.hunt.others.belief import BeliefTracker
+from marlab.hunt.others.data import Faults, goal_data
+from marlab.hunt.others.floor import bayes_beliefs, rule_rows, truth_of
+from marlab.hunt.others.moa import (
     Moa,
     MoaLikelihoods,
     action_loss,

@@ -6,14 +6,13 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt.belief import BeliefConfig
-from marlab.hunt.belief_report import within_episode
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.goal_models import LoadedModels, load_goal_models
-from marlab.hunt.goal_report import learned_source
-from marlab.hunt.overfit import label_noise, overfit_one_batch
-from marlab.hunt.pretrain_goals import (
+from marlab.hunt.others.belief import BeliefConfig
+from marlab.hunt.others.belief_report import within_episode
+from marlab.hunt.others.models import LoadedModels, load_goal_models
+from marlab.hunt.others.overfit import label_noise, overfit_one_batch
+from marlab.hunt.others.pretrain import (
     PretrainGoalsConfig,
     load_goal_dataset,
     main,
@@ -22,6 +21,7 @@ from marlab.hunt.pretrain_goals import (
     model_spec,
     pretrain,
 )
+from marlab.hunt.others.report import learned_source
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
 from marlab.lab.runs.metrics import read_metrics

@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from marlab.hunt.exact import rule_rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, HUNT_HARE, HUNT_STAG, STAY
 from marlab.hunt.game.symmetry import Symmetry, symmetries
 from marlab.hunt.game.views import View
+from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.players.rules import Kind
 
 from .offline import offline_data

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from marlab.hunt.blocks import JOIN_WIDTH, Body
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
+from marlab.hunt.others.blocks import JOIN_WIDTH, Body
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

@@ -13,9 +13,9 @@ from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
 from marlab.hunt.diagnose_draw import save_picture
 from marlab.hunt.diagnose_note import CONFUSION, ROWS
 from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
-from marlab.hunt.exact import rule_rows
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.moa_metrics import class_table
+from marlab.hunt.others.floor import rule_rows
+from marlab.hunt.others.metrics import class_table
 from marlab.hunt.players.rules import Kind
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels

@@ -20,9 +20,9 @@ from marlab.hunt.diagnose_ppo import PPORun
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.game.views import View
-from marlab.hunt.goal_data import goal_data
-from marlab.hunt.goal_trainer import predict
-from marlab.hunt.moa_metrics import ActionScores, score_actions
+from marlab.hunt.others.data import goal_data
+from marlab.hunt.others.metrics import ActionScores, score_actions
+from marlab.hunt.others.trainer import predict
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import Moment, captures, moments
 from marlab.hunt.players.rules import Kind, Role, RulePlayers

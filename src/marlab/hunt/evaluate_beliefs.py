@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_kept import Kept
 from marlab.hunt.game.rules import Game
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.hop_models import MindLikelihoods
+from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.lab.config import to_dict
 from marlab.lab.runs.rng import Rngs
 

@@ -22,12 +22,12 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.agents import check_same_size
-from marlab.hunt.belief import BeliefConfig
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import Plan, PlanConfig
+from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.world_model import WorldModel, make_model
 from marlab.lab.config import from_dict

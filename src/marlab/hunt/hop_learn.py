@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from marlab.hunt.hop_models import Mind
 from marlab.hunt.hop_nets import OtherNets
 from marlab.hunt.hop_rows import Symmetries
-from marlab.hunt.others import Balance, action_loss
+from marlab.hunt.others.moa import Balance, action_loss
 from marlab.hunt.replay import Experience, Replay
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.belief import BeliefConfig, BeliefTracker
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
@@ -23,7 +22,8 @@ from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, masked_
 from marlab.hunt.hop_planner import PlanConfig, Planner
 from marlab.hunt.hop_rows import RowLayout, encode, row_layout
 from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
-from marlab.hunt.others import others_of
+from marlab.hunt.others.belief import BeliefConfig, BeliefTracker
+from marlab.hunt.others.moa import others_of
 from marlab.hunt.world_model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.belief import BeliefTracker
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_guests import GuestConfig, Guests
 from marlab.hunt.hop_models import Mind
 from marlab.hunt.hop_nets import masked_mixture
 from marlab.hunt.hop_planner import Plan, Planner
-from marlab.hunt.others import others_of
+from marlab.hunt.others.belief import BeliefTracker
+from marlab.hunt.others.moa import others_of
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels

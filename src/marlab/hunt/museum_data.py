@@ -20,8 +20,8 @@ from marlab.hunt.diagnose_note import CONFUSION
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
 from marlab.hunt.museum import Exhibit, Finding, Museum
+from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.players.rollout import OUTCOMES
-from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.metrics import read_metrics

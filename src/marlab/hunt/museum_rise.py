@@ -25,7 +25,7 @@ from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_selfplay import SelfPlay
 from marlab.hunt.museum import Exhibit, Finding, Museum
-from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.lab.progress import Progress

@@ -11,13 +11,13 @@ from torch import Tensor
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
-from marlab.hunt.goal_models import LoadedModels, load_goal_models
 from marlab.hunt.hop_agent import HopAgent
 from marlab.hunt.hop_guard import Guard
 from marlab.hunt.hop_learn import BestWeights, HopLearner
 from marlab.hunt.hop_models import Mind, mind_state
 from marlab.hunt.hop_offline import goals_of, offline_experience, warm_start
 from marlab.hunt.hop_selfplay import PAIR_SUMS, SelfPlay
+from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.players.episodes import episode_report, over_seeds
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from marlab.hunt.belief import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.game.build import DEFAULT_MAPS
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_guard import GuardConfig
@@ -15,6 +14,7 @@ from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.hop_models import MindConfig
 from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_variants import VariantName
+from marlab.hunt.others.belief import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.train_ppo import parse_seats, parse_seeds
 from marlab.lab.errors import UserError
 

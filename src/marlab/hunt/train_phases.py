@@ -30,7 +30,7 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_offline import examine, offline_experience
-from marlab.hunt.pretrain_goals import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
 from marlab.hunt.scenarios import team
 from marlab.hunt.train_hop import HopTrainer, load_resources

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, one_hot, smooth_l1_loss
 
-from marlab.hunt.blocks import JOIN_WIDTH, Trunk, kaiming_conv, kaiming_linear, planes_first
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.maps import MOVES
 from marlab.hunt.game.rules import ABSENT
+from marlab.hunt.others.blocks import JOIN_WIDTH, Trunk, kaiming_conv, kaiming_linear, planes_first
 from marlab.hunt.world_data import GONE, OUTCOMES, Transitions, reward_values
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError

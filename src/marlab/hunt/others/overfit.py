@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from marlab.hunt.goal_data import GoalData
-from marlab.hunt.goal_models import ModelSpec
-from marlab.hunt.others import Moa, action_loss
+from marlab.hunt.others.data import GoalData
+from marlab.hunt.others.moa import Moa, action_loss
+from marlab.hunt.others.models import ModelSpec
 from marlab.lab.runs.rng import Rngs
 
 if TYPE_CHECKING:
-    from marlab.hunt.pretrain_goals import PretrainGoalsConfig
+    from marlab.hunt.others.pretrain import PretrainGoalsConfig
 
 ROWS = 256
 LR = 3e-3

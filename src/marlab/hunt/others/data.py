@@ -10,11 +10,11 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import Part
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
-from marlab.hunt.exact import truth_of
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.symmetry import Symmetry
-from marlab.hunt.goal_models import GoalSource
-from marlab.hunt.goals import PackedOrder, packed_order, subgoal_rows
+from marlab.hunt.others.floor import truth_of
+from marlab.hunt.others.models import GoalSource
+from marlab.hunt.others.vae import PackedOrder, packed_order, subgoal_rows
 from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.hunt.players.rules import Kind
 

@@ -14,20 +14,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from marlab.hunt.exact import Truth
 from marlab.hunt.game.symmetry import Symmetry, symmetries
-from marlab.hunt.goal_data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
-from marlab.hunt.goal_models import GoalModels, ModelSpec
-from marlab.hunt.goals import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
-from marlab.hunt.moa_metrics import ActionScores, score_actions, write_evaluation
-from marlab.hunt.others import MoaLoss, action_loss, averaged_copy
+from marlab.hunt.others.data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
+from marlab.hunt.others.floor import Truth
+from marlab.hunt.others.metrics import ActionScores, score_actions, write_evaluation
+from marlab.hunt.others.moa import MoaLoss, action_loss, averaged_copy
+from marlab.hunt.others.models import GoalModels, ModelSpec
+from marlab.hunt.others.vae import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
 
 if TYPE_CHECKING:
-    from marlab.hunt.pretrain_goals import PretrainGoalsConfig
+    from marlab.hunt.others.pretrain import PretrainGoalsConfig
 
 Stage = Literal["labels", "vae", "history"]
 CURVE_POINTS = 32

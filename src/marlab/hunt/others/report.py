@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from marlab.hunt.belief_report import BeliefSource, exact_source, measure_beliefs
-from marlab.hunt.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
 from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
-from marlab.hunt.exact import Truth, truth_of
 from marlab.hunt.game.build import game_with_blocks, make_game
-from marlab.hunt.goal_data import Faults, GoalData, goal_data
-from marlab.hunt.goal_figures import draw_figures
-from marlab.hunt.goal_models import FILE, GoalModels, LoadedModels, save_goal_models
-from marlab.hunt.goal_trainer import GoalTrainer, Prediction, predict, vae_scores
-from marlab.hunt.moa_metrics import ActionScores, score_actions
-from marlab.hunt.others import MoaLikelihoods
+from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
+from marlab.hunt.others.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.others.data import Faults, GoalData, goal_data
+from marlab.hunt.others.figures import draw_figures
+from marlab.hunt.others.floor import Truth, truth_of
+from marlab.hunt.others.metrics import ActionScores, score_actions
+from marlab.hunt.others.moa import MoaLikelihoods
+from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
+from marlab.hunt.others.trainer import GoalTrainer, Prediction, predict, vae_scores
 from marlab.hunt.players.rules import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore

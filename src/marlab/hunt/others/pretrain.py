@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.exact import truth_of
-from marlab.hunt.goal_data import Faults, goal_data, some_sequences
-from marlab.hunt.goal_models import KIND, GoalSource, ModelSpec
-from marlab.hunt.goal_report import finish
-from marlab.hunt.goal_trainer import GoalTrainer, Splits
-from marlab.hunt.goals import CODE_WIDTH, KL_SCHEDULES, Objective, ReconLoss
-from marlab.hunt.others import Balance
-from marlab.hunt.overfit import overfit_one_batch
+from marlab.hunt.others.data import Faults, goal_data, some_sequences
+from marlab.hunt.others.floor import truth_of
+from marlab.hunt.others.moa import Balance
+from marlab.hunt.others.models import KIND, GoalSource, ModelSpec
+from marlab.hunt.others.overfit import overfit_one_batch
+from marlab.hunt.others.report import finish
+from marlab.hunt.others.trainer import GoalTrainer, Splits
+from marlab.hunt.others.vae import CODE_WIDTH, KL_SCHEDULES, Objective, ReconLoss
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.belief import (
+from marlab.hunt.game.rules import Game
+from marlab.hunt.others.belief import (
     GOAL_KINDS,
     HARE_GOAL,
     TRAINING_DISCOUNT,
@@ -22,7 +23,6 @@ from marlab.hunt.belief import (
     ExactLikelihoods,
     Likelihoods,
 )
-from marlab.hunt.game.rules import Game
 from marlab.hunt.players.policy import Memory
 from marlab.hunt.players.rollout import Moment, moments
 from marlab.hunt.players.rules import Kind, Role, RulePlayers

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss, one_hot
 from torch.nn.utils.rnn import PackedSequence
 
-from marlab.hunt.blocks import Trunk, kaiming_linear
 from marlab.hunt.game.rules import ABSENT
+from marlab.hunt.others.blocks import Trunk, kaiming_linear
 from marlab.hunt.players.rollout import OUTCOMES
 
 CODE_WIDTH = 16

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.belief import GOAL_KINDS, BeliefConfig, observed
 from marlab.hunt.data.dataset import Part, Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
+from marlab.hunt.others.belief import GOAL_KINDS, BeliefConfig, observed
 from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
 from marlab.lab.errors import UserError
 

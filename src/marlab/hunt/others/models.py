@@ -13,10 +13,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.codes import Codebook
 from marlab.hunt.game.config import GameConfig, game_config, game_names
-from marlab.hunt.goals import GoalVAE, HistoryEncoder
-from marlab.hunt.others import Moa
+from marlab.hunt.others.codes import Codebook
+from marlab.hunt.others.moa import Moa
+from marlab.hunt.others.vae import GoalVAE, HistoryEncoder
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 

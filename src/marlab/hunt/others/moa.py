@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel
 
-from marlab.hunt.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
+from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
 from marlab.lab.ppo.choices import apply_mask
 
 Balance = Literal["none", "sqrt", "full"]

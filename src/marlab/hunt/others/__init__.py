@@ -1,0 +1,1 @@
+"""Models of others: goal codes, action predictor, beliefs, and their pretraining."""
