@@ -22,7 +22,7 @@ import torch
 from machine import commit, describe
 from torch import Tensor
 
-from marlab.hunt.best_response import BestResponse
+from marlab.hunt.exact.best_response import BestResponse
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game, State

@@ -33,7 +33,7 @@ COMMANDS: Table = {
         "starts": Command("marlab.fish.starts.make:starts_command", "make or check files of hard starts"),
     },
     "hunt": {
-        "check": Command("marlab.hunt.check:main", "does the game behave as calibrated; exact best responses"),
+        "check": Command("marlab.hunt.exact.check:main", "does the game behave as calibrated; exact best responses"),
         "collect": Command("marlab.hunt.data.collect:main", "offline data of rule-based players"),
         "pretrain": {
             "vae": Command("marlab.hunt.others.pretrain:main", "goal codes and the model of other agents"),

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 import torch
 
-from marlab.hunt.best_response import best_response, start_values
+from marlab.hunt.exact.best_response import best_response, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View

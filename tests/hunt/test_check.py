@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt import check as checking
-from marlab.hunt.ceilings import ceilings
-from marlab.hunt.check import CheckConfig, Row, check, main
+from marlab.hunt.exact import check as checking
+from marlab.hunt.exact.ceilings import ceilings
+from marlab.hunt.exact.check import CheckConfig, Row, check, main
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.rules import RulePlayers
@@ -51,7 +51,7 @@ def test_another_game_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_scores_of_predictors_by_hand() -> None:
-    from marlab.hunt.ceilings import _Tally
+    from marlab.hunt.exact.ceilings import _Tally
 
     tally = _Tally()
     tally.new_batch()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.best_response import BestResponse, best_response, encode
+from marlab.hunt.exact.best_response import BestResponse, best_response, encode
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, Game, State

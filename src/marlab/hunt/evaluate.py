@@ -15,13 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from marlab.hunt.best_response import start_values
 from marlab.hunt.evaluate_agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate_beliefs import evaluate_beliefs
 from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate_kept import FILE, Kept
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import Score, scores_of
+from marlab.hunt.exact.best_response import start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.rules import Game

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marlab.hunt.check import CheckConfig, check
 from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_hop import Planners
 from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate_stats import scores_of
+from marlab.hunt.exact.check import CheckConfig, check
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_agent import load_hop

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from marlab.hunt.best_response import start_values
-from marlab.hunt.calibration import (
+from marlab.hunt.exact.best_response import start_values
+from marlab.hunt.exact.calibration import (
     BELIEF,
     CEILINGS,
     FOCAL,
@@ -26,7 +26,7 @@ from marlab.hunt.calibration import (
     POPULATIONS,
     STAY_SHARE,
 )
-from marlab.hunt.ceilings import TIE_RULE, Score, ceilings
+from marlab.hunt.exact.ceilings import TIE_RULE, Score, ceilings
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY, Game, State

@@ -1,0 +1,1 @@
+"""What is possible, computed exactly, and whether the game is the calibrated one."""
