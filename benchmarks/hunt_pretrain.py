@@ -26,7 +26,7 @@ from machine import commit, describe
 
 from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
-from marlab.hunt.pretrain_world import PretrainWorldConfig, pretrain_world
+from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.stats import mean_interval
 

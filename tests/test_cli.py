@@ -62,7 +62,7 @@ CORE = (
     "marlab.fish.training.train",
     "marlab.fish.commands.evaluate",
     "marlab.hunt.train_ppo",
-    "marlab.hunt.pretrain_world",
+    "marlab.hunt.world_model.pretrain",
     "marlab.lab.ppo.ppo",
 )
 

@@ -37,7 +37,7 @@ COMMANDS: Table = {
         "collect": Command("marlab.hunt.data.collect:main", "offline data of rule-based players"),
         "pretrain": {
             "vae": Command("marlab.hunt.others.pretrain:main", "goal codes and the model of other agents"),
-            "world": Command("marlab.hunt.pretrain_world:main", "the world model"),
+            "world": Command("marlab.hunt.world_model.pretrain:main", "the world model"),
         },
         "train": Command("marlab.hunt.train:main", "PPO, or agents that plan with beliefs about the others"),
         "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),

@@ -13,7 +13,7 @@ from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_variants import VARIANTS
 from marlab.hunt.train_hop_config import HopTrainConfig
-from marlab.hunt.world_model import make_model
+from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
 
 from .helpers import seeded

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt import pretrain_world
 from marlab.hunt.data.collect import CollectConfig, _sequence_table, collect
 from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_dataset, metadata, rows_table
 from marlab.hunt.data.legacy import with_rows_after_exit
@@ -24,9 +23,10 @@ from marlab.hunt.diagnose_parts import Gates
 from marlab.hunt.others import pretrain as pretrain_goals
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.others.trainer import Splits
-from marlab.hunt.pretrain_world import PretrainWorldConfig
-from marlab.hunt.pretrain_world import pretrain_world as train_world
-from marlab.hunt.world_data import Transitions
+from marlab.hunt.world_model import pretrain as pretrain_world
+from marlab.hunt.world_model.data import Transitions
+from marlab.hunt.world_model.pretrain import PretrainWorldConfig
+from marlab.hunt.world_model.pretrain import pretrain_world as train_world
 from marlab.lab.runs.run import RunOptions
 
 TINY = replace(

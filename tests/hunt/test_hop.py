@@ -15,7 +15,7 @@ from marlab.hunt.hop_models import Goals, Mind, MindConfig, fold, unfold
 from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators
 from marlab.hunt.hop_planner import PlanConfig, Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.hunt.hop_rows import FAR, encode, row_layout
-from marlab.hunt.world_model import make_model
+from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
 
 from .helpers import placed, seeded, small_game

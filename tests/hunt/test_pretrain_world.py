@@ -12,9 +12,9 @@ import torch
 from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.config import game_config
-from marlab.hunt.pretrain_world import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
-from marlab.hunt.world_data import transitions
-from marlab.hunt.world_model import load_world_model
+from marlab.hunt.world_model.data import transitions
+from marlab.hunt.world_model.model import load_world_model
+from marlab.hunt.world_model.pretrain import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions

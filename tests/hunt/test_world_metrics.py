@@ -13,9 +13,18 @@ from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.world_data import Transitions, outcomes, reward_classes
-from marlab.hunt.world_metrics import baselines, calibration, describe, drift, evaluate, evaluate_split, header, psnr
-from marlab.hunt.world_model import Prediction, WorldModel
+from marlab.hunt.world_model.data import Transitions, outcomes, reward_classes
+from marlab.hunt.world_model.metrics import (
+    baselines,
+    calibration,
+    describe,
+    drift,
+    evaluate,
+    evaluate_split,
+    header,
+    psnr,
+)
+from marlab.hunt.world_model.model import Prediction, WorldModel
 
 GAME = game_config("msh_4x4")
 NOTE_CHANNELS = (6.775978e-3, 1.623118e-2, 1.559676e-2, 8.610861e-3, 4.749758e-8, 7.902491e-4, 3.805568e-3)

@@ -12,8 +12,16 @@ from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.maps import draw_maps
 from marlab.hunt.game.rules import STAY
-from marlab.hunt.world_data import GONE, LEAVE, Transitions, legal_from_planes, outcomes, reward_classes, reward_values
-from marlab.hunt.world_model import (
+from marlab.hunt.world_model.data import (
+    GONE,
+    LEAVE,
+    Transitions,
+    legal_from_planes,
+    outcomes,
+    reward_classes,
+    reward_values,
+)
+from marlab.hunt.world_model.model import (
     DenseModel,
     Heads,
     Prediction,

@@ -29,7 +29,7 @@ from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import Plan, PlanConfig
 from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.players.policy import Memory, Policy
-from marlab.hunt.world_model import WorldModel, make_model
+from marlab.hunt.world_model.model import WorldModel, make_model
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import sample

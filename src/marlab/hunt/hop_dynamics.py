@@ -20,7 +20,7 @@ from marlab.hunt.game.maps import MOVES
 from marlab.hunt.game.rules import ABSENT, Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_rows import encode, mark_paths, row_layout, rows_of_planes
-from marlab.hunt.world_model import WorldModel
+from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 
 Embedding = tuple[Tensor, ...]

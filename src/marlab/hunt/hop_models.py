@@ -24,7 +24,7 @@ from marlab.hunt.hop_rows import RowLayout, encode, row_layout
 from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
 from marlab.hunt.others.belief import BeliefConfig, BeliefTracker
 from marlab.hunt.others.moa import others_of
-from marlab.hunt.world_model import WorldModel
+from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
 

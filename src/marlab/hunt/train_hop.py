@@ -25,7 +25,7 @@ from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.replay import Experience, RankedRewards, Replay
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
 from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
-from marlab.hunt.world_model import DenseModel, StructuredModel, WorldModel, load_world_model
+from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch

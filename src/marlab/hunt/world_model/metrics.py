@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.world_data import Transitions, cells, legal_from_planes
-from marlab.hunt.world_model import Prediction, WorldModel
+from marlab.hunt.world_model.data import Transitions, cells, legal_from_planes
+from marlab.hunt.world_model.model import Prediction, WorldModel
 
 DRIFT_STEPS = (1, 2, 3, 5, 10)
 OCCUPIED = 0.5

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.world_data import LEAVE, Transitions, transitions
-from marlab.hunt.world_metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
-from marlab.hunt.world_model import (
+from marlab.hunt.world_model.data import LEAVE, Transitions, transitions
+from marlab.hunt.world_model.metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
+from marlab.hunt.world_model.model import (
     DenseModel,
     ModelKind,
     Prediction,

@@ -1,0 +1,1 @@
+"""The world model and its pretraining."""
