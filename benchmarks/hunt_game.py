@@ -32,7 +32,7 @@ from tests.hunt.reference import ReferenceGame
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.rules import RulePlayers, parse_roles
-from marlab.hunt.world import HuntWorld
+from marlab.hunt.ppo.world import HuntWorld
 
 ROUNDS, ROUND_S = 5, 0.5
 CPU_GAMES = (1024, 4096, 16_384)

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from machine import commit, describe
 
-from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, parse_seeds
+from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, parse_seeds
 from marlab.lab.ppo.ppo import PPOConfig
 
 TARGET = 2.5

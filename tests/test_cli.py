@@ -61,7 +61,7 @@ def test_importing_the_entry_point_is_light() -> None:
 CORE = (
     "marlab.fish.training.train",
     "marlab.fish.commands.evaluate",
-    "marlab.hunt.train_ppo",
+    "marlab.hunt.ppo.train",
     "marlab.hunt.world_model.pretrain",
     "marlab.lab.ppo.ppo",
 )

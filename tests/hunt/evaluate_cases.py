@@ -6,9 +6,9 @@ from pathlib import Path
 
 from marlab.hunt.hop_agent import KIND, PATTERN
 from marlab.hunt.hop_planner import PlanConfig
+from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
-from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.lab.ppo.ppo import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions

@@ -19,7 +19,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.players.rules import Kind, Role, RulePlayers
-from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
+from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig

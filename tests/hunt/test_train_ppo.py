@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.agents import NetworkConfig, NetworkPolicy, PlayerNet, load_agents
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.learners import Crowd, SeedWorld, value_errors
 from marlab.hunt.players.episodes import episode_report, team_optimum
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.train_ppo import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
-from marlab.hunt.world import HuntWorld
+from marlab.hunt.ppo.learners import Crowd, SeedWorld, value_errors
+from marlab.hunt.ppo.network import NetworkConfig, NetworkPolicy, PlayerNet, load_agents
+from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
+from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.ppo import PPOConfig, Rollout
 from marlab.lab.ppo.ppo import View as PPOView

@@ -10,7 +10,7 @@ import torch
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
 from marlab.hunt.players.rules import RulePlayers, parse_roles
-from marlab.hunt.world import HuntWorld
+from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.ppo.ppo import PPO, PPOConfig

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.agents import Agents, load_agents
 from marlab.hunt.diagnose_note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
 from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
 from marlab.hunt.game.build import make_game
@@ -18,7 +17,8 @@ from marlab.hunt.players.episodes import episode_report, team_optimum
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, Role, RulePlayers
-from marlab.hunt.train_ppo import PPOTrainConfig, parse_seats
+from marlab.hunt.ppo.network import Agents, load_agents
+from marlab.hunt.ppo.train import PPOTrainConfig, parse_seats
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from torch import Tensor
 
-from marlab.hunt.agents import load_agents
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.ppo.network import load_agents
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import find_run

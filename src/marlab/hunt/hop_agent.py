@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.agents import check_same_size
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
@@ -29,6 +28,7 @@ from marlab.hunt.hop_models import Goals, Mind, MindConfig
 from marlab.hunt.hop_planner import Plan, PlanConfig
 from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.ppo.network import check_same_size
 from marlab.hunt.world_model.model import WorldModel, make_model
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

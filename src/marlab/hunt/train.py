@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
         known = ", ".join((*PPO_VARIANTS, *VARIANTS))
         print(f"--variant is one of {known}; what follows are the settings of {variant}.\n")
     if variant in PPO_VARIANTS:
-        from marlab.hunt.train_ppo import main as train_ppo
+        from marlab.hunt.ppo.train import main as train_ppo
 
         return train_ppo(words)
     if variant not in VARIANTS:
@@ -54,9 +54,9 @@ def _value(words: list[str], flag: str) -> str | None:
 
 
 def _planners(words: list[str]) -> int:
+    from marlab.hunt.ppo.run import start
     from marlab.hunt.train_hop_config import HopTrainConfig
     from marlab.hunt.train_hop_run import train
-    from marlab.hunt.training_run import start
     from marlab.lab.flags import parse_run
 
     preset = _value(words, "--preset")

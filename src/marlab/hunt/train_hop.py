@@ -22,9 +22,9 @@ from marlab.hunt.players.episodes import episode_report, over_seeds
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.ppo.train import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.replay import Experience, RankedRewards, Replay
 from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
-from marlab.hunt.train_ppo import episode_metrics, parse_seats, parse_seeds, seed_means
 from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device

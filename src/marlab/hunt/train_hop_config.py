@@ -15,7 +15,7 @@ from marlab.hunt.hop_models import MindConfig
 from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_variants import VariantName
 from marlab.hunt.others.belief import TRAINING_DISCOUNT, BeliefConfig
-from marlab.hunt.train_ppo import parse_seats, parse_seeds
+from marlab.hunt.ppo.train import parse_seats, parse_seeds
 from marlab.lab.errors import UserError
 
 LEARNER = "HOP"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from marlab.hunt.hop_agent import FILE, KIND, PATTERN
 from marlab.hunt.hop_figures import draw_training
+from marlab.hunt.ppo.run import describe, keep_evaluation, train_in
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.train_phases import Pipeline
-from marlab.hunt.training_run import describe, keep_evaluation, train_in
 from marlab.lab.config import Preset
 from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.runs.run import Run, RunOptions

@@ -31,10 +31,10 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_agent import load_hop
 from marlab.hunt.hop_offline import examine, offline_experience
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.scenarios import team
 from marlab.hunt.train_hop import HopTrainer, load_resources
 from marlab.hunt.train_hop_config import HopTrainConfig
-from marlab.hunt.train_ppo import PPOTrainConfig, train_ppo
 from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from marlab.hunt.agents import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet
 from marlab.hunt.game.build import DEFAULT_MAPS, make_game
 from marlab.hunt.game.config import PRESETS, GameConfig
 from marlab.hunt.game.rules import Game
-from marlab.hunt.learners import Crowd, Learner, SeedWorld, value_errors
 from marlab.hunt.players.episodes import episode_report, over_seeds
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
-from marlab.hunt.ppo_figures import draw_curves
-from marlab.hunt.training_run import describe, keep_evaluation, start, train_in
-from marlab.hunt.world import HuntWorld
+from marlab.hunt.ppo.figures import draw_curves
+from marlab.hunt.ppo.learners import Crowd, Learner, SeedWorld, value_errors
+from marlab.hunt.ppo.network import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet
+from marlab.hunt.ppo.run import describe, keep_evaluation, start, train_in
+from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

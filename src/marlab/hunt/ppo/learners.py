@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.agents import PlayerNet, weight_key
 from marlab.hunt.players.rollout import HARE, STAG
-from marlab.hunt.world import HuntWorld, WorldStep
+from marlab.hunt.ppo.network import PlayerNet, weight_key
+from marlab.hunt.ppo.world import HuntWorld, WorldStep
 from marlab.lab.ppo import ppo
 from marlab.lab.ppo.gae import advantages
 from marlab.lab.ppo.ppo import PPO, Rollout
