@@ -26,11 +26,11 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_coplayers import RuleCoPlayers
-from marlab.hunt.hop_dynamics import TrueGame
-from marlab.hunt.hop_nets import PlayerNets, copy_generators
-from marlab.hunt.hop_planner import PlanConfig, Planner
 from marlab.hunt.others.belief import GOAL_KINDS
+from marlab.hunt.planner.coplayers import RuleCoPlayers
+from marlab.hunt.planner.dynamics import TrueGame
+from marlab.hunt.planner.nets import PlayerNets, copy_generators
+from marlab.hunt.planner.planner import PlanConfig, Planner
 from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, RulePlayers

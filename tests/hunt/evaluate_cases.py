@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from marlab.hunt.hop_agent import KIND, PATTERN
-from marlab.hunt.hop_planner import PlanConfig
+from marlab.hunt.planner.agent import KIND, PATTERN
+from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig

@@ -9,9 +9,9 @@ import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.hop_learn import LearnConfig
-from marlab.hunt.hop_models import Goals, Mind, MindConfig
-from marlab.hunt.hop_planner import PlanConfig
-from marlab.hunt.hop_variants import VARIANTS
+from marlab.hunt.planner.mind import Goals, Mind, MindConfig
+from marlab.hunt.planner.planner import PlanConfig
+from marlab.hunt.planner.variants import VARIANTS
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig

@@ -19,7 +19,7 @@ from marlab.hunt.evaluate_play import Cell, Plan, Starts, Stream, play_stream, s
 from marlab.hunt.evaluate_stats import scores_of
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_agent import HopAgent
+from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.scenarios import SUITE, by_name, team
 from marlab.lab.errors import UserError
 

@@ -10,9 +10,9 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_agent import HopAgent, agents_of, load_hop
 from marlab.hunt.hop_learn import LearnConfig
-from marlab.hunt.hop_models import Goals, Mind, mind_state
+from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
+from marlab.hunt.planner.mind import Goals, Mind, mind_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
 from marlab.hunt.players.rules import Kind, RulePlayers

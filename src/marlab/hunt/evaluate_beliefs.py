@@ -14,9 +14,9 @@ import torch
 from marlab.hunt.evaluate_agents import Agent
 from marlab.hunt.evaluate_kept import Kept
 from marlab.hunt.game.rules import Game
-from marlab.hunt.hop_agent import HopAgent
-from marlab.hunt.hop_models import MindLikelihoods
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
+from marlab.hunt.planner.agent import HopAgent
+from marlab.hunt.planner.mind import MindLikelihoods
 from marlab.lab.config import to_dict
 from marlab.lab.runs.rng import Rngs
 

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from marlab.hunt.game.rules import Game
-from marlab.hunt.hop_agent import HopAgent, HopAgents, load_hop
+from marlab.hunt.planner.agent import HopAgent, HopAgents, load_hop
 from marlab.hunt.players.policy import Policy
 from marlab.lab.errors import UserError
 

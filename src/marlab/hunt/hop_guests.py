@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.hop_models import Goals
+from marlab.hunt.planner.mind import Goals
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, sample
 

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.hop_models import Mind
-from marlab.hunt.hop_nets import OtherNets
-from marlab.hunt.hop_rows import Symmetries
 from marlab.hunt.others.moa import Balance, action_loss
-from marlab.hunt.replay import Experience, Replay
+from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.nets import OtherNets
+from marlab.hunt.planner.replay import Experience, Replay
+from marlab.hunt.planner.rows import Symmetries
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
 

@@ -17,14 +17,14 @@ from torch import Tensor
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.hop_guests import GuestConfig, Guests
-from marlab.hunt.hop_models import Mind
-from marlab.hunt.hop_nets import masked_mixture
-from marlab.hunt.hop_planner import Plan, Planner
 from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.moa import others_of
+from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.nets import masked_mixture
+from marlab.hunt.planner.planner import Plan, Planner
+from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")

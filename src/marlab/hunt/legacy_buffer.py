@@ -1,7 +1,7 @@
 """The original's memory of what others did, faults included, for the failure museum.
 
 It keeps the steps of a player only if its last reward was above 0, labels all of them by what was captured in the end,
-and lets player 1 alone learn from them. What players learn from today is `marlab.hunt.replay`.
+and lets player 1 alone learn from them. What players learn from today is `marlab.hunt.planner.replay`.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from marlab.hunt.game.rules import STAY, Outcome
 from marlab.hunt.hop_guard import GuardConfig
 from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig
-from marlab.hunt.hop_planner import PlanConfig
 from marlab.hunt.hop_selfplay import SelfPlay
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig
 from marlab.lab.progress import Progress

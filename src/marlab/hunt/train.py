@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marlab.hunt.game.config import PRESETS
-from marlab.hunt.hop_variants import VARIANTS
+from marlab.hunt.planner.variants import VARIANTS
 from marlab.lab.errors import UserError
 
 TRAININGS = Path(__file__).parent / "trainings"

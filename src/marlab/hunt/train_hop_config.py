@@ -11,10 +11,10 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.hop_guard import GuardConfig
 from marlab.hunt.hop_guests import GuestConfig
 from marlab.hunt.hop_learn import LearnConfig
-from marlab.hunt.hop_models import MindConfig
-from marlab.hunt.hop_planner import PlanConfig
-from marlab.hunt.hop_variants import VariantName
 from marlab.hunt.others.belief import TRAINING_DISCOUNT, BeliefConfig
+from marlab.hunt.planner.mind import MindConfig
+from marlab.hunt.planner.planner import PlanConfig
+from marlab.hunt.planner.variants import VariantName
 from marlab.hunt.ppo.train import parse_seats, parse_seeds
 from marlab.lab.errors import UserError
 

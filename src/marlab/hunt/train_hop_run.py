@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from marlab.hunt.hop_agent import FILE, KIND, PATTERN
 from marlab.hunt.hop_figures import draw_training
+from marlab.hunt.planner.agent import FILE, KIND, PATTERN
 from marlab.hunt.ppo.run import describe, keep_evaluation, train_in
 from marlab.hunt.train_hop import HopTrainer
 from marlab.hunt.train_hop_config import HopTrainConfig

@@ -18,8 +18,8 @@ from marlab.hunt.evaluate_hop import only_in
 from marlab.hunt.game.render import Scene, scene
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_agent import Explanation, HopAgent
 from marlab.hunt.others.belief import GOAL_KINDS, BeliefConfig, BeliefTracker, ExactLikelihoods
+from marlab.hunt.planner.agent import Explanation, HopAgent
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.hop_rows import RowLayout, row_layout
+from marlab.hunt.planner.rows import RowLayout, row_layout
 from marlab.lab.ppo.choices import apply_mask
 
 

@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
-from marlab.hunt.hop_dynamics import Dynamics, ImaginedGame, TrueGame
-from marlab.hunt.hop_nets import OtherNets, PlayerNets, copy_generators, masked_mixture
-from marlab.hunt.hop_planner import PlanConfig, Planner
-from marlab.hunt.hop_rows import RowLayout, encode, row_layout
-from marlab.hunt.hop_variants import VARIANTS, Variant, VariantName
 from marlab.hunt.others.belief import BeliefConfig, BeliefTracker
 from marlab.hunt.others.moa import others_of
+from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
+from marlab.hunt.planner.dynamics import Dynamics, ImaginedGame, TrueGame
+from marlab.hunt.planner.nets import OtherNets, PlayerNets, copy_generators, masked_mixture
+from marlab.hunt.planner.planner import PlanConfig, Planner
+from marlab.hunt.planner.rows import RowLayout, encode, row_layout
+from marlab.hunt.planner.variants import VARIANTS, Variant, VariantName
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask

@@ -19,11 +19,11 @@ from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_coplayers import CoPlayers
-from marlab.hunt.hop_dynamics import Dynamics, Embedding, Seen, Stepped
-from marlab.hunt.hop_nets import PlayerNets
+from marlab.hunt.planner.coplayers import CoPlayers
+from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
+from marlab.hunt.planner.nets import PlayerNets
+from marlab.hunt.planner.replay import RankedRewards
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.replay import RankedRewards
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.search.graph import RecordedSearch, record_search

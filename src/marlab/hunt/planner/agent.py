@@ -24,9 +24,9 @@ from torch import Tensor
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_models import Goals, Mind, MindConfig
-from marlab.hunt.hop_planner import Plan, PlanConfig
 from marlab.hunt.others.belief import BeliefConfig
+from marlab.hunt.planner.mind import Goals, Mind, MindConfig
+from marlab.hunt.planner.planner import Plan, PlanConfig
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
 from marlab.hunt.world_model.model import WorldModel, make_model

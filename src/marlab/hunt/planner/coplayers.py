@@ -13,9 +13,9 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_dynamics import Embedding, Seen
-from marlab.hunt.hop_nets import OtherNets, PlayerNets
 from marlab.hunt.others.belief import GOAL_KINDS
+from marlab.hunt.planner.dynamics import Embedding, Seen
+from marlab.hunt.planner.nets import OtherNets, PlayerNets
 from marlab.hunt.players.rules import Kind, RulePlayers
 
 

@@ -1,0 +1,1 @@
+"""Planning agents: networks, models of others in use, imagined dynamics, search, beliefs."""
