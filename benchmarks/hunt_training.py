@@ -34,8 +34,8 @@ from marlab.hunt.planner.planner import PlanConfig, Planner
 from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.search.search import SearchConfig
 
 NOTE_SECONDS = 873.0

@@ -27,7 +27,7 @@ import torch
 from marlab.cli import COMMANDS, Command, Table, main
 from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
-from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.market.agent_settings import SHIPPED
 from marlab.market.dataset import concatenate
 from marlab.market.imitate import ActionTrainer, GoalTrainer, WeightTrainer, new_coordinator, new_executor, new_manager

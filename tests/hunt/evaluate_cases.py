@@ -7,8 +7,8 @@ from pathlib import Path
 from marlab.hunt.planner.agent import KIND, PATTERN
 from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
-from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.ppo.ppo import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions

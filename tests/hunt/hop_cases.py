@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.planner.mind import Goals, Mind, MindConfig
 from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.planner.variants import VARIANTS
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.learn import LearnConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
 

@@ -10,13 +10,13 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
 from marlab.hunt.planner.mind import Goals, Mind, mind_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import save_checkpoint

@@ -10,9 +10,9 @@ import torch
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_guests import GuestConfig, Guests, goal_weights
 from marlab.hunt.planner.mind import Goals
-from marlab.hunt.train_hop import HopTrainer
+from marlab.hunt.selfplay.guests import GuestConfig, Guests, goal_weights
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.errors import UserError
 
 from .helpers import seeded

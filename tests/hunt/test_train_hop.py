@@ -12,17 +12,17 @@ import torch
 
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.hop_guard import Guard, GuardConfig
-from marlab.hunt.hop_learn import BestWeights, HopLearner
-from marlab.hunt.hop_offline import examine, offline_experience, with_hindsight
 from marlab.hunt.planner.agent import agents_of, load_hop
 from marlab.hunt.planner.mind import Goals
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.planner.rows import Symmetries, encode, row_layout
 from marlab.hunt.players.rollout import play
+from marlab.hunt.selfplay.config import HopTrainConfig, parse_phases
+from marlab.hunt.selfplay.guard import Guard, GuardConfig
+from marlab.hunt.selfplay.learn import BestWeights, HopLearner
+from marlab.hunt.selfplay.offline import examine, offline_experience, with_hindsight
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.train import TRAININGS, main
-from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.train_hop_config import HopTrainConfig, parse_phases
 from marlab.hunt.train_hop_run import train_hop
 from marlab.hunt.train_phases import Gate
 from marlab.lab.config import from_dict, load_preset

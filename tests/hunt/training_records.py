@@ -12,7 +12,7 @@ from marlab.lab.config import to_dict
 
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 STEPS = 3000
-CONFIGS = {"ppo": "marlab.hunt.ppo.train:PPOTrainConfig", "hop": "marlab.hunt.train_hop_config:HopTrainConfig"}
+CONFIGS = {"ppo": "marlab.hunt.ppo.train:PPOTrainConfig", "hop": "marlab.hunt.selfplay.config:HopTrainConfig"}
 
 
 def rising(t: int) -> float:

@@ -17,17 +17,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.hunt import hop_learn
 from marlab.hunt.game.rules import STAY, Outcome
-from marlab.hunt.hop_guard import GuardConfig
-from marlab.hunt.hop_guests import GuestConfig
-from marlab.hunt.hop_learn import LearnConfig
-from marlab.hunt.hop_selfplay import SelfPlay
 from marlab.hunt.museum import Exhibit, Finding, Museum
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.planner import PlanConfig
-from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay import learn as hop_learn
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.guard import GuardConfig
+from marlab.hunt.selfplay.guests import GuestConfig
+from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.selfplay.play import SelfPlay
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.style import legend, panels, save

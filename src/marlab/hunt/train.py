@@ -55,7 +55,7 @@ def _value(words: list[str], flag: str) -> str | None:
 
 def _planners(words: list[str]) -> int:
     from marlab.hunt.ppo.run import start
-    from marlab.hunt.train_hop_config import HopTrainConfig
+    from marlab.hunt.selfplay.config import HopTrainConfig
     from marlab.hunt.train_hop_run import train
     from marlab.lab.flags import parse_run
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from marlab.hunt.hop_figures import draw_training
 from marlab.hunt.planner.agent import FILE, KIND, PATTERN
 from marlab.hunt.ppo.run import describe, keep_evaluation, train_in
-from marlab.hunt.train_hop import HopTrainer
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.figures import draw_training
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.train_phases import Pipeline
 from marlab.lab.config import Preset
 from marlab.lab.runs.checkpoint import save_checkpoint

@@ -28,13 +28,13 @@ from marlab.hunt.evaluate_stats import scores_of
 from marlab.hunt.exact.check import CheckConfig, check
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.hop_offline import examine, offline_experience
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.scenarios import team
-from marlab.hunt.train_hop import HopTrainer, load_resources
-from marlab.hunt.train_hop_config import HopTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.offline import examine, offline_experience
+from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
 from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

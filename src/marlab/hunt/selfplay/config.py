@@ -8,14 +8,14 @@ from typing import Literal
 
 from marlab.hunt.game.build import DEFAULT_MAPS
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.hop_guard import GuardConfig
-from marlab.hunt.hop_guests import GuestConfig
-from marlab.hunt.hop_learn import LearnConfig
 from marlab.hunt.others.belief import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.planner.mind import MindConfig
 from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.planner.variants import VariantName
 from marlab.hunt.ppo.train import parse_seats, parse_seeds
+from marlab.hunt.selfplay.guard import GuardConfig
+from marlab.hunt.selfplay.guests import GuestConfig
+from marlab.hunt.selfplay.learn import LearnConfig
 from marlab.lab.errors import UserError
 
 LEARNER = "HOP"

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.hop_guests import GuestConfig, Guests
 from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.mind import Mind
@@ -25,6 +24,7 @@ from marlab.hunt.planner.planner import Plan, Planner
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.selfplay.guests import GuestConfig, Guests
 from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")

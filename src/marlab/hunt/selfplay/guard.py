@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from marlab.hunt.hop_learn import BestWeights
+from marlab.hunt.selfplay.learn import BestWeights
 from marlab.lab.errors import UserError
 
 

@@ -11,10 +11,6 @@ from torch import Tensor
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
-from marlab.hunt.hop_guard import Guard
-from marlab.hunt.hop_learn import BestWeights, HopLearner
-from marlab.hunt.hop_offline import goals_of, offline_experience, warm_start
-from marlab.hunt.hop_selfplay import PAIR_SUMS, SelfPlay
 from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.planner.mind import Mind, mind_state
@@ -24,7 +20,11 @@ from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.hunt.ppo.train import episode_metrics, parse_seats, parse_seeds, seed_means
-from marlab.hunt.train_hop_config import LEARNER, HopTrainConfig
+from marlab.hunt.selfplay.config import LEARNER, HopTrainConfig
+from marlab.hunt.selfplay.guard import Guard
+from marlab.hunt.selfplay.learn import BestWeights, HopLearner
+from marlab.hunt.selfplay.offline import goals_of, offline_experience, warm_start
+from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
 from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device

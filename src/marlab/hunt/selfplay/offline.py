@@ -13,7 +13,6 @@ from torch.nn.functional import one_hot
 
 from marlab.hunt.data.dataset import Dataset, Part, SplitName
 from marlab.hunt.game.build import restore
-from marlab.hunt.hop_learn import HopLearner
 from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.models import LoadedModels
@@ -22,6 +21,7 @@ from marlab.hunt.planner.mind import Goals, Mind, MindConfig
 from marlab.hunt.planner.nets import masked_mixture
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.planner.rows import encode
+from marlab.hunt.selfplay.learn import HopLearner
 from marlab.lab.errors import UserError
 
 CHUNK = 8192

@@ -1,0 +1,1 @@
+"""How planning agents learn by playing."""
