@@ -42,7 +42,9 @@ COMMANDS: Table = {
         "train": Command("marlab.hunt.train:main", "PPO, or agents that plan with beliefs about the others"),
         "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
         "compare": Command("marlab.hunt.compare:main", "reward over several trainings in one figure"),
-        "eval": Command("marlab.hunt.evaluate:main", "the score card: self-play, teams, scenario suite, cross-play"),
+        "eval": Command(
+            "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"
+        ),
         "museum": Command("marlab.hunt.museum:main", "known faults brought back, each with its tell-tale plot"),
         "watch": Command("marlab.hunt.watch:main", "an episode with everybody's beliefs and plans, as film and data"),
     },

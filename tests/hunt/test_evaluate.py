@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from marlab.cli import main as cli
-from marlab.hunt.evaluate import EvalConfig, evaluate, write_card
-from marlab.hunt.evaluate_agents import find_agent, find_agents, scripted
-from marlab.hunt.evaluate_beliefs import belief_rows, evaluate_beliefs
-from marlab.hunt.evaluate_card import ScoreCard
-from marlab.hunt.evaluate_hop import parse_settings
-from marlab.hunt.evaluate_play import Cell, Plan, Starts, Stream, play_stream, seat_all
-from marlab.hunt.evaluate_stats import scores_of
+from marlab.hunt.evaluate.agents import find_agent, find_agents, scripted
+from marlab.hunt.evaluate.beliefs import belief_rows, evaluate_beliefs
+from marlab.hunt.evaluate.card import ScoreCard
+from marlab.hunt.evaluate.command import EvalConfig, evaluate, write_card
+from marlab.hunt.evaluate.planners import parse_settings
+from marlab.hunt.evaluate.play import Cell, Plan, Starts, Stream, play_stream, seat_all
+from marlab.hunt.evaluate.scenarios import SUITE, by_name, team
+from marlab.hunt.evaluate.stats import scores_of
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.agent import HopAgent
-from marlab.hunt.scenarios import SUITE, by_name, team
 from marlab.lab.errors import UserError
 
 from .evaluate_cases import hop_run, ppo_run

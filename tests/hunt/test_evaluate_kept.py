@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt import evaluate as module
-from marlab.hunt.evaluate import EvalConfig, evaluate
-from marlab.hunt.evaluate_agents import find_agent, weights_digest
-from marlab.hunt.evaluate_kept import FILE, Kept
+from marlab.hunt.evaluate import command as module
+from marlab.hunt.evaluate.agents import find_agent, weights_digest
+from marlab.hunt.evaluate.command import EvalConfig, evaluate
+from marlab.hunt.evaluate.kept import FILE, Kept
 
 from .evaluate_cases import hop_run, ppo_run
 
@@ -37,7 +37,7 @@ def test_a_second_evaluation_plays_nothing_and_tells_the_same(
 
     for name in ("play_stream", "play", "start_values"):
         monkeypatch.setattr(module, name, no_more)
-    monkeypatch.setattr("marlab.hunt.evaluate_beliefs.measure_beliefs", no_more)
+    monkeypatch.setattr("marlab.hunt.evaluate.beliefs.measure_beliefs", no_more)
     again = Kept(tmp_path / FILE)
     assert evaluate(config, kept=again).to_dict() == first.to_dict()
     assert again.found == len(again)

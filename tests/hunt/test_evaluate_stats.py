@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from marlab.hunt.evaluate_stats import Score, difference, interval, normalised, resampled
+from marlab.hunt.evaluate.stats import Score, difference, interval, normalised, resampled
 
 
 def score(per_run: np.ndarray, seeds: np.ndarray | None = None, by_episode: tuple[float, ...] = ()) -> Score:

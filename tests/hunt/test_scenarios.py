@@ -7,12 +7,21 @@ import hashlib
 import pytest
 import torch
 
+from marlab.hunt.evaluate.scenarios import (
+    SEATS,
+    SUITE,
+    SUITE_VERSION,
+    TEAMS,
+    by_name,
+    check_background,
+    team,
+    team_members,
+)
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.scenarios import SEATS, SUITE, SUITE_VERSION, TEAMS, by_name, check_background, team, team_members
 from marlab.lab.errors import UserError
 
 from .helpers import seeded, small_game

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from marlab.cli import main as cli
-from marlab.hunt.evaluate_agents import find_agent, scripted
+from marlab.hunt.evaluate.agents import find_agent, scripted
 from marlab.hunt.game.config import game_config
 from marlab.hunt.watch import WatchConfig, watch
 from marlab.hunt.watch_frame import HEIGHT, WIDTH, frame

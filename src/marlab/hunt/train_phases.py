@@ -21,17 +21,17 @@ import numpy as np
 
 from marlab.hunt.data.collect import CollectConfig, collect
 from marlab.hunt.data.dataset import load_dataset
-from marlab.hunt.evaluate_agents import Agent
-from marlab.hunt.evaluate_hop import Planners
-from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
-from marlab.hunt.evaluate_stats import scores_of
+from marlab.hunt.evaluate.agents import Agent
+from marlab.hunt.evaluate.planners import Planners
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.scenarios import team
+from marlab.hunt.evaluate.stats import scores_of
 from marlab.hunt.exact.check import CheckConfig, check
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
-from marlab.hunt.scenarios import team
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
 from marlab.hunt.selfplay.trainer import HopTrainer, load_resources

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from marlab.hunt.evaluate_agents import Agent, find_agent
+from marlab.hunt.evaluate.agents import Agent, find_agent
+from marlab.hunt.evaluate.scenarios import team_members
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config, game_names
-from marlab.hunt.scenarios import team_members
 from marlab.hunt.watch_frame import frame
 from marlab.hunt.watch_record import Episode, record
 from marlab.lab.device import choose_device

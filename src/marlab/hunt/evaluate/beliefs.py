@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from marlab.hunt.evaluate_agents import Agent
-from marlab.hunt.evaluate_kept import Kept
+from marlab.hunt.evaluate.agents import Agent
+from marlab.hunt.evaluate.kept import Kept
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.planner.agent import HopAgent

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.evaluate_agents import Agent, scripted
-from marlab.hunt.evaluate_hop import only_in
+from marlab.hunt.evaluate.agents import Agent, scripted
+from marlab.hunt.evaluate.planners import only_in
+from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import captures
-from marlab.hunt.scenarios import Scenario
 from marlab.lab.runs.rng import stream_seed
 
 

@@ -15,12 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from marlab.hunt.evaluate_agents import Agent, find_agent, find_agents, scripted
-from marlab.hunt.evaluate_beliefs import evaluate_beliefs
-from marlab.hunt.evaluate_card import Block, Exact, Line, ScoreCard, best_reference
-from marlab.hunt.evaluate_kept import FILE, Kept
-from marlab.hunt.evaluate_play import Cell, Starts, play_stream, seat_all
-from marlab.hunt.evaluate_stats import Score, scores_of
+from marlab.hunt.evaluate.agents import Agent, find_agent, find_agents, scripted
+from marlab.hunt.evaluate.beliefs import evaluate_beliefs
+from marlab.hunt.evaluate.card import Block, Exact, Line, ScoreCard, best_reference
+from marlab.hunt.evaluate.kept import FILE, Kept
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
+from marlab.hunt.evaluate.stats import Score, scores_of
 from marlab.hunt.exact.best_response import start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config, game_names
@@ -28,7 +29,6 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import episode_report, over_seeds
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind
-from marlab.hunt.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
@@ -322,7 +322,7 @@ def write_card(card: ScoreCard, out: Path, *, figures: bool = True) -> None:
     """scorecard.json, scorecard.md and pictures."""
     out.mkdir(parents=True, exist_ok=True)
     if figures:
-        from marlab.hunt.evaluate_figures import draw_card
+        from marlab.hunt.evaluate.figures import draw_card
 
         draw_card(card, out)
     write_json(out / "scorecard.json", card.to_dict())

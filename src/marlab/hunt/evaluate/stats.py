@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.hunt.evaluate_play import Plan, Stream
+from marlab.hunt.evaluate.play import Plan, Stream
 from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.stats import Measured
 

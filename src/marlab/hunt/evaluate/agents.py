@@ -100,7 +100,7 @@ def _trained(what: str, name: str | None) -> Agent:
 
 
 def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
-    from marlab.hunt.evaluate_hop import open_planners
+    from marlab.hunt.evaluate.planners import open_planners
 
     found = open_planners(path, options)
     agents = found.agents

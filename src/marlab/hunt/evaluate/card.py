@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marlab.hunt.evaluate_beliefs import HEADER, belief_rows
-from marlab.hunt.evaluate_stats import Score, difference, normalised
-from marlab.hunt.scenarios import SUITE_VERSION, Scenario
+from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
+from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
+from marlab.hunt.evaluate.stats import Score, difference, normalised
 from marlab.lab.report.markdown import image, plain, table
 from marlab.lab.stats import Measured
 

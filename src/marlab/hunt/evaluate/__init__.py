@@ -1,0 +1,1 @@
+"""The score card: agents by name, scenarios, streams of episodes, scores."""
