@@ -39,7 +39,7 @@ COMMANDS: Table = {
             "vae": Command("marlab.hunt.others.pretrain:main", "goal codes and the model of other agents"),
             "world": Command("marlab.hunt.world_model.pretrain:main", "the world model"),
         },
-        "train": Command("marlab.hunt.train:main", "PPO, or agents that plan with beliefs about the others"),
+        "train": Command("marlab.hunt.training.command:main", "PPO, or agents that plan with beliefs about the others"),
         "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
         "compare": Command("marlab.hunt.compare:main", "reward over several trainings in one figure"),
         "eval": Command(

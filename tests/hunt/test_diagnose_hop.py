@@ -14,7 +14,7 @@ from marlab.hunt.diagnose_parts import Gates, verdicts
 from marlab.hunt.diagnose_parts import Section as Found
 from marlab.hunt.game.config import game_config
 from marlab.hunt.selfplay.config import PipelineConfig
-from marlab.hunt.train_hop_run import train_hop
+from marlab.hunt.training.run import train_hop
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 

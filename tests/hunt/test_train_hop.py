@@ -22,9 +22,9 @@ from marlab.hunt.selfplay.guard import Guard, GuardConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import examine, offline_experience, with_hindsight
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.train import TRAININGS, main
-from marlab.hunt.train_hop_run import train_hop
-from marlab.hunt.train_phases import Gate
+from marlab.hunt.training.command import TRAININGS, main
+from marlab.hunt.training.phases import Gate
+from marlab.hunt.training.run import train_hop
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions

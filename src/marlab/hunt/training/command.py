@@ -9,7 +9,7 @@ from marlab.hunt.game.config import PRESETS
 from marlab.hunt.planner.variants import VARIANTS
 from marlab.lab.errors import UserError
 
-TRAININGS = Path(__file__).parent / "trainings"
+TRAININGS = Path(__file__).parents[1] / "trainings"
 """Presets of planning agents: sizes of a training together with its game."""
 PPO_VARIANTS = ("ppo", "ps-ppo")
 
@@ -56,7 +56,7 @@ def _value(words: list[str], flag: str) -> str | None:
 def _planners(words: list[str]) -> int:
     from marlab.hunt.ppo.run import start
     from marlab.hunt.selfplay.config import HopTrainConfig
-    from marlab.hunt.train_hop_run import train
+    from marlab.hunt.training.run import train
     from marlab.lab.flags import parse_run
 
     preset = _value(words, "--preset")

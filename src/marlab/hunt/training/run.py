@@ -10,7 +10,7 @@ from marlab.hunt.ppo.run import describe, keep_evaluation, train_in
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.figures import draw_training
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.train_phases import Pipeline
+from marlab.hunt.training.phases import Pipeline
 from marlab.lab.config import Preset
 from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.runs.run import Run, RunOptions

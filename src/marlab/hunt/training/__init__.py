@@ -1,0 +1,1 @@
+"""`marlab hunt train`: phases, gates and the run around them."""
