@@ -40,8 +40,10 @@ COMMANDS: Table = {
             "world": Command("marlab.hunt.world_model.pretrain:main", "the world model"),
         },
         "train": Command("marlab.hunt.training.command:main", "PPO, or agents that plan with beliefs about the others"),
-        "diagnose": Command("marlab.hunt.diagnose:main", "which module is at fault: figures and a verdict per module"),
-        "compare": Command("marlab.hunt.compare:main", "reward over several trainings in one figure"),
+        "diagnose": Command(
+            "marlab.hunt.diagnose.command:main", "which module is at fault: figures and a verdict per module"
+        ),
+        "compare": Command("marlab.hunt.diagnose.compare:main", "reward over several trainings in one figure"),
         "eval": Command(
             "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"
         ),

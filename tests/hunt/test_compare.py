@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marlab.hunt.compare import CompareConfig, compare, main
-from marlab.hunt.diagnose_note import REWARD_CURVES
+from marlab.hunt.diagnose.compare import CompareConfig, compare, main
+from marlab.hunt.diagnose.curves import level_rows, open_training
+from marlab.hunt.diagnose.note import REWARD_CURVES
 from marlab.hunt.game.config import game_config
-from marlab.hunt.training_curves import level_rows, open_training
 from marlab.lab.errors import UserError
 
 from .training_records import falling, rising, write_training

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from marlab.hunt.data.collect import CollectConfig, collect
-from marlab.hunt.diagnose import DiagnoseConfig, diagnose, main
-from marlab.hunt.diagnose_online import play_rows
-from marlab.hunt.diagnose_parts import Gates
-from marlab.hunt.diagnose_ppo import diagnose_ppo, open_ppo_run
+from marlab.hunt.diagnose.command import DiagnoseConfig, diagnose, main
+from marlab.hunt.diagnose.online import play_rows
+from marlab.hunt.diagnose.parts import Gates
+from marlab.hunt.diagnose.ppo import diagnose_ppo, open_ppo_run
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.floor import rule_rows

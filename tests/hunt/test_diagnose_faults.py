@@ -18,8 +18,8 @@ import torch
 from marlab.hunt.data.collect import CollectConfig, _sequence_table, collect
 from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_dataset, metadata, rows_table
 from marlab.hunt.data.legacy import with_rows_after_exit
-from marlab.hunt.diagnose import DiagnoseConfig, Report, diagnose
-from marlab.hunt.diagnose_parts import Gates
+from marlab.hunt.diagnose.command import DiagnoseConfig, Report, diagnose
+from marlab.hunt.diagnose.parts import Gates
 from marlab.hunt.others import pretrain as pretrain_goals
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.others.trainer import Splits

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marlab.hunt.diagnose import DiagnoseConfig, diagnose
-from marlab.hunt.diagnose_hop import diagnose_hop, open_hop_run
-from marlab.hunt.diagnose_parts import Gates, verdicts
-from marlab.hunt.diagnose_parts import Section as Found
+from marlab.hunt.diagnose.command import DiagnoseConfig, diagnose
+from marlab.hunt.diagnose.hop import diagnose_hop, open_hop_run
+from marlab.hunt.diagnose.parts import Gates, verdicts
+from marlab.hunt.diagnose.parts import Section as Found
 from marlab.hunt.game.config import game_config
 from marlab.hunt.selfplay.config import PipelineConfig
 from marlab.hunt.training.run import train_hop

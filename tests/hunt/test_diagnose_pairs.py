@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marlab.hunt.diagnose_pairs import diagnose_pairs, open_pair_run
+from marlab.hunt.diagnose.pairs import diagnose_pairs, open_pair_run
 
 PLAYERS, ITERATIONS = 4, 40
 

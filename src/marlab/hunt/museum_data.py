@@ -15,8 +15,8 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import Part, load_dataset
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
-from marlab.hunt.diagnose_draw import explain
-from marlab.hunt.diagnose_note import CONFUSION
+from marlab.hunt.diagnose.draw import explain
+from marlab.hunt.diagnose.note import CONFUSION
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
 from marlab.hunt.museum import Exhibit, Finding, Museum

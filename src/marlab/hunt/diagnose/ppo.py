@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.diagnose_note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
-from marlab.hunt.diagnose_parts import Check, Gates, Section, Table
+from marlab.hunt.diagnose.note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
+from marlab.hunt.diagnose.parts import Check, Gates, Section, Table
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game

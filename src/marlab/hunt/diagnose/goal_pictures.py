@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from matplotlib.collections import PathCollection
 
-from marlab.hunt.diagnose_draw import explain, save_picture
-from marlab.hunt.diagnose_goals import NOTE, GoalRun, Judged
-from marlab.hunt.diagnose_note import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
-from marlab.hunt.diagnose_online import game_of
-from marlab.hunt.diagnose_parts import Picture, Section
+from marlab.hunt.diagnose.draw import explain, save_picture
+from marlab.hunt.diagnose.goals import NOTE, GoalRun, Judged
+from marlab.hunt.diagnose.note import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
+from marlab.hunt.diagnose.online import game_of
+from marlab.hunt.diagnose.parts import Picture, Section
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.others.belief_report import BeliefSource, exact_source

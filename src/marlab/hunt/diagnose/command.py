@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.diagnose_data import diagnose_data
-from marlab.hunt.diagnose_goal_pictures import draw_goals
-from marlab.hunt.diagnose_goals import GoalRun, diagnose_goals, open_goal_run
-from marlab.hunt.diagnose_hop import HopRun, diagnose_hop, open_hop_run
-from marlab.hunt.diagnose_online import diagnose_transfer
-from marlab.hunt.diagnose_pairs import diagnose_pairs
-from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table, Verdict, number, verdicts
-from marlab.hunt.diagnose_ppo import PPORun, diagnose_ppo, open_ppo_run
-from marlab.hunt.diagnose_ppo_pictures import draw_ppo
-from marlab.hunt.diagnose_world import WorldRun, diagnose_world, open_world_run
-from marlab.hunt.diagnose_world_pictures import draw_world
-from marlab.hunt.training_curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
+from marlab.hunt.diagnose.curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
+from marlab.hunt.diagnose.data import diagnose_data
+from marlab.hunt.diagnose.goal_pictures import draw_goals
+from marlab.hunt.diagnose.goals import GoalRun, diagnose_goals, open_goal_run
+from marlab.hunt.diagnose.hop import HopRun, diagnose_hop, open_hop_run
+from marlab.hunt.diagnose.online import diagnose_transfer
+from marlab.hunt.diagnose.pairs import diagnose_pairs
+from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table, Verdict, number, verdicts
+from marlab.hunt.diagnose.ppo import PPORun, diagnose_ppo, open_ppo_run
+from marlab.hunt.diagnose.ppo_pictures import draw_ppo
+from marlab.hunt.diagnose.world import WorldRun, diagnose_world, open_world_run
+from marlab.hunt.diagnose.world_pictures import draw_world
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import bullets, code, image, plain, table

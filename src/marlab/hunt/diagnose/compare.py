@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from marlab.hunt.diagnose_parts import number
-from marlab.hunt.training_curves import (
+from marlab.hunt.diagnose.curves import (
     LEVEL_HEADER,
     Training,
     draw_trainings,
@@ -16,6 +15,7 @@ from marlab.hunt.training_curves import (
     level_rows,
     open_training,
 )
+from marlab.hunt.diagnose.parts import number
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.records import find_run

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.diagnose_draw import explain, save_picture
-from marlab.hunt.diagnose_note import PPO_END
-from marlab.hunt.diagnose_parts import Picture, Section
-from marlab.hunt.diagnose_ppo import REWARD, PPORun
+from marlab.hunt.diagnose.draw import explain, save_picture
+from marlab.hunt.diagnose.note import PPO_END
+from marlab.hunt.diagnose.parts import Picture, Section
+from marlab.hunt.diagnose.ppo import REWARD, PPORun
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.episodes import team_optimum
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose_draw import save_picture
-from marlab.hunt.diagnose_note import ONLINE_BROKEN
-from marlab.hunt.diagnose_parts import Picture, Section, Table
+from marlab.hunt.diagnose.draw import save_picture
+from marlab.hunt.diagnose.note import ONLINE_BROKEN
+from marlab.hunt.diagnose.parts import Picture, Section, Table
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, curves, label

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from marlab.hunt.diagnose_parts import Picture
+from marlab.hunt.diagnose.parts import Picture
 from marlab.lab.report.style import save, styled
 
 

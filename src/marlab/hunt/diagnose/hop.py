@@ -14,14 +14,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose_draw import explain, save_picture
-from marlab.hunt.diagnose_note import ONLINE_CURVES, REWARD_CURVES, Point
-from marlab.hunt.diagnose_pairs import PairRun, open_pair_run, over_seeds
-from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
+from marlab.hunt.diagnose.curves import LAST_SHARE, LEVEL_HEADER, Training, as_float, level_rows, open_training
+from marlab.hunt.diagnose.draw import explain, save_picture
+from marlab.hunt.diagnose.note import ONLINE_CURVES, REWARD_CURVES, Point
+from marlab.hunt.diagnose.pairs import PairRun, open_pair_run, over_seeds
+from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.players.episodes import team_optimum
-from marlab.hunt.training_curves import LAST_SHARE, LEVEL_HEADER, Training, as_float, level_rows, open_training
 from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import GREY, panels, styled

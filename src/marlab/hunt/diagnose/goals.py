@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, Part, load_dataset
-from marlab.hunt.diagnose_note import CONFUSION, TOP1, TOP3, VAE_LOSSES
-from marlab.hunt.diagnose_parts import Check, Gates, Section, Table, fitting_weights
+from marlab.hunt.diagnose.note import CONFUSION, TOP1, TOP3, VAE_LOSSES
+from marlab.hunt.diagnose.parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.data import GoalData, goal_data
 from marlab.hunt.others.floor import Truth, truth_of

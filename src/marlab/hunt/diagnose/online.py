@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import NOT_STAY, Part, Rows
-from marlab.hunt.diagnose_goals import GoalRun, Judged
-from marlab.hunt.diagnose_note import ONLINE_BROKEN
-from marlab.hunt.diagnose_parts import Section, Table
-from marlab.hunt.diagnose_ppo import PPORun
+from marlab.hunt.diagnose.goals import GoalRun, Judged
+from marlab.hunt.diagnose.note import ONLINE_BROKEN
+from marlab.hunt.diagnose.parts import Section, Table
+from marlab.hunt.diagnose.ppo import PPORun
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.game.views import View

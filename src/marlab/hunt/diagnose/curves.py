@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose_note import REWARD_CURVES
-from marlab.hunt.diagnose_pairs import over_seeds
+from marlab.hunt.diagnose.note import REWARD_CURVES
+from marlab.hunt.diagnose.pairs import over_seeds
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.episodes import team_optimum
 from marlab.lab.config import from_dict

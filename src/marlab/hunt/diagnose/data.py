@@ -10,9 +10,9 @@ import torch
 
 from marlab.hunt.data.collect import class_report
 from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
-from marlab.hunt.diagnose_draw import save_picture
-from marlab.hunt.diagnose_note import CONFUSION, ROWS
-from marlab.hunt.diagnose_parts import Check, Gates, Picture, Section, Table
+from marlab.hunt.diagnose.draw import save_picture
+from marlab.hunt.diagnose.note import CONFUSION, ROWS
+from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.others.metrics import class_table

@@ -1,0 +1,1 @@
+"""Which module is at fault: figures, tables and a verdict per module."""
