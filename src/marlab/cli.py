@@ -47,7 +47,7 @@ COMMANDS: Table = {
         "eval": Command(
             "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"
         ),
-        "museum": Command("marlab.hunt.museum:main", "known faults brought back, each with its tell-tale plot"),
+        "museum": Command("marlab.hunt.museum.command:main", "known faults brought back, each with its tell-tale plot"),
         "watch": Command("marlab.hunt.watch:main", "an episode with everybody's beliefs and plans, as film and data"),
     },
     "market": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
+from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
 
 from .offline import offline_data
 

@@ -12,10 +12,10 @@ import torch
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, UP
 from marlab.hunt.game.views import View
-from marlab.hunt.museum import MuseumConfig, exhibits, visit
-from marlab.hunt.museum_behaviour import BETAS, ENTROPIES, ENTROPY_TOLERANCE, ValuePlayers, behaviour
-from marlab.hunt.museum_data import TWICE_PERFECT, moved
-from marlab.hunt.museum_rise import Training, as_the_original, planted
+from marlab.hunt.museum.behaviour import BETAS, ENTROPIES, ENTROPY_TOLERANCE, ValuePlayers, behaviour
+from marlab.hunt.museum.command import MuseumConfig, exhibits, visit
+from marlab.hunt.museum.data import TWICE_PERFECT, moved
+from marlab.hunt.museum.training import Training, as_the_original, planted
 from marlab.hunt.selfplay import learn as hop_learn
 from marlab.hunt.selfplay.play import SelfPlay
 from marlab.hunt.selfplay.trainer import HopTrainer

@@ -15,7 +15,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.museum import Exhibit, Finding, Museum
+from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import Kind, RulePlayers

@@ -18,8 +18,8 @@ from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.diagnose.draw import explain
 from marlab.hunt.diagnose.note import CONFUSION
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
-from marlab.hunt.legacy_buffer import LegacyMoaBuffer, episodes_of
-from marlab.hunt.museum import Exhibit, Finding, Museum
+from marlab.hunt.museum.command import Exhibit, Finding, Museum
+from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
@@ -255,5 +255,5 @@ def _successes_only(museum: Museum) -> Finding:
 SUCCESSES_ONLY = Exhibit(
     "W10, W11", "A memory of successes, for player 1 alone",
     "hunts that failed, the informative ones, are missing from what is learnt, and only player 1's models change",
-    "marlab.hunt.legacy_buffer.LegacyMoaBuffer", _successes_only,
+    "marlab.hunt.museum.legacy.LegacyMoaBuffer", _successes_only,
 )  # fmt: skip

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.rules import STAY, Outcome
-from marlab.hunt.museum import Exhibit, Finding, Museum
+from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.selfplay import learn as hop_learn

@@ -121,7 +121,9 @@ def _fresh(path: Path) -> Path:
 
 def exhibits() -> dict[str, Exhibit]:
     """All exhibits by name, in the order of a tour."""
-    from marlab.hunt import museum_behaviour, museum_data, museum_rise
+    from marlab.hunt.museum import behaviour as museum_behaviour
+    from marlab.hunt.museum import data as museum_data
+    from marlab.hunt.museum import training as museum_rise
 
     return {
         "double-softmax": museum_data.DOUBLE_SOFTMAX,

@@ -1,0 +1,1 @@
+"""Known faults brought back on purpose, each with its tell-tale plot."""
