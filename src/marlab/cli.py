@@ -48,7 +48,9 @@ COMMANDS: Table = {
             "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"
         ),
         "museum": Command("marlab.hunt.museum.command:main", "known faults brought back, each with its tell-tale plot"),
-        "watch": Command("marlab.hunt.watch:main", "an episode with everybody's beliefs and plans, as film and data"),
+        "watch": Command(
+            "marlab.hunt.watch.command:main", "an episode with everybody's beliefs and plans, as film and data"
+        ),
     },
     "market": {
         "collect": Command("marlab.market.collect:main", "experts play worlds of the Standard league, all recorded"),

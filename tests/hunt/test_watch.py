@@ -11,9 +11,9 @@ import pytest
 from marlab.cli import main as cli
 from marlab.hunt.evaluate.agents import find_agent, scripted
 from marlab.hunt.game.config import game_config
-from marlab.hunt.watch import WatchConfig, watch
-from marlab.hunt.watch_frame import HEIGHT, WIDTH, frame
-from marlab.hunt.watch_record import Episode, record
+from marlab.hunt.watch.command import WatchConfig, watch
+from marlab.hunt.watch.frame import HEIGHT, WIDTH, frame
+from marlab.hunt.watch.record import Episode, record
 from marlab.lab.errors import UserError
 from marlab.lab.film import can_film
 

@@ -26,7 +26,7 @@ from marlab.hunt.game.render import (
     image,
 )
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY
-from marlab.hunt.watch_record import Episode, Moment, Opinion, Thought
+from marlab.hunt.watch.record import Episode, Moment, Opinion, Thought
 
 WIDTH, HEIGHT = 1280, 720
 BOARD = 540

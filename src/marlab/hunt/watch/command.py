@@ -18,8 +18,8 @@ from marlab.hunt.evaluate.agents import Agent, find_agent
 from marlab.hunt.evaluate.scenarios import team_members
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config, game_names
-from marlab.hunt.watch_frame import frame
-from marlab.hunt.watch_record import Episode, record
+from marlab.hunt.watch.frame import frame
+from marlab.hunt.watch.record import Episode, record
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.film import can_film, write_mp4

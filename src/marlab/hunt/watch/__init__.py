@@ -1,0 +1,1 @@
+"""An episode as film and as data."""
