@@ -42,7 +42,7 @@ def spec_of(agents: tuple[str, ...], days: int) -> Any:
 
 def cost(rounds: int, days: int) -> None:
     """Print the table of costs, ratios and sizes."""
-    from marlab.market.logs import write_world
+    from marlab.market.logs.worldlog import write_world
     from marlab.market.record import record_world
     from marlab.market.worlds import play
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marlab.market.daystate import HORIZON, LINES, SCALARS, SCHEDULES, Array, DayState, from_mapping
+from marlab.market.logs.daystate import HORIZON, LINES, SCALARS, SCHEDULES, Array, DayState, from_mapping
 
 
 def schedule(entries: Mapping[int, float], horizon: int = HORIZON) -> Array:

@@ -12,11 +12,11 @@ from scml.std import StdSyncAgent
 from marlab.market import features, goals, l1
 from marlab.market.awi import Reader, reports_of
 from marlab.market.coordinator import HeuristicL4Coordinator
-from marlab.market.daystate import DayState, stack
 from marlab.market.executor import HeuristicL3Executor, corrected, rule_accepts
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import Action, L1Options
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.daystate import DayState, stack
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.offers import OfferBook, offer_slots
 from marlab.market.partners import Ended, PartnerBook, extra_features, pooled_features
 from marlab.market.safety import Ledger

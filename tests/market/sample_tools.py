@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marlab.market.daystate import DayState
-from marlab.market.logs import NONE, REJECT, AgentLog, WorldLog, read_world
+from marlab.market.logs.daystate import DayState
+from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, WorldLog, read_world
 from marlab.market.offers import OfferBook, Offers
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"

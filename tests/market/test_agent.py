@@ -17,7 +17,7 @@ from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
-from marlab.market.logs import NONE, REJECT, WorldLog
+from marlab.market.logs.worldlog import NONE, REJECT, WorldLog
 from marlab.market.manager import HorizonManagerPPO
 from marlab.market.partners import EXTRA_SIZE, PARTNER_SIZE
 from marlab.market.weights import save_network

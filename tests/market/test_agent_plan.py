@@ -26,13 +26,13 @@ from marlab.market.agent_decide import (
 from marlab.market.agent_plan import Plan, make_plan
 from marlab.market.agent_threads import Morning, Situation, Thread
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.daystate import Array, DayState
 from marlab.market.executor import Decision
 from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.features import FeatureOptions
 from marlab.market.goals import economic_goal
 from marlab.market.l1 import L1Options
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.daystate import Array, DayState
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.offers import OfferBook
 from marlab.market.partners import Ended, PartnerBook
 from marlab.market.rule_w import RuleW

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from marlab.market.daystate import DayState
+from marlab.market.logs.daystate import DayState
 
 pytest.importorskip("scml")
 from marlab.market.awi import Reader, reports_of

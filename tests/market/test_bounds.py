@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from marlab.market.bounds import Foresight, best_score, captured_score, factory_bounds, no_trade_score
-from marlab.market.logs import empty_table
+from marlab.market.logs.worldlog import empty_table
 from marlab.market.settlement import Economy, settle
 
 

@@ -25,7 +25,7 @@ from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import RunOptions
 from marlab.market import collect as module
 from marlab.market.collect import CollectCommand, collect
-from marlab.market.logs import read_world
+from marlab.market.logs.worldlog import read_world
 from marlab.market.plan import CollectConfig, Plan
 from marlab.market.record import record_task
 from tests.market import rogue_agents

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from marlab.market import goals, l1
-from marlab.market.daystate import DayState, stack
 from marlab.market.goals import BUY, NO_TRADES, SELL, Trades
 from marlab.market.l1 import L1Options
+from marlab.market.logs.daystate import DayState, stack
 from tests.market.days import a_day, random_days, schedule
 
 

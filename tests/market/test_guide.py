@@ -9,7 +9,6 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.market import features, l1
-from marlab.market.daystate import from_mapping
 from marlab.market.guide import (
     L4DistillSample,
     MacroSample,
@@ -25,11 +24,12 @@ from marlab.market.guide import (
     save_l4_samples,
     save_samples,
 )
-from marlab.market.logs import REJECT
+from marlab.market.logs.daystate import from_mapping
+from marlab.market.logs.tracker import read_tracker, write_tracker
+from marlab.market.logs.tracker_days import daily_status
+from marlab.market.logs.worldlog import REJECT
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_lists import records_equal
-from marlab.market.tracker import read_tracker, write_tracker
-from marlab.market.tracker_days import daily_status
 from tests.market.sample_tools import TINY, tracked_logs
 
 PENGUINS = [log for log in tracked_logs() if log.agent_type == "PenguinAgent"]

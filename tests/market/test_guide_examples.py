@@ -31,8 +31,8 @@ from marlab.market.guide import (
     reconstruct_l2_goals,
     save_samples,
 )
-from marlab.market.logs import REJECT, read_world
-from marlab.market.tracker import write_tracker
+from marlab.market.logs.tracker import write_tracker
+from marlab.market.logs.worldlog import REJECT, read_world
 from marlab.market.weights import save_network
 from tests.market.tracker_example import example_log
 

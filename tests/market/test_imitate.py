@@ -32,7 +32,7 @@ from marlab.market.imitate import (
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_run import MarketTrainConfig, train
 from marlab.market.imitate_settings import Stage, TrainSettings
-from marlab.market.logs import REJECT, read_world
+from marlab.market.logs.worldlog import REJECT, read_world
 from marlab.market.losses import action_loss
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model

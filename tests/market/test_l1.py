@@ -7,8 +7,8 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.market import economic, l1
-from marlab.market.daystate import HORIZON, DayState, concatenate, stack
 from marlab.market.l1 import Action, Caps, L1Options
+from marlab.market.logs.daystate import HORIZON, DayState, concatenate, stack
 from marlab.market.safety import L1SafetyLayer, Ledger
 from tests.market.days import a_day, random_days, schedule
 

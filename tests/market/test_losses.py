@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from marlab.market.executor_network import L3Output, TemporalDecisionTransformer
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.losses import (
     ActionLabels,
     action_loss,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from marlab.market import goals, l1
-from marlab.market.daystate import DayState, stack
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
-from marlab.market.logs import ACCEPT, NONE, REJECT, AgentLog, WorldLog, read_world, write_world
+from marlab.market.logs.daystate import DayState, stack
+from marlab.market.logs.worldlog import ACCEPT, NONE, REJECT, AgentLog, WorldLog, read_world, write_world
 
 pytest.importorskip("scml")
 from marlab.market import samples

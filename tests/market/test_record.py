@@ -11,7 +11,18 @@ import pytest
 pytest.importorskip("scml")
 from marlab.market.awi import Reader
 from marlab.market.experts import have_entrants
-from marlab.market.logs import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TIMED_OUT, WorldLog, read_world, write_world
+from marlab.market.logs.worldlog import (
+    ACCEPT,
+    AGREED,
+    BROKEN,
+    END,
+    NONE,
+    REJECT,
+    TIMED_OUT,
+    WorldLog,
+    read_world,
+    write_world,
+)
 from marlab.market.record import RecordedWorld, Recording, record_world
 from marlab.market.worlds import WorldSpec, play, playing
 from tests.market import rogue_agents

@@ -14,8 +14,8 @@ from marlab.market.agent_decide import heuristic_weights
 from marlab.market.agent_plan import Answer, make_plan
 from marlab.market.agent_settings import AgentSettings
 from marlab.market.agent_threads import Thread
-from marlab.market.daystate import DayState
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.daystate import DayState
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.partners import Ended, Heard, PartnerBook, Record
 from marlab.market.rule_options import RuleOptions
 from marlab.market.rule_sell import Day, Lot, Seat, day_for, sale, takes, worth_waiting

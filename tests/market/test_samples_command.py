@@ -14,7 +14,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.dataset import concatenate, open_dataset, schema
 from marlab.market.guide import load_l4_samples, load_samples
-from marlab.market.logs import WorldLog, write_world
+from marlab.market.logs.worldlog import WorldLog, write_world
 from marlab.market.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_command import SamplesConfig, make_samples

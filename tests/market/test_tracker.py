@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.logs import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
-from marlab.market.tracker import file_name, find_trackers, read_tracker, write_tracker
+from marlab.market.logs.tracker import file_name, find_trackers, read_tracker, write_tracker
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 from tests.market.tracker_example import ME, NAMES, example_log
 
 Document = dict[str, Any]

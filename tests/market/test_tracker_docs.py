@@ -11,8 +11,8 @@ import pytest
 
 from marlab.cli import main
 from marlab.market.dataset import Sizes, schema, write_dataset
-from marlab.market.daystate import DayState
-from marlab.market.logs import TABLES, read_world
+from marlab.market.logs.daystate import DayState
+from marlab.market.logs.worldlog import TABLES, read_world
 from marlab.market.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.weights import save_network

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from marlab.market.dataset import Columns, Samples
-from marlab.market.logs import ACCEPT, REJECT
+from marlab.market.logs.tracker import read_tracker, write_tracker
+from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.samples import SampleOptions, extract
-from marlab.market.tracker import read_tracker, write_tracker
 from tests.market.test_tracker import document, events
 from tests.market.tracker_example import example_log
 

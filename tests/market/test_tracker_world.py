@@ -10,9 +10,9 @@ import pytest
 
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
-from marlab.market.logs import WorldLog, read_world, write_world
+from marlab.market.logs.tracker import read_tracker, write_tracker
+from marlab.market.logs.worldlog import WorldLog, read_world, write_world
 from marlab.market.samples import SampleOptions, extract
-from marlab.market.tracker import read_tracker, write_tracker
 from tests.market.test_tracker import Document, assert_same, own
 
 pytest.importorskip("scml")

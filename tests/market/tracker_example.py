@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market.daystate import HORIZON, SCALARS, DayState, from_mapping, stack
-from marlab.market.logs import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
+from marlab.market.logs.daystate import HORIZON, SCALARS, DayState, from_mapping, stack
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
 
 NAMES = ["00Su@0", "01Pe@1", "02Co@2", "03Su@0"]
 ME = 1

@@ -29,9 +29,9 @@ from marlab.market.agent_plan import Answer, Plan, make_plan
 from marlab.market.agent_settings import AgentSettings, Layers, load_layers
 from marlab.market.agent_threads import Morning, Offer, Situation, Talk, Thread
 from marlab.market.awi import Reader, reports_of, without_bankrupt
-from marlab.market.daystate import DayState, stack
 from marlab.market.goals import GOAL_SIZE
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.daystate import DayState, stack
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.offers import OfferBook, offer_slots
 from marlab.market.partners import Ended, PartnerBook, extra_features, pooled_features
 from marlab.market.safety import Ledger

@@ -18,11 +18,11 @@ from marlab.market import features, l1
 from marlab.market.agent_threads import Situation
 from marlab.market.coordinator import HeuristicL4Coordinator
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.daystate import Array
 from marlab.market.executor import Decision, HeuristicL3Executor, corrected
 from marlab.market.executor_network import L3Inputs, TemporalDecisionTransformer
 from marlab.market.l1 import Action, Caps
-from marlab.market.logs import ACCEPT, REJECT
+from marlab.market.logs.daystate import Array
+from marlab.market.logs.worldlog import ACCEPT, REJECT
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""

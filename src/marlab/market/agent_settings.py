@@ -26,10 +26,10 @@ from marlab.market.agent_decide import (
     uniform_weights,
 )
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.daystate import HORIZON
 from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import L1Options
+from marlab.market.logs.daystate import HORIZON
 from marlab.market.manager import L2StrategicManager, find_manager
 from marlab.market.rule_options import RuleOptions
 from marlab.market.rule_w import RuleW

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from marlab.market import features, l1
-from marlab.market.daystate import Array, DayState, stack
 from marlab.market.executor import rule_accepts
 from marlab.market.features import FeatureOptions
 from marlab.market.l1 import Action, Bools, Caps, Issue, L1Options
+from marlab.market.logs.daystate import Array, DayState, stack
 from marlab.market.offers import ROUNDS, OfferBook, offer_slots
 from marlab.market.partners import Heard, PartnerBook, Record
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market.daystate import HORIZON, LINES, SCALARS, DayState, from_mapping
+from marlab.market.logs.daystate import HORIZON, LINES, SCALARS, DayState, from_mapping
 
 Schedule = list[float]
 

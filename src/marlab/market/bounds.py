@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.logs import NONE, Table
+from marlab.market.logs.worldlog import NONE, Table
 from marlab.market.settlement import Economy, Settlement
 
 Array = NDArray[np.float64]

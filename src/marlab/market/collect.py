@@ -29,7 +29,7 @@ from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market.collect_report import describe, draw, results_of, summary_of
 from marlab.market.experts import need_simulator
-from marlab.market.logs import read_world
+from marlab.market.logs.worldlog import read_world
 from marlab.market.plan import CollectConfig, Plan
 
 PRESETS = Path(__file__).parent / "presets" / "collect"

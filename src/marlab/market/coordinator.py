@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.daystate import Array
+from marlab.market.logs.daystate import Array
 
 REACH = 3.0
 """Days over which two deliveries get in each other's way."""

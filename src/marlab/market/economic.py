@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.daystate import LINES, Array, DayState
+from marlab.market.logs.daystate import LINES, Array, DayState
 
 if TYPE_CHECKING:
     from marlab.market.l1 import Caps, Issue

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.market import goals, l1
-from marlab.market.daystate import Array
 from marlab.market.l1 import Action, Bools, Issue
-from marlab.market.logs import ACCEPT, REJECT
+from marlab.market.logs.daystate import Array
+from marlab.market.logs.worldlog import ACCEPT, REJECT
 
 TOLERANCE = 0.1
 """A price may be this much worse than the goal's and still be accepted by rule."""

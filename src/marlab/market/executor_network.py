@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from marlab.market.logs import ACCEPT
+from marlab.market.logs.worldlog import ACCEPT
 from marlab.market.offers import LARGEST_LOT
 
 QUANTITY, PRICE = 10.0, 50.0

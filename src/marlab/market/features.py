@@ -13,9 +13,9 @@ import numpy as np
 
 from marlab.lab.errors import UserError
 from marlab.market import goals, l1
-from marlab.market.daystate import HORIZON, Array, DayState
 from marlab.market.goals import roles
 from marlab.market.l1 import Action, Bools, Issue
+from marlab.market.logs.daystate import HORIZON, Array, DayState
 from marlab.market.offers import ROUNDS, OfferSlots, no_offers
 
 BALANCE = 10_000.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.market import l1
-from marlab.market.daystate import Array, DayState
+from marlab.market.logs.daystate import Array, DayState
 
 BUCKETS = 4
 GOAL_SIZE = 4 * BUCKETS

@@ -26,10 +26,11 @@ from marlab.lab.progress import Progress
 from marlab.market import goals, l1
 from marlab.market.backfill import check_source
 from marlab.market.dataset import Samples, concatenate, load_part
-from marlab.market.daystate import HORIZON, Array, DayState, stack
 from marlab.market.features import FeatureOptions, StateBuilder
 from marlab.market.l1 import L1Options
-from marlab.market.logs import AgentLog
+from marlab.market.logs.daystate import HORIZON, Array, DayState, stack
+from marlab.market.logs.tracker_days import Surroundings, read_days
+from marlab.market.logs.worldlog import AgentLog
 from marlab.market.manager import HorizonManagerPPO
 from marlab.market.safety import L1SafetyLayer
 from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
@@ -47,7 +48,6 @@ from marlab.market.samples_lists import (
     with_defaults,
 )
 from marlab.market.samples_work import Filling, Reading, make_part, refuse_many
-from marlab.market.tracker_days import Surroundings, read_days
 
 __all__ = [
     "HorizonManagerPPO", "L1SafetyLayer", "L4DistillSample", "MacroSample", "MicroSample", "StateBuilder",

@@ -19,7 +19,7 @@ from marlab.market import executor
 from marlab.market.dataset import HISTORY, Columns, Samples
 from marlab.market.executor_network import L3Inputs
 from marlab.market.l1 import Action
-from marlab.market.logs import ACCEPT, REJECT
+from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.losses import ActionLabels
 
 CHUNK = 1 << 20

@@ -20,7 +20,7 @@ from marlab.market.evaluate import predicted_actions
 from marlab.market.imitate import NAMES
 from marlab.market.imitate_data import DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase
-from marlab.market.logs import REJECT
+from marlab.market.logs.worldlog import REJECT
 
 OPERATORS = ("accept", "reject", "end")
 BUCKET_NAMES = ("0-2 days", "3-7 days", "8-14 days", "15+ days")

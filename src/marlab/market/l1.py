@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.market import economic
-from marlab.market.daystate import Array, DayState
+from marlab.market.logs.daystate import Array, DayState
 
 Bools = NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from marlab.market.executor_network import L3Output
-from marlab.market.logs import REJECT
+from marlab.market.logs.worldlog import REJECT
 
 QTransform = Literal["none", "log1p", "sqrt"]
 ResidualLoss = Literal["mse", "huber"]

@@ -19,9 +19,9 @@ from torch.nn import functional
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market import goals
-from marlab.market.daystate import HORIZON, Array, DayState
 from marlab.market.features import FeatureOptions, static_features, temporal_features
 from marlab.market.l1 import L1Options, caps
+from marlab.market.logs.daystate import HORIZON, Array, DayState
 from marlab.market.offers import OfferSlots, no_offers
 from marlab.market.partners import NEEDS
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marlab.market.daystate import LINES, Array, DayState
-from marlab.market.logs import AGREED, NONE, AgentLog
+from marlab.market.logs.daystate import LINES, Array, DayState
+from marlab.market.logs.worldlog import AGREED, NONE, AgentLog
 
 PARTNER_SIZE = 10
 POOL_SIZE = PARTNER_SIZE + 1

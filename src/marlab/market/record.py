@@ -23,8 +23,8 @@ from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
 from marlab.market.awi import Reader
-from marlab.market.daystate import LINES, SCHEDULES
-from marlab.market.logs import (
+from marlab.market.logs.daystate import LINES, SCHEDULES
+from marlab.market.logs.worldlog import (
     ACCEPT,
     AGREED,
     BROKEN,

@@ -15,7 +15,7 @@ import numpy as np
 
 from marlab.market import economic
 from marlab.market.agent_threads import LAST_ROUND
-from marlab.market.daystate import Array
+from marlab.market.logs.daystate import Array
 from marlab.market.partners import Heard, Record
 from marlab.market.rule_options import RuleOptions
 

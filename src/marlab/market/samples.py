@@ -17,11 +17,11 @@ from marlab.lab.errors import UserError
 from marlab.market import features, goals, l1
 from marlab.market.coordinator import HeuristicL4Coordinator
 from marlab.market.dataset import LogInfo, Samples, Sizes, schema
-from marlab.market.daystate import Array, DayState
 from marlab.market.features import FeatureOptions
 from marlab.market.goals import GOAL_SIZE
 from marlab.market.l1 import Action, Caps, Issue, L1Options
-from marlab.market.logs import ACCEPT, AgentLog
+from marlab.market.logs.daystate import Array, DayState
+from marlab.market.logs.worldlog import ACCEPT, AgentLog
 from marlab.market.offers import Offers, as_trades, offer_slots
 from marlab.market.samples_known import (
     Deals,

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marlab.lab.errors import UserError
-from marlab.market.daystate import HORIZON
-from marlab.market.logs import AgentLog, read_world
-from marlab.market.tracker import find_trackers, read_tracker
-from marlab.market.tracker_words import oneshot, world_name
+from marlab.market.logs.daystate import HORIZON
+from marlab.market.logs.tracker import find_trackers, read_tracker
+from marlab.market.logs.tracker_words import oneshot, world_name
+from marlab.market.logs.worldlog import AgentLog, read_world
 
 EVERYBODY = "all"
 """In place of an expert's name: every agent whose decisions were recorded."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.daystate import Array, DayState
-from marlab.market.logs import NONE, REJECT, AgentLog, Table
+from marlab.market.logs.daystate import Array, DayState
+from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, Table
 from marlab.market.offers import ROUNDS, Offers
 
 Index = NDArray[np.int64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from marlab.market.daystate import Array
-from marlab.market.logs import AgentLog
+from marlab.market.logs.daystate import Array
+from marlab.market.logs.worldlog import AgentLog
 from marlab.market.partners import EXTRA_SIZE, PARTNER_SIZE, books_of, extra_features
 from marlab.market.samples_known import Decisions
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from marlab.lab.report import figures
 from marlab.lab.report.style import legend, panels, save
 from marlab.market.dataset import Samples
-from marlab.market.logs import REJECT
+from marlab.market.logs.worldlog import REJECT
 
 OPERATORS = ("accept", "reject", "end")
 QUANTILES = (0.01, 0.05, 0.25, 0.50, 0.75, 0.95, 0.99)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.logs import NONE, Table
+from marlab.market.logs.worldlog import NONE, Table
 
 Array = NDArray[np.float64]
 PRICE_MEMORY, FIRST_WEIGHT = 0.9, 50.0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
-from marlab.market.daystate import HORIZON, LINES, SCALARS, SCHEDULES, DayState, fit_schedule
+from marlab.market.logs.daystate import HORIZON, LINES, SCALARS, SCHEDULES, DayState, fit_schedule
 
 SCHEMA = 1
 Table = dict[str, NDArray[Any]]

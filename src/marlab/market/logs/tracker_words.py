@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
-from marlab.market.logs import ACCEPT, END, REJECT
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 
 SYSTEM_SELLER, SYSTEM_BUYER = "SELLER", "BUYER"
 """The simulator's names for the other side of exogenous contracts."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.daystate import LINES, SCALARS, SCHEDULES, DayState, fit_schedule, from_mapping
-from marlab.market.tracker_words import number, numbers, plain
+from marlab.market.logs.daystate import LINES, SCALARS, SCHEDULES, DayState, fit_schedule, from_mapping
+from marlab.market.logs.tracker_words import number, numbers, plain
 
 SCHEMA_VERSION = 1
 LEAGUE_HORIZON = 10

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.daystate import HORIZON, DayState
-from marlab.market.logs import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
-from marlab.market.tracker_days import ISSUES, Range, Surroundings, read_days
-from marlab.market.tracker_words import (
+from marlab.market.logs.daystate import HORIZON, DayState
+from marlab.market.logs.tracker_days import ISSUES, Range, Surroundings, read_days
+from marlab.market.logs.tracker_words import (
     OPERATOR_OF,
     RANGES,
     ROUNDS,
@@ -35,6 +34,7 @@ from marlab.market.tracker_words import (
     whole,
     world_name,
 )
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
 
 Row = dict[str, Any]
 

@@ -17,10 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.runs.files import replacing
-from marlab.market.logs import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
-from marlab.market.tracker_days import SCHEMA_VERSION, daily_status
-from marlab.market.tracker_read import read_tracker
-from marlab.market.tracker_words import OPERATORS, RANGES, SYSTEM_BUYER, SYSTEM_SELLER, class_name, plain, world_name
+from marlab.market.logs.tracker_days import SCHEMA_VERSION, daily_status
+from marlab.market.logs.tracker_read import read_tracker
+from marlab.market.logs.tracker_words import (
+    OPERATORS,
+    RANGES,
+    SYSTEM_BUYER,
+    SYSTEM_SELLER,
+    class_name,
+    plain,
+    world_name,
+)
+from marlab.market.logs.worldlog import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 
 __all__ = ["FOLDER", "class_name", "file_name", "find_trackers", "read_tracker", "world_name", "write_tracker"]
 
