@@ -9,17 +9,17 @@ import numpy as np
 from negmas.sao import ResponseType, SAOResponse
 from scml.std import StdSyncAgent
 
-from marlab.market import features, goals, l1
 from marlab.market.awi import Reader, reports_of
-from marlab.market.coordinator import HeuristicL4Coordinator
-from marlab.market.executor import HeuristicL3Executor, corrected, rule_accepts
-from marlab.market.features import FeatureOptions
-from marlab.market.l1 import Action, L1Options
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.offers import OfferBook, offer_slots
-from marlab.market.partners import Ended, PartnerBook, extra_features, pooled_features
-from marlab.market.safety import Ledger
+from marlab.market.rules import features, goals, l1
+from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.executor import HeuristicL3Executor, corrected, rule_accepts
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.offers import OfferBook, offer_slots
+from marlab.market.rules.partners import Ended, PartnerBook, extra_features, pooled_features
+from marlab.market.rules.safety import Ledger
 
 Offer = tuple[int, int, int]
 Values = dict[str, np.ndarray]

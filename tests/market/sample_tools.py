@@ -11,7 +11,7 @@ import numpy as np
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, WorldLog, read_world
-from marlab.market.offers import OfferBook, Offers
+from marlab.market.rules.offers import OfferBook, Offers
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 """Seven factories on three levels, 14 days; six of them tracked, three of those PenguinAgents."""

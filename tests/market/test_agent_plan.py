@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.market import features, l1
 from marlab.market.agent_decide import (
     Ablated,
     Batch,
@@ -26,17 +25,18 @@ from marlab.market.agent_decide import (
 from marlab.market.agent_plan import Plan, make_plan
 from marlab.market.agent_threads import Morning, Situation, Thread
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor import Decision
 from marlab.market.executor_network import TemporalDecisionTransformer
-from marlab.market.features import FeatureOptions
-from marlab.market.goals import economic_goal
-from marlab.market.l1 import L1Options
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.offers import OfferBook
-from marlab.market.partners import Ended, PartnerBook
 from marlab.market.rule_w import RuleW
-from marlab.market.safety import Ledger
+from marlab.market.rules import features, l1
+from marlab.market.rules.executor import Decision
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.goals import economic_goal
+from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.offers import OfferBook
+from marlab.market.rules.partners import Ended, PartnerBook
+from marlab.market.rules.safety import Ledger
 from tests.market.days import a_day, random_days
 
 RULES = {"guide": L1Options(), "economic": L1Options(rules="economic", short_reserve=True)}

@@ -6,11 +6,11 @@ import torch
 
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.market import goals
 from marlab.market.backfill import Backfill, predict_goals
 from marlab.market.dataset import Sizes, concatenate
-from marlab.market.features import FeatureOptions
 from marlab.market.manager import HorizonManagerPPO
+from marlab.market.rules import goals
+from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.weights import load_manager, save_network
 from tests.market.sample_tools import tracked_logs

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marlab.market.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.coordinator import HeuristicL4Coordinator
 
 DAYS, PRIORITIES = np.array([0.0, 0, 1, 5, 10]), np.array([2.5, 2.0, 2.0, 1.5, 1.2])
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from marlab.market import l1
-from marlab.market.executor import Decision, HeuristicL3Executor, corrected, rule_accepts
-from marlab.market.l1 import Action, L1Options
 from marlab.market.logs.worldlog import ACCEPT, REJECT
+from marlab.market.rules import l1
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, corrected, rule_accepts
+from marlab.market.rules.l1 import Action, L1Options
 from tests.market.days import a_day, random_days
 
 NEGOTIATED = L1Options()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market import features, l1
-from marlab.market.features import FeatureOptions, StateBuilder
-from marlab.market.goals import BUY, SELL
-from marlab.market.l1 import Action, L1Options
 from marlab.market.logs.daystate import DayState, stack
-from marlab.market.offers import OfferBook, Offers, OfferSlots, as_trades, no_offers, offer_slots, offer_weight
+from marlab.market.rules import features, l1
+from marlab.market.rules.features import FeatureOptions, StateBuilder
+from marlab.market.rules.goals import BUY, SELL
+from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.offers import OfferBook, Offers, OfferSlots, as_trades, no_offers, offer_slots, offer_weight
 from tests.market.days import a_day, random_days, schedule
 
 PLAIN = FeatureOptions()

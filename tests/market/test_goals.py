@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from marlab.market import goals, l1
-from marlab.market.goals import BUY, NO_TRADES, SELL, Trades
-from marlab.market.l1 import L1Options
 from marlab.market.logs.daystate import DayState, stack
+from marlab.market.rules import goals, l1
+from marlab.market.rules.goals import BUY, NO_TRADES, SELL, Trades
+from marlab.market.rules.l1 import L1Options
 from tests.market.days import a_day, random_days, schedule
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market import features, l1
 from marlab.market.guide import (
     L4DistillSample,
     MacroSample,
@@ -28,6 +27,7 @@ from marlab.market.logs.daystate import from_mapping
 from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.tracker_days import daily_status
 from marlab.market.logs.worldlog import REJECT
+from marlab.market.rules import features, l1
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_lists import records_equal
 from tests.market.sample_tools import TINY, tracked_logs

@@ -17,7 +17,6 @@ from marlab.market.advantage import day_advantages, returns
 from marlab.market.dataset import Samples, concatenate, write_dataset
 from marlab.market.evaluate import evaluate_actions, evaluate_goals, evaluate_weights, trivial_actions, trivial_goals
 from marlab.market.executor_network import TemporalDecisionTransformer
-from marlab.market.goals import GAP, SPREAD
 from marlab.market.guide import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
 from marlab.market.imitate import (
     ActionTrainer,
@@ -34,6 +33,7 @@ from marlab.market.imitate_run import MarketTrainConfig, train
 from marlab.market.imitate_settings import Stage, TrainSettings
 from marlab.market.logs.worldlog import REJECT, read_world
 from marlab.market.losses import action_loss
+from marlab.market.rules.goals import GAP, SPREAD
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
 from marlab.market.weights import save_network

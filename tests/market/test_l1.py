@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market import economic, l1
-from marlab.market.l1 import Action, Caps, L1Options
 from marlab.market.logs.daystate import HORIZON, DayState, concatenate, stack
-from marlab.market.safety import L1SafetyLayer, Ledger
+from marlab.market.rules import economic, l1
+from marlab.market.rules.l1 import Action, Caps, L1Options
+from marlab.market.rules.safety import L1SafetyLayer, Ledger
 from tests.market.days import a_day, random_days, schedule
 
 GUIDE = L1Options()

@@ -8,17 +8,17 @@ from torch import Tensor
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, save_checkpoint
-from marlab.market import goals, l1
 from marlab.market.backfill import Backfill
-from marlab.market.features import FeatureOptions
-from marlab.market.l1 import L1Options
 from marlab.market.manager import (
     HeuristicL2Manager,
     HorizonManagerPPO,
     L2StrategicManager,
     find_manager,
 )
-from marlab.market.offers import offer_slots
+from marlab.market.rules import goals, l1
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.offers import offer_slots
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.weights import load_manager, save_network
 from tests.market.sample_tools import moments, tracked_logs
@@ -143,8 +143,8 @@ def test_a_neural_manager_without_a_fitting_model_is_refused(tmp_path):
 
 
 def test_open_needs_are_asked_for_before_anything_is_learnt() -> None:
-    from marlab.market.goals import GAP, SPREAD
-    from marlab.market.partners import EXTRA_SIZE, NEEDS
+    from marlab.market.rules.goals import GAP, SPREAD
+    from marlab.market.rules.partners import EXTRA_SIZE, NEEDS
 
     network = HorizonManagerPPO(d_static=12 + EXTRA_SIZE, gap_quantities=True)
     torch.nn.init.zeros_(network.mean.weight)

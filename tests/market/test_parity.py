@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from marlab.market import goals, l1
-from marlab.market.features import FeatureOptions
-from marlab.market.l1 import L1Options
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, NONE, REJECT, AgentLog, WorldLog, read_world, write_world
+from marlab.market.rules import goals, l1
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import L1Options
 
 pytest.importorskip("scml")
 from marlab.market import samples

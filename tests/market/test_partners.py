@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from marlab.market.partners import (
+from marlab.market.rules.partners import (
     EXTRA_SIZE,
     POOL_SIZE,
     Ended,

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market import features, goals, l1
-from marlab.market.coordinator import HeuristicL4Coordinator
-from marlab.market.features import FeatureOptions
-from marlab.market.goals import Trades
-from marlab.market.l1 import Action, L1Options
 from marlab.market.logs.daystate import stack
 from marlab.market.logs.worldlog import ACCEPT, END, NONE, REJECT
-from marlab.market.offers import Offers, as_trades, offer_slots
+from marlab.market.rules import features, goals, l1
+from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.goals import Trades
+from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.offers import Offers, as_trades, offer_slots
 from marlab.market.samples import SampleOptions, extract, global_features, nearest_open, with_goals
 from tests.market.sample_tools import cut_after, moments, tracked_logs
 

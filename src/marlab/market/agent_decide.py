@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from marlab.market import features, l1
 from marlab.market.agent_threads import Situation
-from marlab.market.coordinator import HeuristicL4Coordinator
 from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor import Decision, HeuristicL3Executor, corrected
 from marlab.market.executor_network import L3Inputs, TemporalDecisionTransformer
-from marlab.market.l1 import Action, Caps
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
+from marlab.market.rules import features, l1
+from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, corrected
+from marlab.market.rules.l1 import Action, Caps
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market import l1
 from marlab.market.agent_decide import Intentions, Wish
 from marlab.market.agent_threads import Offer, Situation
-from marlab.market.l1 import Action, Caps, Issue
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.safety import Ledger
+from marlab.market.rules import l1
+from marlab.market.rules.l1 import Action, Caps, Issue
+from marlab.market.rules.safety import Ledger
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from marlab.market import features, l1
-from marlab.market.executor import rule_accepts
-from marlab.market.features import FeatureOptions
-from marlab.market.l1 import Action, Bools, Caps, Issue, L1Options
 from marlab.market.logs.daystate import Array, DayState, stack
-from marlab.market.offers import ROUNDS, OfferBook, offer_slots
-from marlab.market.partners import Heard, PartnerBook, Record
+from marlab.market.rules import features, l1
+from marlab.market.rules.executor import rule_accepts
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import Action, Bools, Caps, Issue, L1Options
+from marlab.market.rules.offers import ROUNDS, OfferBook, offer_slots
+from marlab.market.rules.partners import Heard, PartnerBook, Record
 
 LAST_ROUND = ROUNDS - 1
 """After an answer in this round a negotiation is over."""

@@ -16,11 +16,11 @@ from torch import nn
 
 from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import HISTORY, Samples
-from marlab.market.goals import GAP, GOAL_SIZE, IS_QUANTITY, IS_SELLING, SPREAD
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.losses import weight_loss
 from marlab.market.manager import HorizonManagerPPO
+from marlab.market.rules.goals import GAP, GOAL_SIZE, IS_QUANTITY, IS_SELLING, SPREAD
 
 Floats = NDArray[np.float64]
 BATCH = 4096

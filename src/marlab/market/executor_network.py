@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from marlab.market.logs.worldlog import ACCEPT
-from marlab.market.offers import LARGEST_LOT
+from marlab.market.rules.offers import LARGEST_LOT
 
 QUANTITY, PRICE = 10.0, 50.0
 """Quantities and prices are divided by these before the network sees them."""

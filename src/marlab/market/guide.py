@@ -23,16 +23,16 @@ from marlab.lab.engine.local import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.market import goals, l1
 from marlab.market.backfill import check_source
 from marlab.market.dataset import Samples, concatenate, load_part
-from marlab.market.features import FeatureOptions, StateBuilder
-from marlab.market.l1 import L1Options
 from marlab.market.logs.daystate import HORIZON, Array, DayState, stack
 from marlab.market.logs.tracker_days import Surroundings, read_days
 from marlab.market.logs.worldlog import AgentLog
 from marlab.market.manager import HorizonManagerPPO
-from marlab.market.safety import L1SafetyLayer
+from marlab.market.rules import goals, l1
+from marlab.market.rules.features import FeatureOptions, StateBuilder
+from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.safety import L1SafetyLayer
 from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
 from marlab.market.samples_find import choose_experts, find_logs
 from marlab.market.samples_lists import (

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from marlab.lab.errors import UserError
-from marlab.market import executor
 from marlab.market.dataset import HISTORY, Columns, Samples
 from marlab.market.executor_network import L3Inputs
-from marlab.market.l1 import Action
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.losses import ActionLabels
+from marlab.market.rules import executor
+from marlab.market.rules.l1 import Action
 
 CHUNK = 1 << 20
 """Rows that are sent to a GPU at a time."""

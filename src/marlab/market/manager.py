@@ -18,12 +18,12 @@ from torch.nn import functional
 
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.market import goals
-from marlab.market.features import FeatureOptions, static_features, temporal_features
-from marlab.market.l1 import L1Options, caps
 from marlab.market.logs.daystate import HORIZON, Array, DayState
-from marlab.market.offers import OfferSlots, no_offers
-from marlab.market.partners import NEEDS
+from marlab.market.rules import goals
+from marlab.market.rules.features import FeatureOptions, static_features, temporal_features
+from marlab.market.rules.l1 import L1Options, caps
+from marlab.market.rules.offers import OfferSlots, no_offers
+from marlab.market.rules.partners import NEEDS
 
 KIND = "market/l2"
 """Marks a checkpoint that holds an L2 network."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from marlab.lab.errors import UserError
-from marlab.market.offers import LARGEST_LOT
+from marlab.market.rules.offers import LARGEST_LOT
 
 
 @dataclass(frozen=True)

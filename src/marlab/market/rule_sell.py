@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from marlab.market import economic
 from marlab.market.agent_threads import LAST_ROUND
 from marlab.market.logs.daystate import Array
-from marlab.market.partners import Heard, Record
 from marlab.market.rule_options import RuleOptions
+from marlab.market.rules import economic
+from marlab.market.rules.partners import Heard, Record
 
 DEFAULTS = RuleOptions()
 LARGE_LOT = 10

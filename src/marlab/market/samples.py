@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.market import features, goals, l1
-from marlab.market.coordinator import HeuristicL4Coordinator
 from marlab.market.dataset import LogInfo, Samples, Sizes, schema
-from marlab.market.features import FeatureOptions
-from marlab.market.goals import GOAL_SIZE
-from marlab.market.l1 import Action, Caps, Issue, L1Options
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, AgentLog
-from marlab.market.offers import Offers, as_trades, offer_slots
+from marlab.market.rules import features, goals, l1
+from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.goals import GOAL_SIZE
+from marlab.market.rules.l1 import Action, Caps, Issue, L1Options
+from marlab.market.rules.offers import Offers, as_trades, offer_slots
 from marlab.market.samples_known import (
     Deals,
     Decisions,

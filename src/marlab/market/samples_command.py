@@ -28,9 +28,9 @@ from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market.backfill import BATCH, check_source
 from marlab.market.dataset import SplitWriter, finish, load_part, open_dataset
-from marlab.market.features import FeatureOptions
 from marlab.market.guide import save_l4_samples, save_samples
-from marlab.market.l1 import L1Options
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import L1Options
 from marlab.market.samples import GoalSource, SampleOptions
 from marlab.market.samples_find import LogFile, choose_experts, find_logs
 from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples

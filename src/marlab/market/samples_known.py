@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, Table
-from marlab.market.offers import ROUNDS, Offers
+from marlab.market.rules.offers import ROUNDS, Offers
 
 Index = NDArray[np.int64]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
 from marlab.market.dataset import HISTORY, Columns, Samples
-from marlab.market.goals import GOAL_SIZE
 from marlab.market.logs.worldlog import REJECT
+from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.samples import global_features
 
 SCHEMA = 1

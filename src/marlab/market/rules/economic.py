@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from marlab.market.logs.daystate import LINES, Array, DayState
 
 if TYPE_CHECKING:
-    from marlab.market.l1 import Caps, Issue
+    from marlab.market.rules.l1 import Caps, Issue
 
 PRIOR_SALES = np.array([2, 4, 6, 8, 10])
 """Exogenous quantities assumed seen before the first day, so that the distribution of sales is never empty."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market import l1
 from marlab.market.logs.daystate import Array, DayState
+from marlab.market.rules import l1
 
 BUCKETS = 4
 GOAL_SIZE = 4 * BUCKETS

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market import goals, l1
-from marlab.market.l1 import Action, Bools, Issue
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
+from marlab.market.rules import goals, l1
+from marlab.market.rules.l1 import Action, Bools, Issue
 
 TOLERANCE = 0.1
 """A price may be this much worse than the goal's and still be accepted by rule."""

@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market import goals, l1
-from marlab.market.goals import roles
-from marlab.market.l1 import Action, Bools, Issue
 from marlab.market.logs.daystate import HORIZON, Array, DayState
-from marlab.market.offers import ROUNDS, OfferSlots, no_offers
+from marlab.market.rules import goals, l1
+from marlab.market.rules.goals import roles
+from marlab.market.rules.l1 import Action, Bools, Issue
+from marlab.market.rules.offers import ROUNDS, OfferSlots, no_offers
 
 BALANCE = 10_000.0
 PRICE = 50.0

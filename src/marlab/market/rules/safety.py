@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marlab.market import l1
-from marlab.market.l1 import Action, Caps, Clipped, Issue, L1Options
 from marlab.market.logs.daystate import HORIZON, Array, DayState
+from marlab.market.rules import l1
+from marlab.market.rules.l1 import Action, Caps, Clipped, Issue, L1Options
 
 
 class Ledger:

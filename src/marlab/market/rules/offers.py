@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.market.goals import SELL, Trades
 from marlab.market.logs.daystate import HORIZON, Array, DayState
+from marlab.market.rules.goals import SELL, Trades
 
 ROUNDS = 20
 """A negotiation's rounds: on the clock of offers, yesterday's rounds come this many before today's."""

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.market import economic
 from marlab.market.logs.daystate import Array, DayState
+from marlab.market.rules import economic
 
 Bools = NDArray[np.bool_]
 

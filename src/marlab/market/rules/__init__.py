@@ -1,0 +1,1 @@
+"""Pure functions of what a factory knows: caps, baseline, goals, features, teachers."""
