@@ -34,7 +34,7 @@ POPULATIONS = {
 
 
 def spec_of(agents: tuple[str, ...], days: int) -> Any:
-    from marlab.market.worlds import WorldSpec
+    from marlab.market.simulator.worlds import WorldSpec
 
     seated = tuple(agents[i % len(agents)] for i in range(12))
     return WorldSpec("bench", 5, 6, days, tuple(i // 4 for i in range(12)), seated, (True,) * 12)
@@ -43,8 +43,8 @@ def spec_of(agents: tuple[str, ...], days: int) -> Any:
 def cost(rounds: int, days: int) -> None:
     """Print the table of costs, ratios and sizes."""
     from marlab.market.logs.worldlog import write_world
-    from marlab.market.record import record_world
-    from marlab.market.worlds import play
+    from marlab.market.simulator.record import record_world
+    from marlab.market.simulator.worlds import play
 
     print(f"{'population':34} {'default':>8} {'fast':>8} {'recorded':>9} {'rec/fast':>9} {'rec/default':>12} {'KB':>7}")
     with tempfile.TemporaryDirectory() as folder:

@@ -31,11 +31,11 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.market import arena, collect, imitate_run
 from marlab.market.agent_settings import ECONOMIC
 from marlab.market.arena_plan import Arena, PlayConfig
-from marlab.market.experts import need_simulator
 from marlab.market.imitate_run import MarketTrainConfig
 from marlab.market.plan import CollectConfig, Plan
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples_command import SamplesConfig, make_samples
+from marlab.market.simulator.experts import need_simulator
 from marlab.market.split import SplitOptions
 from marlab.quickstart_report import next_steps, read_story, stage_facts, stage_time, summary, write_report
 

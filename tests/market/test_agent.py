@@ -27,12 +27,12 @@ from negmas.sao import ResponseType
 
 from marlab.market.agent import LitaAgentHRL
 from marlab.market.agent_settings import AgentSettings, load_layers
-from marlab.market.awi import without_bankrupt
-from marlab.market.experts import find_agent
-from marlab.market.record import record_world
 from marlab.market.rule_options import RuleOptions
 from marlab.market.samples import SampleOptions, extract, with_goals
-from marlab.market.worlds import WorldSpec
+from marlab.market.simulator.awi import without_bankrupt
+from marlab.market.simulator.experts import find_agent
+from marlab.market.simulator.record import record_world
+from marlab.market.simulator.worlds import WorldSpec
 from tests.market import agent_variants
 from tests.market.days import a_day
 

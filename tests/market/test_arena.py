@@ -19,7 +19,7 @@ from marlab.lab.runs.run import RunOptions
 from marlab.market import arena
 from marlab.market.arena import PRESETS, PlayCommand, blamed, play, play_official
 from marlab.market.arena_plan import Arena, PlayConfig
-from marlab.market.settlement import MONEY
+from marlab.market.simulator.settlement import MONEY
 from tests.market import arena_agents
 
 OURS = arena_agents.__name__
@@ -204,7 +204,7 @@ def test_a_config_with_a_failed_world_does_not_count(tmp_path: Path, monkeypatch
 def test_blame_falls_on_the_innermost_agent() -> None:
     import inspect
 
-    from marlab.market.experts import find_player
+    from marlab.market.simulator.experts import find_player
 
     files = [inspect.getsourcefile(find_player(n)[0]) for n in (f"{OURS}:LateAgent", "SyncRandomStdAgent")]
     stack = f'  File "{files[0]}", line 1\n  File "/somewhere.py", line 2\n'

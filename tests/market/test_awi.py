@@ -11,8 +11,8 @@ import pytest
 from marlab.market.logs.daystate import DayState
 
 pytest.importorskip("scml")
-from marlab.market.awi import Reader, reports_of
-from marlab.market.worlds import WorldSpec, make_world, playing
+from marlab.market.simulator.awi import Reader, reports_of
+from marlab.market.simulator.worlds import WorldSpec, make_world, playing
 from tests.market.parity_agent import ParityAgent
 
 DAYS = 9

@@ -27,7 +27,7 @@ from marlab.market import collect as module
 from marlab.market.collect import CollectCommand, collect
 from marlab.market.logs.worldlog import read_world
 from marlab.market.plan import CollectConfig, Plan
-from marlab.market.record import record_task
+from marlab.market.simulator.record import record_task
 from tests.market import rogue_agents
 
 ROGUE = rogue_agents.__name__

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
-from marlab.market import experts
-from marlab.market.experts import address, builtin_agents, entrants, find_agent, have_entrants, roster
+from marlab.market.simulator import experts
+from marlab.market.simulator.experts import address, builtin_agents, entrants, find_agent, have_entrants, roster
 
 needs_entrants = pytest.mark.skipif(not have_entrants(), reason="scml-agents is not installed")
 

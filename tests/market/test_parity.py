@@ -15,9 +15,9 @@ from marlab.market.rules.l1 import L1Options
 
 pytest.importorskip("scml")
 from marlab.market import samples
-from marlab.market.record import record_world
 from marlab.market.samples import SampleOptions, extract, with_goals
-from marlab.market.worlds import WorldSpec
+from marlab.market.simulator.record import record_world
+from marlab.market.simulator.worlds import WorldSpec
 from tests.market.parity_agent import ParityAgent, Played
 
 ME = f"{ParityAgent.__module__}:ParityAgent"

@@ -11,9 +11,9 @@ pytest.importorskip("scml")
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from marlab.market.collect import PRESETS, CollectCommand
-from marlab.market.experts import have_entrants
 from marlab.market.plan import CollectConfig, Plan
-from marlab.market.worlds import WorldSpec
+from marlab.market.simulator.experts import have_entrants
+from marlab.market.simulator.worlds import WorldSpec
 
 FOUR = ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent", "StdDoNothingAgent")
 

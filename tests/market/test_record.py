@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("scml")
-from marlab.market.awi import Reader
-from marlab.market.experts import have_entrants
 from marlab.market.logs.worldlog import (
     ACCEPT,
     AGREED,
@@ -23,8 +21,10 @@ from marlab.market.logs.worldlog import (
     read_world,
     write_world,
 )
-from marlab.market.record import RecordedWorld, Recording, record_world
-from marlab.market.worlds import WorldSpec, play, playing
+from marlab.market.simulator.awi import Reader
+from marlab.market.simulator.experts import have_entrants
+from marlab.market.simulator.record import RecordedWorld, Recording, record_world
+from marlab.market.simulator.worlds import WorldSpec, play, playing
 from tests.market import rogue_agents
 from tests.market.test_worlds import contracts, small_world
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marlab.market.settlement import MONEY, settle_day
+from marlab.market.simulator.settlement import MONEY, settle_day
 
 pytest.importorskip("scml")
-from marlab.market.record import RecordedWorld, Recording
-from marlab.market.settlement import Economy, Settlement, economy_of, settle
-from marlab.market.worlds import WorldSpec, playing
+from marlab.market.simulator.record import RecordedWorld, Recording
+from marlab.market.simulator.settlement import Economy, Settlement, economy_of, settle
+from marlab.market.simulator.worlds import WorldSpec, playing
 
 PLAIN: dict[str, Any] = {
     "purchases": [], "supply": [], "sales": [], "demand": [], "stock": 0, "balance": 1000.0, "lines": 10, "cost": 2.0,

@@ -16,8 +16,8 @@ from marlab.market.samples import SampleOptions, extract
 from tests.market.test_tracker import Document, assert_same, own
 
 pytest.importorskip("scml")
-from marlab.market.record import record_world
-from marlab.market.worlds import WorldSpec
+from marlab.market.simulator.record import record_world
+from marlab.market.simulator.worlds import WorldSpec
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 NUMBERS = {"negotiation", "seq"}

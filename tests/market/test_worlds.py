@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
-from marlab.market.worlds import WorldSpec, hash_seed, play, refuse_oneshot
+from marlab.market.simulator.worlds import WorldSpec, hash_seed, play, refuse_oneshot
 from tests.market import rogue_agents
 
 BUILT_IN = ("SyncRandomStdAgent", "GreedyStdAgent", "RandomStdAgent")

@@ -27,7 +27,6 @@ from marlab.market.agent_log import DecisionLog
 from marlab.market.agent_plan import Answer, Plan, make_plan
 from marlab.market.agent_settings import AgentSettings, Layers, load_layers
 from marlab.market.agent_threads import Morning, Offer, Situation, Talk, Thread
-from marlab.market.awi import Reader, reports_of, without_bankrupt
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import features
@@ -35,6 +34,7 @@ from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.offers import OfferBook, offer_slots
 from marlab.market.rules.partners import Ended, PartnerBook, extra_features, pooled_features
 from marlab.market.rules.safety import Ledger
+from marlab.market.simulator.awi import Reader, reports_of, without_bankrupt
 
 WORDS = {ACCEPT: "accept", REJECT: "offer", END: "end"}
 

@@ -32,7 +32,7 @@ from marlab.market import arena_figures, arena_report
 from marlab.market.arena_official import official
 from marlab.market.arena_plan import Arena, Game, PlayConfig, label
 from marlab.market.arena_report import Result
-from marlab.market.experts import FILLERS, find_player, need_simulator
+from marlab.market.simulator.experts import FILLERS, find_player, need_simulator
 
 PRESETS = Path(__file__).parent / "presets" / "play"
 TRIAL_LIMIT_S = 300.0

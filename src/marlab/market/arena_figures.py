@@ -16,7 +16,7 @@ from marlab.market.arena_plan import label
 from marlab.market.arena_report import Result
 from marlab.market.arena_stats import POSITIONS, closed, means_by_config, score_interval
 from marlab.market.arena_world import money_parts
-from marlab.market.settlement import MONEY
+from marlab.market.simulator.settlement import MONEY
 
 _READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground="white")]}
 """Numbers that stand on something."""

@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.experts import FILLERS, find_player
 from marlab.market.plan import Market, draw_market
-from marlab.market.worlds import WorldSpec
+from marlab.market.simulator.experts import FILLERS, find_player
+from marlab.market.simulator.worlds import WorldSpec
 
 OFFICIAL = "official"
 Design = Literal["rotation", "seats"]

@@ -31,7 +31,7 @@ from marlab.market.arena_stats import (
     score_interval,
 )
 from marlab.market.arena_world import money_parts
-from marlab.market.settlement import MONEY
+from marlab.market.simulator.settlement import MONEY
 
 BOUNDS = ("no_trade", "captured", "mean_price", "issue")
 _FEW = 8

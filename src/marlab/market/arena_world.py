@@ -15,11 +15,11 @@ import numpy as np
 
 import marlab.market.agent  # noqa: F401  here torch is imported once for all worlds of a batch, not once for each
 from marlab.market.arena_plan import label
-from marlab.market.bounds import factory_bounds
-from marlab.market.experts import FILLERS
-from marlab.market.record import RecordedWorld, Recording
-from marlab.market.settlement import MONEY, economy_of, settle
-from marlab.market.worlds import WorldSpec, playing
+from marlab.market.simulator.bounds import factory_bounds
+from marlab.market.simulator.experts import FILLERS
+from marlab.market.simulator.record import RecordedWorld, Recording
+from marlab.market.simulator.settlement import MONEY, economy_of, settle
+from marlab.market.simulator.worlds import WorldSpec, playing
 
 _TIMED = (
     "init", "before_step", "first_proposals", "counter_all", "propose", "respond", "step", "on_negotiation_success",

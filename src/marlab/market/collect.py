@@ -28,9 +28,9 @@ from marlab.lab.progress import Progress, duration
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market.collect_report import describe, draw, results_of, summary_of
-from marlab.market.experts import need_simulator
 from marlab.market.logs.worldlog import read_world
 from marlab.market.plan import CollectConfig, Plan
+from marlab.market.simulator.experts import need_simulator
 
 PRESETS = Path(__file__).parent / "presets" / "collect"
 SECONDS_PER_FACTORY_DAY = 0.0075
@@ -178,7 +178,7 @@ def _play(
     quiet: bool,
 ) -> dict[str, str]:
     """Play what is missing, adding to `rows`; returns the reasons of failures by world."""
-    from marlab.market.record import record_task
+    from marlab.market.simulator.record import record_task
 
     tables = run.path / "simulator" if simulator_tables else None
     finished = set(rows)

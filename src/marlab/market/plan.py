@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.experts import FILLERS, PENGUIN, full_name, roster
-from marlab.market.worlds import MAX_FACTORIES, MIN_FACTORIES, WorldSpec
+from marlab.market.simulator.experts import FILLERS, PENGUIN, full_name, roster
+from marlab.market.simulator.worlds import MAX_FACTORIES, MIN_FACTORIES, WorldSpec
 
 MAX_SETS = 1_000_000
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.market.logs.worldlog import NONE, Table
-from marlab.market.settlement import Economy, Settlement
+from marlab.market.simulator.settlement import Economy, Settlement
 
 Array = NDArray[np.float64]
 MOST_HELD = 4

@@ -22,7 +22,6 @@ from negmas.sao import ResponseType
 from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
-from marlab.market.awi import Reader
 from marlab.market.logs.daystate import LINES, SCHEDULES
 from marlab.market.logs.worldlog import (
     ACCEPT,
@@ -37,7 +36,8 @@ from marlab.market.logs.worldlog import (
     WorldLog,
     write_world,
 )
-from marlab.market.worlds import WorldSpec, hash_seed, playing
+from marlab.market.simulator.awi import Reader
+from marlab.market.simulator.worlds import WorldSpec, hash_seed, playing
 
 _NO_OFFER = (NONE, NONE, NONE)
 _NEGOTIATION = {name: place for place, name in enumerate(TABLES["negotiations"])}

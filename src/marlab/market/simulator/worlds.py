@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player, need_simulator
 
 MIN_FACTORIES, MAX_FACTORIES = 4, 6
 """Factories per level in worlds of official shape; more than six only if the experts need them."""

@@ -1,0 +1,1 @@
+"""Everything that touches the SCML simulator: worlds, experts, recorder, settlement, bounds."""
