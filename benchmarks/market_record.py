@@ -91,8 +91,8 @@ def collect_small(count: int, folder: str) -> None:
     import resource
 
     from marlab.lab.runs.run import RunOptions
-    from marlab.market.collect import collect
-    from marlab.market.plan import CollectConfig
+    from marlab.market.collect.command import collect
+    from marlab.market.collect.plan import CollectConfig
 
     config = CollectConfig(experts=("RandomStdAgent",), configs=count, runs=1, steps=5, processes=(2, 2))
     run = collect(config, "local", RunOptions(output_dir=Path(folder) / "run"), quiet=True)

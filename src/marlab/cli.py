@@ -53,7 +53,9 @@ COMMANDS: Table = {
         ),
     },
     "market": {
-        "collect": Command("marlab.market.collect:main", "experts play worlds of the Standard league, all recorded"),
+        "collect": Command(
+            "marlab.market.collect.command:main", "experts play worlds of the Standard league, all recorded"
+        ),
         "samples": Command("marlab.market.samples_command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.imitate_run:main", "L2, L3 and L4 learn from samples"),
         "eval-l2": Command("marlab.market.eval_l2:main", "errors of a trained L2 in raw units"),

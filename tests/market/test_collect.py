@@ -23,10 +23,10 @@ from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import RunOptions
-from marlab.market import collect as module
-from marlab.market.collect import CollectCommand, collect
+from marlab.market.collect import command as module
+from marlab.market.collect.command import CollectCommand, collect
+from marlab.market.collect.plan import CollectConfig, Plan
 from marlab.market.logs.worldlog import read_world
-from marlab.market.plan import CollectConfig, Plan
 from marlab.market.simulator.record import record_task
 from tests.market import rogue_agents
 

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("scml")
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
-from marlab.market.collect import PRESETS, CollectCommand
-from marlab.market.plan import CollectConfig, Plan
+from marlab.market.collect.command import PRESETS, CollectCommand
+from marlab.market.collect.plan import CollectConfig, Plan
 from marlab.market.simulator.experts import have_entrants
 from marlab.market.simulator.worlds import WorldSpec
 
@@ -21,7 +21,7 @@ FOUR = ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent", "StdDoNothingA
 @pytest.fixture(autouse=True)
 def _do_nothing_may_play(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fourth built-in agent, under a name of its own, so that plans need no entrants."""
-    from marlab.market import plan
+    from marlab.market.collect import plan
 
     found = plan.full_name
     monkeypatch.setattr(plan, "full_name", lambda name: f"elsewhere:{name}" if name == FOUR[3] else found(name))

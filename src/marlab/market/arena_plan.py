@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from marlab.lab.errors import UserError
-from marlab.market.plan import Market, draw_market
+from marlab.market.collect.plan import Market, draw_market
 from marlab.market.simulator.experts import FILLERS, find_player
 from marlab.market.simulator.worlds import WorldSpec
 

@@ -27,12 +27,12 @@ from marlab.lab.flags import OldFlags, parse_run
 from marlab.lab.progress import Progress, duration
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.collect_report import describe, draw, results_of, summary_of
+from marlab.market.collect.plan import CollectConfig, Plan
+from marlab.market.collect.report import describe, draw, results_of, summary_of
 from marlab.market.logs.worldlog import read_world
-from marlab.market.plan import CollectConfig, Plan
 from marlab.market.simulator.experts import need_simulator
 
-PRESETS = Path(__file__).parent / "presets" / "collect"
+PRESETS = Path(__file__).parents[1] / "presets" / "collect"
 SECONDS_PER_FACTORY_DAY = 0.0075
 """What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
 MatchingPennies, XenoSotaAgent) cost up to ten times as much."""

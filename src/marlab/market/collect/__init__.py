@@ -1,0 +1,1 @@
+"""`marlab market collect`: which worlds are played, and what came out."""
