@@ -31,7 +31,7 @@ from marlab.lab.runs.run import RunOptions
 from marlab.market.backfill import predict_goals
 from marlab.market.dataset import Samples, concatenate
 from marlab.market.logs.tracker import write_tracker
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.samples import SampleOptions, extract, with_goals
 from marlab.market.samples_command import SamplesConfig, make_samples
 from marlab.market.samples_find import choose_experts, find_logs, read_logs

@@ -13,14 +13,14 @@ import torch
 
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.logs.worldlog import NONE, REJECT, WorldLog
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import TemporalDecisionTransformer
+from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.networks.weights import save_network
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
-from marlab.market.weights import save_network
 
 pytest.importorskip("scml")
 from negmas.sao import ResponseType

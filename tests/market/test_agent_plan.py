@@ -24,10 +24,10 @@ from marlab.market.agent_decide import (
 )
 from marlab.market.agent_plan import Plan, make_plan
 from marlab.market.agent_threads import Morning, Situation, Thread
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.rule_w import RuleW
 from marlab.market.rules import features, l1
 from marlab.market.rules.executor import Decision

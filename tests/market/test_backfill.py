@@ -8,11 +8,11 @@ from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.market.backfill import Backfill, predict_goals
 from marlab.market.dataset import Sizes, concatenate
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.networks.weights import load_manager, save_network
 from marlab.market.rules import goals
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples import SampleOptions, extract
-from marlab.market.weights import load_manager, save_network
 from tests.market.sample_tools import tracked_logs
 
 OPTIONS = SampleOptions()

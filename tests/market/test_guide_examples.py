@@ -33,7 +33,7 @@ from marlab.market.guide import (
 )
 from marlab.market.logs.tracker import write_tracker
 from marlab.market.logs.worldlog import REJECT, read_world
-from marlab.market.weights import save_network
+from marlab.market.networks.weights import save_network
 from tests.market.tracker_example import example_log
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"

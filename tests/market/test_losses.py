@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from marlab.market.executor_network import L3Output, TemporalDecisionTransformer
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.losses import (
+from marlab.market.networks.executor import L3Output, TemporalDecisionTransformer
+from marlab.market.networks.losses import (
     ActionLabels,
     action_loss,
     advantage_weights,

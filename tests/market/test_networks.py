@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import L3Inputs, L3PolicyModel, TemporalDecisionTransformer, attend_plainly
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.losses import weight_loss
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3Inputs, L3PolicyModel, TemporalDecisionTransformer, attend_plainly
+from marlab.market.networks.losses import weight_loss
+from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network, save_network
 from marlab.market.rules.coordinator import HeuristicL4Coordinator
-from marlab.market.weights import L3_KIND, L4_KIND, load_network, save_network
 
 SLOTS = 41
 

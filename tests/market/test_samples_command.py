@@ -15,11 +15,11 @@ from marlab.lab.runs.run import RunOptions
 from marlab.market.dataset import concatenate, open_dataset, schema
 from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs.worldlog import WorldLog, write_world
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.networks.weights import save_network
 from marlab.market.samples import SampleOptions, extract
 from marlab.market.samples_command import SamplesConfig, make_samples
 from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, records_equal
-from marlab.market.weights import save_network
 from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 WORLDS = 6
@@ -204,7 +204,7 @@ def test_samples_are_made_where_the_simulator_is_not_installed():
 import sys
 for name in {blocked!r}:
     sys.modules[name] = None
-import marlab.market.backfill, marlab.market.samples_command, marlab.market.guide, marlab.market.manager
+import marlab.market.backfill, marlab.market.samples_command, marlab.market.guide, marlab.market.networks.manager
 from marlab.market.guide import load_tournament_data
 macro, micro = load_tournament_data({str(TINY)!r}, "Pe", num_workers=1, goal_backfill="v2")
 assert len(macro) == 42 and len(micro) == 139, (len(macro), len(micro))

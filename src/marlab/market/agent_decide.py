@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from marlab.market.agent_threads import Situation
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import L3Inputs, TemporalDecisionTransformer
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
 from marlab.market.rules import features, l1
 from marlab.market.rules.coordinator import HeuristicL4Coordinator
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, corrected

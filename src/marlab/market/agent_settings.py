@@ -25,15 +25,15 @@ from marlab.market.agent_decide import (
     pure_l1,
     uniform_weights,
 )
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import TemporalDecisionTransformer
 from marlab.market.logs.daystate import HORIZON
-from marlab.market.manager import L2StrategicManager, find_manager
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import TemporalDecisionTransformer
+from marlab.market.networks.manager import L2StrategicManager, find_manager
+from marlab.market.networks.weights import L3_KIND, L4_KIND, load_manager, load_network
 from marlab.market.rule_options import RuleOptions
 from marlab.market.rule_w import RuleW
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.weights import L3_KIND, L4_KIND, load_manager, load_network
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Where weights lie that come with the package."""

@@ -19,8 +19,8 @@ from marlab.market.backfill import check_network
 from marlab.market.dataset import open_dataset
 from marlab.market.evaluate import evaluate_goals
 from marlab.market.imitate_run import MarketTrainConfig
-from marlab.market.manager import find_manager
-from marlab.market.weights import load_manager
+from marlab.market.networks.manager import find_manager
+from marlab.market.networks.weights import load_manager
 
 
 @dataclass(frozen=True)

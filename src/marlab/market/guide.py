@@ -28,7 +28,7 @@ from marlab.market.dataset import Samples, concatenate, load_part
 from marlab.market.logs.daystate import HORIZON, Array, DayState, stack
 from marlab.market.logs.tracker_days import Surroundings, read_days
 from marlab.market.logs.worldlog import AgentLog
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions, StateBuilder
 from marlab.market.rules.l1 import L1Options

@@ -18,13 +18,20 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import Sizes
-from marlab.market.executor_network import L3Output, L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase, TrainSettings
-from marlab.market.losses import ActionLabels, action_loss, advantage_weights, goal_loss, standardise, weight_loss
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3Output, L3PolicyModel, TemporalDecisionTransformer
+from marlab.market.networks.losses import (
+    ActionLabels,
+    action_loss,
+    advantage_weights,
+    goal_loss,
+    standardise,
+    weight_loss,
+)
+from marlab.market.networks.manager import HorizonManagerPPO
 
 Table = DayTable | DecisionTable | RoundTable
 NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from marlab.lab.errors import UserError
 from marlab.market.dataset import HISTORY, Columns, Samples
-from marlab.market.executor_network import L3Inputs
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.losses import ActionLabels
+from marlab.market.networks.executor import L3Inputs
+from marlab.market.networks.losses import ActionLabels
 from marlab.market.rules import executor
 from marlab.market.rules.l1 import Action
 

@@ -30,7 +30,6 @@ from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market import evaluate, imitate_figures
 from marlab.market.advantage import day_advantages
 from marlab.market.backfill import GoalSource, check_network, predict_goals
-from marlab.market.coordinator_network import GlobalCoordinator
 from marlab.market.dataset import Dataset, Samples, open_dataset
 from marlab.market.imitate import (
     NAMES,
@@ -45,10 +44,19 @@ from marlab.market.imitate import (
 )
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import PHASES, Phase, TrainSettings
-from marlab.market.manager import KIND as L2_KIND
-from marlab.market.manager import HorizonManagerPPO, find_manager
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.manager import KIND as L2_KIND
+from marlab.market.networks.manager import HorizonManagerPPO, find_manager
+from marlab.market.networks.weights import (
+    L3_KIND,
+    L4_KIND,
+    check_options,
+    kind_of,
+    load_manager,
+    load_network,
+    save_network,
+)
 from marlab.market.samples import with_goals
-from marlab.market.weights import L3_KIND, L4_KIND, check_options, kind_of, load_manager, load_network, save_network
 
 MOST_ZERO_GOALS = 0.01
 PRESETS = Path(__file__).parent / "presets" / "train"

@@ -173,7 +173,7 @@ class L2StrategicManager:
         self.network: HorizonManagerPPO | None = None
         if mode == "neural" and model_path is not None:
             path = find_manager(model_path)
-            from marlab.market.weights import load_manager  # which knows all networks, this one too
+            from marlab.market.networks.weights import load_manager  # which knows all networks, this one too
 
             self.network = load_manager(path)
             told = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})

@@ -12,10 +12,10 @@ from torch import nn
 from marlab.lab.config import diff
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from marlab.market.coordinator_network import GlobalCoordinator
-from marlab.market.executor_network import L3PolicyModel, TemporalDecisionTransformer
-from marlab.market.manager import KIND as L2_KIND
-from marlab.market.manager import HorizonManagerPPO
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3PolicyModel, TemporalDecisionTransformer
+from marlab.market.networks.manager import KIND as L2_KIND
+from marlab.market.networks.manager import HorizonManagerPPO
 
 L3_KIND, L4_KIND = "market/l3", "market/l4"
 LAYERS = {L2_KIND: "L2", L3_KIND: "L3", L4_KIND: "L4"}

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from marlab.market.executor_network import L3Output
 from marlab.market.logs.worldlog import REJECT
+from marlab.market.networks.executor import L3Output
 
 QTransform = Literal["none", "log1p", "sqrt"]
 ResidualLoss = Literal["mse", "huber"]

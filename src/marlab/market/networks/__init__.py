@@ -1,0 +1,1 @@
+"""The three networks, their files and their losses."""
