@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from machine import commit, describe
 
-from marlab.market.dataset import Samples, Sizes, empty
 from marlab.market.imitate import ActionTrainer, GoalTrainer, new_executor, new_manager
 from marlab.market.imitate_data import DayTable, DecisionTable
 from marlab.market.imitate_settings import TrainSettings
+from marlab.market.samples.dataset import Samples, Sizes, empty
 
 PEAK = 989e12
 """FLOP/s of an H200, dense bfloat16."""

@@ -29,12 +29,12 @@ from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.market.agent_settings import SHIPPED
-from marlab.market.dataset import concatenate
 from marlab.market.imitate import ActionTrainer, GoalTrainer, WeightTrainer, new_coordinator, new_executor, new_manager
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network
-from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.samples.dataset import concatenate
+from marlab.market.samples.extract import SampleOptions, extract, with_goals
 
 PINS = Path(__file__).parent / "golden" / "pins"
 TIMES = ("time/", "charts/SPS", "time_")

@@ -35,9 +35,9 @@ from marlab.market.collect import command as collect
 from marlab.market.collect.plan import CollectConfig, Plan
 from marlab.market.imitate_run import MarketTrainConfig
 from marlab.market.rules.features import FeatureOptions
-from marlab.market.samples_command import SamplesConfig, make_samples
+from marlab.market.samples.command import SamplesConfig, make_samples
+from marlab.market.samples.split import SplitOptions
 from marlab.market.simulator.experts import need_simulator
-from marlab.market.split import SplitOptions
 from marlab.quickstart_report import next_steps, read_story, stage_facts, stage_time, summary, write_report
 
 C = TypeVar("C")

@@ -28,7 +28,7 @@ from negmas.sao import ResponseType
 from marlab.market.agent import LitaAgentHRL
 from marlab.market.agent_settings import AgentSettings, load_layers
 from marlab.market.rule_options import RuleOptions
-from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.samples.extract import SampleOptions, extract, with_goals
 from marlab.market.simulator.awi import without_bankrupt
 from marlab.market.simulator.experts import find_agent
 from marlab.market.simulator.record import record_world

@@ -6,13 +6,13 @@ import torch
 
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
-from marlab.market.backfill import Backfill, predict_goals
-from marlab.market.dataset import Sizes, concatenate
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import load_manager, save_network
 from marlab.market.rules import goals
 from marlab.market.rules.features import FeatureOptions
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples.dataset import Sizes, concatenate
+from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.goals import Backfill, predict_goals
 from tests.market.sample_tools import tracked_logs
 
 OPTIONS = SampleOptions()

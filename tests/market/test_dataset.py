@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market import dataset as ds
-from marlab.market.dataset import LogInfo, Samples, Sizes, open_dataset, schema
+from marlab.market.samples import dataset as ds
+from marlab.market.samples.dataset import LogInfo, Samples, Sizes, open_dataset, schema
 
 SIZES = Sizes(horizon=4, static=3, temporal=2, extra=3, partner=5)
 

@@ -14,7 +14,6 @@ from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
 from marlab.market.advantage import day_advantages, returns
-from marlab.market.dataset import Samples, concatenate, write_dataset
 from marlab.market.evaluate import evaluate_actions, evaluate_goals, evaluate_weights, trivial_actions, trivial_goals
 from marlab.market.guide import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
 from marlab.market.imitate import (
@@ -35,7 +34,8 @@ from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.losses import action_loss
 from marlab.market.networks.weights import save_network
 from marlab.market.rules.goals import GAP, SPREAD
-from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.samples.dataset import Samples, concatenate, write_dataset
+from marlab.market.samples.extract import SampleOptions, extract, with_goals
 from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"

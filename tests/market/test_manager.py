@@ -8,7 +8,6 @@ from torch import Tensor
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, save_checkpoint
-from marlab.market.backfill import Backfill
 from marlab.market.networks.manager import (
     HeuristicL2Manager,
     HorizonManagerPPO,
@@ -20,7 +19,8 @@ from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.offers import offer_slots
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.goals import Backfill
 from tests.market.sample_tools import moments, tracked_logs
 
 

@@ -14,8 +14,8 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
 pytest.importorskip("scml")
-from marlab.market import samples
-from marlab.market.samples import SampleOptions, extract, with_goals
+from marlab.market.samples import extract as samples
+from marlab.market.samples.extract import SampleOptions, extract, with_goals
 from marlab.market.simulator.record import record_world
 from marlab.market.simulator.worlds import WorldSpec
 from tests.market.parity_agent import ParityAgent, Played

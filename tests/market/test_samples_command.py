@@ -12,14 +12,14 @@ from marlab.cli import main
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market.dataset import concatenate, open_dataset, schema
 from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs.worldlog import WorldLog, write_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
-from marlab.market.samples import SampleOptions, extract
-from marlab.market.samples_command import SamplesConfig, make_samples
-from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, records_equal
+from marlab.market.samples.command import SamplesConfig, make_samples
+from marlab.market.samples.dataset import concatenate, open_dataset, schema
+from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, records_equal
 from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 WORLDS = 6
@@ -118,7 +118,7 @@ def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatc
     kept = sorted((out / "parts").glob("*.json"))
     assert len(kept) == 1 and not (out / "data").exists()
     before = kept[0].stat().st_mtime_ns
-    monkeypatch.setattr("marlab.market.samples_command.finish", lambda *args: 1 / 0)  # dies after merging
+    monkeypatch.setattr("marlab.market.samples.command.finish", lambda *args: 1 / 0)  # dies after merging
     with pytest.raises(ZeroDivisionError):
         make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
     assert kept[0].stat().st_mtime_ns == before and len(list((out / "parts").glob("*.json"))) == 4
@@ -204,7 +204,7 @@ def test_samples_are_made_where_the_simulator_is_not_installed():
 import sys
 for name in {blocked!r}:
     sys.modules[name] = None
-import marlab.market.backfill, marlab.market.samples_command, marlab.market.guide, marlab.market.networks.manager
+import marlab.market.samples.goals, marlab.market.samples.command, marlab.market.guide, marlab.market.networks.manager
 from marlab.market.guide import load_tournament_data
 macro, micro = load_tournament_data({str(TINY)!r}, "Pe", num_workers=1, goal_backfill="v2")
 assert len(macro) == 42 and len(micro) == 139, (len(macro), len(micro))

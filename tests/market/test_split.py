@@ -6,7 +6,7 @@ import random
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.split import SplitOptions, read_or_make_split, side_of, split_worlds
+from marlab.market.samples.split import SplitOptions, read_or_make_split, side_of, split_worlds
 
 
 def test_sizes_of_the_training_record():

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from marlab.cli import main
-from marlab.market.dataset import Sizes, schema, write_dataset
 from marlab.market.logs.daystate import DayState
 from marlab.market.logs.worldlog import TABLES, read_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples.dataset import Sizes, schema, write_dataset
+from marlab.market.samples.extract import SampleOptions, extract
 
 PAGE = (Path(__file__).parents[2] / "docs" / "market-data.md").read_text(encoding="utf-8")
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marlab.market.dataset import Columns, Samples
 from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples.dataset import Columns, Samples
+from marlab.market.samples.extract import SampleOptions, extract
 from tests.market.test_tracker import document, events
 from tests.market.tracker_example import example_log
 

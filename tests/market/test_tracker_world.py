@@ -12,7 +12,7 @@ from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.worldlog import WorldLog, read_world, write_world
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.samples import SampleOptions, extract
+from marlab.market.samples.extract import SampleOptions, extract
 from tests.market.test_tracker import Document, assert_same, own
 
 pytest.importorskip("scml")

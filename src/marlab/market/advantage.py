@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.dataset import Columns, Samples
+from marlab.market.samples.dataset import Columns, Samples
 
 EPOCHS, BATCH, LR = 5, 1024, 1e-3
 NEAR = 11

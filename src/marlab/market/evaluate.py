@@ -14,13 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from marlab.market.dataset import HISTORY, Samples
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.losses import weight_loss
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.rules.goals import GAP, GOAL_SIZE, IS_QUANTITY, IS_SELLING, SPREAD
+from marlab.market.samples.dataset import HISTORY, Samples
 
 Floats = NDArray[np.float64]
 BATCH = 4096

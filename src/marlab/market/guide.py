@@ -23,8 +23,6 @@ from marlab.lab.engine.local import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.market.backfill import check_source
-from marlab.market.dataset import Samples, concatenate, load_part
 from marlab.market.logs.daystate import HORIZON, Array, DayState, stack
 from marlab.market.logs.tracker_days import Surroundings, read_days
 from marlab.market.logs.worldlog import AgentLog
@@ -33,9 +31,11 @@ from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions, StateBuilder
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.safety import L1SafetyLayer
-from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
-from marlab.market.samples_find import choose_experts, find_logs
-from marlab.market.samples_lists import (
+from marlab.market.samples.dataset import Samples, concatenate, load_part
+from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
+from marlab.market.samples.find import choose_experts, find_logs
+from marlab.market.samples.goals import check_source
+from marlab.market.samples.records import (
     L4DistillSample,
     L4Samples,
     MacroSample,
@@ -47,7 +47,7 @@ from marlab.market.samples_lists import (
     save_columns,
     with_defaults,
 )
-from marlab.market.samples_work import Filling, Reading, make_part, refuse_many
+from marlab.market.samples.work import Filling, Reading, make_part, refuse_many
 
 __all__ = [
     "HorizonManagerPPO", "L1SafetyLayer", "L4DistillSample", "MacroSample", "MicroSample", "StateBuilder",

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.dataset import Sizes
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase, TrainSettings
 from marlab.market.networks.coordinator import GlobalCoordinator
@@ -32,6 +31,7 @@ from marlab.market.networks.losses import (
     weight_loss,
 )
 from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.samples.dataset import Sizes
 
 Table = DayTable | DecisionTable | RoundTable
 NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from marlab.lab.errors import UserError
-from marlab.market.dataset import HISTORY, Columns, Samples
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.executor import L3Inputs
 from marlab.market.networks.losses import ActionLabels
 from marlab.market.rules import executor
 from marlab.market.rules.l1 import Action
+from marlab.market.samples.dataset import HISTORY, Columns, Samples
 
 CHUNK = 1 << 20
 """Rows that are sent to a GPU at a time."""
@@ -184,7 +184,7 @@ class RoundTable:
     """What L4 learns from: joint decisions over at least one thread."""
 
     def __init__(self, samples: Samples, device: torch.device) -> None:
-        from marlab.market.samples import global_features
+        from marlab.market.samples.extract import global_features
 
         self.samples, self.device = samples, device
         calls = np.flatnonzero(samples.calls["threads"] > 0)

@@ -14,13 +14,13 @@ from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run
-from marlab.market.dataset import Samples
 from marlab.market.evaluate import predicted_actions
 from marlab.market.imitate import NAMES
 from marlab.market.imitate_data import DecisionTable, RoundTable
 from marlab.market.imitate_settings import Phase
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.samples.dataset import Samples
 
 OPERATORS = ("accept", "reject", "end")
 BUCKET_NAMES = ("0-2 days", "3-7 days", "8-14 days", "15+ days")

@@ -29,8 +29,6 @@ from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 from marlab.market import evaluate, imitate_figures
 from marlab.market.advantage import day_advantages
-from marlab.market.backfill import GoalSource, check_network, predict_goals
-from marlab.market.dataset import Dataset, Samples, open_dataset
 from marlab.market.imitate import (
     NAMES,
     ActionTrainer,
@@ -56,7 +54,9 @@ from marlab.market.networks.weights import (
     load_network,
     save_network,
 )
-from marlab.market.samples import with_goals
+from marlab.market.samples.dataset import Dataset, Samples, open_dataset
+from marlab.market.samples.extract import with_goals
+from marlab.market.samples.goals import GoalSource, check_network, predict_goals
 
 MOST_ZERO_GOALS = 0.01
 PRESETS = Path(__file__).parent / "presets" / "train"

@@ -21,7 +21,6 @@ from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.market.advantage import day_advantages
-from marlab.market.dataset import Columns, Samples, Sizes, empty
 from marlab.market.imitate import NAMES, ActionTrainer, AdvantageTrainer, GoalTrainer, PhaseTrainer, WeightTrainer
 from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
 from marlab.market.imitate_settings import TrainConfig
@@ -29,7 +28,8 @@ from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import kind_of, load_network, save_network
-from marlab.market.samples_lists import L4Samples, MacroSamples, MicroSamples, SampleList
+from marlab.market.samples.dataset import Columns, Samples, Sizes, empty
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, SampleList
 
 __all__ = ["HRLXFTrainer", "TrainConfig", "load_model", "save_model"]
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.market.dataset import Columns, Samples, Sizes
 from marlab.market.networks.manager import HorizonManagerPPO, find_manager
 from marlab.market.networks.weights import check_options, load_manager
 from marlab.market.rules.goals import mask_goal
-from marlab.market.samples import GoalSource, with_goals
+from marlab.market.samples.dataset import Columns, Samples, Sizes
+from marlab.market.samples.extract import GoalSource, with_goals
 
 BATCH = 1024
 

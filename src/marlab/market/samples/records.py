@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
-from marlab.market.dataset import HISTORY, Columns, Samples
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules.goals import GOAL_SIZE
-from marlab.market.samples import global_features
+from marlab.market.samples.dataset import HISTORY, Columns, Samples
+from marlab.market.samples.extract import global_features
 
 SCHEMA = 1
 Floats = NDArray[np.float32]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from marlab.lab.report import figures
 from marlab.lab.report.style import legend, panels, save
-from marlab.market.dataset import Samples
 from marlab.market.logs.worldlog import REJECT
+from marlab.market.samples.dataset import Samples
 
 OPERATORS = ("accept", "reject", "end")
 QUANTILES = (0.01, 0.05, 0.25, 0.50, 0.75, 0.95, 0.99)

@@ -7,7 +7,7 @@ import numpy as np
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import AgentLog
 from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE, books_of, extra_features
-from marlab.market.samples_known import Decisions
+from marlab.market.samples.known import Decisions
 
 __all__ = ["EXTRA_SIZE", "PARTNER_SIZE", "morning_features"]
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.market.dataset import LogInfo, Samples, Sizes, schema
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, AgentLog
 from marlab.market.rules import features, goals, l1
@@ -23,7 +22,8 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.l1 import Action, Caps, Issue, L1Options
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
-from marlab.market.samples_known import (
+from marlab.market.samples.dataset import LogInfo, Samples, Sizes, schema
+from marlab.market.samples.known import (
     Deals,
     Decisions,
     History,
@@ -34,7 +34,7 @@ from marlab.market.samples_known import (
     history_of,
     signed_before,
 )
-from marlab.market.samples_partners import EXTRA_SIZE, PARTNER_SIZE, morning_features
+from marlab.market.samples.partners import EXTRA_SIZE, PARTNER_SIZE, morning_features
 
 GoalSource = Literal["none", "v2", "l2"]
 """Goals told to L3 and L4: zeros, what the expert did that day, or the prediction of a trained L2."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
-from marlab.market.dataset import LogInfo, Samples, concatenate, empty, save_part
-from marlab.market.samples import GoalSource, SampleOptions, extract, with_goals
-from marlab.market.samples_find import read_logs
+from marlab.market.samples.dataset import LogInfo, Samples, concatenate, empty, save_part
+from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
+from marlab.market.samples.find import read_logs
 
 if TYPE_CHECKING:
-    from marlab.market.backfill import Backfill
+    from marlab.market.samples.goals import Backfill
 
 
 class Asked(Protocol):
@@ -58,7 +58,7 @@ def filling(config: Asked) -> Filling | None:
 
 @functools.lru_cache(maxsize=1)
 def _load(settings: Filling) -> Backfill:
-    from marlab.market.backfill import Backfill  # needs torch, which other workers can do without
+    from marlab.market.samples.goals import Backfill  # needs torch, which other workers can do without
 
     model = None if settings.model is None else Path(settings.model)
     sizes, data = settings.options.sizes, to_dict(settings.options)

@@ -1,0 +1,1 @@
+"""From logs to samples that trainers open without reading them."""
