@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from machine import commit, describe
 
-from marlab.market.imitate import ActionTrainer, GoalTrainer, new_executor, new_manager
-from marlab.market.imitate_data import DayTable, DecisionTable
-from marlab.market.imitate_settings import TrainSettings
+from marlab.market.learn.settings import TrainSettings
+from marlab.market.learn.tables import DayTable, DecisionTable
+from marlab.market.learn.trainers import ActionTrainer, GoalTrainer, new_executor, new_manager
 from marlab.market.samples.dataset import Samples, Sizes, empty
 
 PEAK = 989e12

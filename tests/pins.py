@@ -29,8 +29,15 @@ from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.market.agent_settings import SHIPPED
-from marlab.market.imitate import ActionTrainer, GoalTrainer, WeightTrainer, new_coordinator, new_executor, new_manager
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.trainers import (
+    ActionTrainer,
+    GoalTrainer,
+    WeightTrainer,
+    new_coordinator,
+    new_executor,
+    new_manager,
+)
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network
 from marlab.market.samples.dataset import concatenate

@@ -28,12 +28,13 @@ from marlab.lab.report.note import write_note
 from marlab.lab.report.page import require_report_extra
 from marlab.lab.runs.records import plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.market import arena, imitate_run
+from marlab.market import arena
 from marlab.market.agent_settings import ECONOMIC
 from marlab.market.arena_plan import Arena, PlayConfig
 from marlab.market.collect import command as collect
 from marlab.market.collect.plan import CollectConfig, Plan
-from marlab.market.imitate_run import MarketTrainConfig
+from marlab.market.learn import phases as imitate_run
+from marlab.market.learn.phases import MarketTrainConfig
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples.command import SamplesConfig, make_samples
 from marlab.market.samples.split import SplitOptions

@@ -9,9 +9,9 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market.eval_l2 import EvalL2Config, eval_l2, main
-from marlab.market.evaluate import goal_errors
-from marlab.market.imitate_run import MarketTrainConfig, train
+from marlab.market.learn.eval_l2 import EvalL2Config, eval_l2, main
+from marlab.market.learn.evaluate import goal_errors
+from marlab.market.learn.phases import MarketTrainConfig, train
 from marlab.market.logs.worldlog import read_world
 from marlab.market.samples.dataset import write_dataset
 from marlab.market.samples.extract import SampleOptions, extract

@@ -13,10 +13,19 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
-from marlab.market.advantage import day_advantages, returns
-from marlab.market.evaluate import evaluate_actions, evaluate_goals, evaluate_weights, trivial_actions, trivial_goals
 from marlab.market.guide import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
-from marlab.market.imitate import (
+from marlab.market.learn.advantage import day_advantages, returns
+from marlab.market.learn.evaluate import (
+    evaluate_actions,
+    evaluate_goals,
+    evaluate_weights,
+    trivial_actions,
+    trivial_goals,
+)
+from marlab.market.learn.phases import MarketTrainConfig, train
+from marlab.market.learn.settings import Stage, TrainSettings
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.trainers import (
     ActionTrainer,
     AdvantageTrainer,
     GoalTrainer,
@@ -26,9 +35,6 @@ from marlab.market.imitate import (
     new_executor,
     new_manager,
 )
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
-from marlab.market.imitate_run import MarketTrainConfig, train
-from marlab.market.imitate_settings import Stage, TrainSettings
 from marlab.market.logs.worldlog import REJECT, read_world
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.losses import action_loss

@@ -20,10 +20,17 @@ from torch import nn
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
-from marlab.market.advantage import day_advantages
-from marlab.market.imitate import NAMES, ActionTrainer, AdvantageTrainer, GoalTrainer, PhaseTrainer, WeightTrainer
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
-from marlab.market.imitate_settings import TrainConfig
+from marlab.market.learn.advantage import day_advantages
+from marlab.market.learn.settings import TrainConfig
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.trainers import (
+    NAMES,
+    ActionTrainer,
+    AdvantageTrainer,
+    GoalTrainer,
+    PhaseTrainer,
+    WeightTrainer,
+)
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO

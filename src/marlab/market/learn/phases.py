@@ -27,9 +27,12 @@ from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market import evaluate, imitate_figures
-from marlab.market.advantage import day_advantages
-from marlab.market.imitate import (
+from marlab.market.learn import evaluate
+from marlab.market.learn import figures as imitate_figures
+from marlab.market.learn.advantage import day_advantages
+from marlab.market.learn.settings import PHASES, Phase, TrainSettings
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.trainers import (
     NAMES,
     ActionTrainer,
     AdvantageTrainer,
@@ -40,8 +43,6 @@ from marlab.market.imitate import (
     new_executor,
     new_manager,
 )
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
-from marlab.market.imitate_settings import PHASES, Phase, TrainSettings
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.manager import HorizonManagerPPO, find_manager
@@ -59,7 +60,7 @@ from marlab.market.samples.extract import with_goals
 from marlab.market.samples.goals import GoalSource, check_network, predict_goals
 
 MOST_ZERO_GOALS = 0.01
-PRESETS = Path(__file__).parent / "presets" / "train"
+PRESETS = Path(__file__).parents[1] / "presets" / "train"
 
 
 @dataclass(frozen=True)

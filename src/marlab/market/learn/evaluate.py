@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.losses import weight_loss
@@ -122,7 +122,7 @@ def trivial_actions(samples: Samples, majority_op: int) -> dict[str, dict[str, N
     "copy" repeats the agent's own last offer in the negotiation (the baseline before the first one), "baseline" is
     L1's, both with the operator of the acceptance rule; "majority" always does what is most common in training.
     """
-    from marlab.market.imitate_data import rule_operators
+    from marlab.market.learn.tables import rule_operators
 
     micro = samples.micro
     rows = len(micro["op"])

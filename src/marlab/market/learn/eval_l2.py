@@ -15,8 +15,8 @@ from marlab.lab.config import from_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
-from marlab.market.evaluate import evaluate_goals
-from marlab.market.imitate_run import MarketTrainConfig
+from marlab.market.learn.evaluate import evaluate_goals
+from marlab.market.learn.phases import MarketTrainConfig
 from marlab.market.networks.manager import find_manager
 from marlab.market.networks.weights import load_manager
 from marlab.market.samples.dataset import open_dataset

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.imitate_data import DayTable, DecisionTable, RoundTable
-from marlab.market.imitate_settings import Phase, TrainSettings
+from marlab.market.learn.settings import Phase, TrainSettings
+from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3Output, L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.networks.losses import (

@@ -1,0 +1,1 @@
+"""Offline learning of L2, L3 and L4."""
