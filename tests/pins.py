@@ -28,7 +28,7 @@ from marlab.cli import COMMANDS, Command, Table, main
 from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.market.agent_settings import SHIPPED
+from marlab.market.agent.settings import SHIPPED
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
     ActionTrainer,

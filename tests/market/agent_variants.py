@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from marlab.market.agent import LitaAgentHRL as Agent
-from marlab.market.agent_settings import UNTRAINED
+from marlab.market.agent.agent import LitaAgentHRL as Agent
+from marlab.market.agent.settings import UNTRAINED
 
 NETWORKS = {"mode": "neural", "l2_model_path": UNTRAINED, "l3_model_path": UNTRAINED, "l4_model_path": UNTRAINED}
 

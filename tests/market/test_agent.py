@@ -25,9 +25,9 @@ from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
 pytest.importorskip("scml")
 from negmas.sao import ResponseType
 
-from marlab.market.agent import LitaAgentHRL
-from marlab.market.agent_settings import AgentSettings, load_layers
-from marlab.market.rule_options import RuleOptions
+from marlab.market.agent.agent import LitaAgentHRL
+from marlab.market.agent.rule_options import RuleOptions
+from marlab.market.agent.settings import AgentSettings, load_layers
 from marlab.market.samples.extract import SampleOptions, extract, with_goals
 from marlab.market.simulator.awi import without_bankrupt
 from marlab.market.simulator.experts import find_agent
@@ -217,7 +217,7 @@ def test_the_log_explains_every_decision() -> None:
 
 
 def test_a_log_on_disk(tmp_path: Path) -> None:
-    from marlab.market.agent_log import DecisionLog
+    from marlab.market.agent.log import DecisionLog
 
     for _ in range(2):
         log = DecisionLog(tmp_path, "00LHR@0")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.market.agent_decide import (
+from marlab.market.agent.decide import (
     Ablated,
     Batch,
     Neural,
@@ -22,13 +22,13 @@ from marlab.market.agent_decide import (
     pure_l1,
     uniform_weights,
 )
-from marlab.market.agent_plan import Plan, make_plan
-from marlab.market.agent_threads import Morning, Situation, Thread
+from marlab.market.agent.plan import Plan, make_plan
+from marlab.market.agent.rule import RuleW
+from marlab.market.agent.threads import Morning, Situation, Thread
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
-from marlab.market.rule_w import RuleW
 from marlab.market.rules import features, l1
 from marlab.market.rules.executor import Decision
 from marlab.market.rules.features import FeatureOptions

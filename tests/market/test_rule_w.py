@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.agent_decide import heuristic_weights
-from marlab.market.agent_plan import Answer, make_plan
-from marlab.market.agent_settings import AgentSettings
-from marlab.market.agent_threads import Thread
+from marlab.market.agent.decide import heuristic_weights
+from marlab.market.agent.plan import Answer, make_plan
+from marlab.market.agent.rule import RuleW
+from marlab.market.agent.rule_options import RuleOptions
+from marlab.market.agent.rule_sell import Day, Lot, Seat, day_for, sale, takes, worth_waiting
+from marlab.market.agent.settings import AgentSettings
+from marlab.market.agent.threads import Thread
 from marlab.market.logs.daystate import DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.rule_options import RuleOptions
-from marlab.market.rule_sell import Day, Lot, Seat, day_for, sale, takes, worth_waiting
-from marlab.market.rule_w import RuleW
 from marlab.market.rules import economic
 from marlab.market.rules.partners import Ended, Heard, PartnerBook, Record
 from marlab.market.rules.safety import Ledger

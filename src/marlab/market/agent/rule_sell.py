@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from marlab.market.agent_threads import LAST_ROUND
+from marlab.market.agent.rule_options import RuleOptions
+from marlab.market.agent.threads import LAST_ROUND
 from marlab.market.logs.daystate import Array
-from marlab.market.rule_options import RuleOptions
 from marlab.market.rules import economic
 from marlab.market.rules.partners import Heard, Record
 

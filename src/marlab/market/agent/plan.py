@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market.agent_decide import Intentions, Wish
-from marlab.market.agent_threads import Offer, Situation
+from marlab.market.agent.decide import Intentions, Wish
+from marlab.market.agent.threads import Offer, Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import l1

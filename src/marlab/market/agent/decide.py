@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from marlab.market.agent_threads import Situation
+from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator

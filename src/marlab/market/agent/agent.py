@@ -1,6 +1,6 @@
 """LitaAgentHRL, the agent that plays: L1 bounds, L2's goal of the day, L3's wishes, L4's order, one plan per round.
 
-    from marlab.market.agent import LitaAgentHRL        # the class alone is enough for a tournament
+    from marlab.market.agent.agent import LitaAgentHRL        # the class alone is enough for a tournament
     anac2024_std(competitors=[LitaAgentHRL, ...])
     anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"controller_params": {"mode": "neural"}}, ...])
 
@@ -22,11 +22,11 @@ from negmas.sao import ResponseType, SAOResponse
 from scml.std import StdSyncAgent
 
 from marlab.lab.config import to_dict
-from marlab.market.agent_decide import pure_l1, uniform_weights
-from marlab.market.agent_log import DecisionLog
-from marlab.market.agent_plan import Answer, Plan, make_plan
-from marlab.market.agent_settings import AgentSettings, Layers, load_layers
-from marlab.market.agent_threads import Morning, Offer, Situation, Talk, Thread
+from marlab.market.agent.decide import pure_l1, uniform_weights
+from marlab.market.agent.log import DecisionLog
+from marlab.market.agent.plan import Answer, Plan, make_plan
+from marlab.market.agent.settings import AgentSettings, Layers, load_layers
+from marlab.market.agent.threads import Morning, Offer, Situation, Talk, Thread
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import features

@@ -13,7 +13,7 @@ from torch import nn
 
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
-from marlab.market.agent_decide import (
+from marlab.market.agent.decide import (
     Ablated,
     Decider,
     Neural,
@@ -25,17 +25,17 @@ from marlab.market.agent_decide import (
     pure_l1,
     uniform_weights,
 )
+from marlab.market.agent.rule import RuleW
+from marlab.market.agent.rule_options import RuleOptions
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import L2StrategicManager, find_manager
 from marlab.market.networks.weights import L3_KIND, L4_KIND, load_manager, load_network
-from marlab.market.rule_options import RuleOptions
-from marlab.market.rule_w import RuleW
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
-SHIPPED = Path(__file__).parent / "shipped"
+SHIPPED = Path(__file__).parents[1] / "shipped"
 """Where weights lie that come with the package."""
 UNTRAINED = "untrained"
 """A model path that means: a network that has learnt nothing yet, which plays L1's baseline."""

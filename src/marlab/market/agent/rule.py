@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market.agent_decide import Wish, by_weight
-from marlab.market.agent_threads import Offer, Situation
+from marlab.market.agent.decide import Wish, by_weight
+from marlab.market.agent.rule_options import RuleOptions
+from marlab.market.agent.rule_sell import Seat, day_for, sale, takes
+from marlab.market.agent.threads import Offer, Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.rule_options import RuleOptions
-from marlab.market.rule_sell import Seat, day_for, sale, takes
 from marlab.market.rules import economic
 from marlab.market.rules.l1 import Action, Caps
 
