@@ -21,8 +21,8 @@ from marlab.lab.config import from_dict, load_preset
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import list_runs, read_run
-from marlab.market.arena_plan import PlayConfig
-from marlab.market.arena_report import Result
+from marlab.market.arena.plan import PlayConfig
+from marlab.market.arena.report import Result
 from marlab.market.collect import command as collect
 from marlab.market.learn import phases as imitate_run
 from marlab.market.learn.phases import MarketTrainConfig

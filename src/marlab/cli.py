@@ -59,7 +59,9 @@ COMMANDS: Table = {
         "samples": Command("marlab.market.samples.command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.learn.phases:main", "L2, L3 and L4 learn from samples"),
         "eval-l2": Command("marlab.market.learn.eval_l2:main", "errors of a trained L2 in raw units"),
-        "play": Command("marlab.market.arena:main", "tournaments that can tell agents apart, beside what was possible"),
+        "play": Command(
+            "marlab.market.arena.play:main", "tournaments that can tell agents apart, beside what was possible"
+        ),
         "export": Command("marlab.market.samples.export:main", "recorded worlds as tracker logs, for other tools"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),

@@ -28,9 +28,9 @@ from marlab.lab.report.note import write_note
 from marlab.lab.report.page import require_report_extra
 from marlab.lab.runs.records import plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.market import arena
 from marlab.market.agent.settings import ECONOMIC
-from marlab.market.arena_plan import Arena, PlayConfig
+from marlab.market.arena import play as arena
+from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.collect import command as collect
 from marlab.market.collect.plan import CollectConfig, Plan
 from marlab.market.learn import phases as imitate_run

@@ -14,11 +14,12 @@ from marlab.lab.report.page import render_page
 from marlab.lab.runs.files import write_text
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, measured, show, written
-from marlab.market import arena_figures, arena_report
-from marlab.market.arena import Tournament, gather
-from marlab.market.arena_plan import Arena, PlayConfig
-from marlab.market.arena_report import Result
-from marlab.market.arena_stats import Comparison, compare, score_interval
+from marlab.market.arena import figures as arena_figures
+from marlab.market.arena import report as arena_report
+from marlab.market.arena.plan import Arena, PlayConfig
+from marlab.market.arena.play import Tournament, gather
+from marlab.market.arena.report import Result
+from marlab.market.arena.stats import Comparison, compare, score_interval
 
 STAGES = ("worlds", "samples", "layers", "arena")
 TRAINED, PURE_L1, RULES = "trained", "pure L1", "heuristic"

@@ -16,9 +16,9 @@ from marlab.cli import main
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market import arena
-from marlab.market.arena import PRESETS, PlayCommand, blamed, play, play_official
-from marlab.market.arena_plan import Arena, PlayConfig
+from marlab.market.arena import play as arena
+from marlab.market.arena.plan import Arena, PlayConfig
+from marlab.market.arena.play import PRESETS, PlayCommand, blamed, play, play_official
 from marlab.market.simulator.settlement import MONEY
 from tests.market import arena_agents
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
-from marlab.market.arena_plan import Arena, Game, PlayConfig, label
+from marlab.market.arena.plan import Arena, Game, PlayConfig, label
 from marlab.market.simulator.experts import find_player
 
 FOUR = ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent", "PenguinAgent")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marlab.market.arena_stats import (
+from marlab.market.arena.stats import (
     EFFECT,
     best_shares,
     bootstrap,

@@ -28,13 +28,14 @@ from marlab.lab.flags import parse_run
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import read_json, write_json, write_text
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market import arena_figures, arena_report
-from marlab.market.arena_official import official
-from marlab.market.arena_plan import Arena, Game, PlayConfig, label
-from marlab.market.arena_report import Result
+from marlab.market.arena import figures as arena_figures
+from marlab.market.arena import report as arena_report
+from marlab.market.arena.official import official
+from marlab.market.arena.plan import Arena, Game, PlayConfig, label
+from marlab.market.arena.report import Result
 from marlab.market.simulator.experts import FILLERS, find_player, need_simulator
 
-PRESETS = Path(__file__).parent / "presets" / "play"
+PRESETS = Path(__file__).parents[1] / "presets" / "play"
 TRIAL_LIMIT_S = 300.0
 """Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
 WIDTH = 180
@@ -166,7 +167,7 @@ def _tested(game: Game, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet: bool) -> None:
     """A tiny world for everybody who is not built in; who crashes in it would spoil every world of the tournament."""
-    from marlab.market.arena_world import trial_task
+    from marlab.market.arena.world import trial_task
 
     waiting = [name for name in config.everybody if name not in (*FILLERS, *folder.tried)]
     if not waiting:
@@ -215,7 +216,7 @@ def _play(
     games: Sequence[Game], limit_s: float, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool
 ) -> bool:
     """Play what is missing. True if an agent was left out on the way, so that the rest is played without it."""
-    from marlab.market.arena_world import play_task
+    from marlab.market.arena.world import play_task
 
     agents = {game.spec.world_id: game.spec.agents for game in games}
     waiting = [game for game in games if folder.record(game.spec.world_id) is None]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import marlab.market.agent.agent  # noqa: F401  here torch is imported once for all worlds of a batch, not once for each
-from marlab.market.arena_plan import label
+from marlab.market.arena.plan import label
 from marlab.market.simulator.bounds import factory_bounds
 from marlab.market.simulator.experts import FILLERS
 from marlab.market.simulator.record import RecordedWorld, Recording

@@ -16,7 +16,7 @@ import numpy as np
 
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
-from marlab.market.arena_plan import PlayConfig, label
+from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.simulator.experts import find_player, need_simulator
 
 _PARALLELISM = {"serial": "serial", "local": "parallel", "dask": "dask"}

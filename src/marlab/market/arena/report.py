@@ -17,8 +17,8 @@ from rich.table import Table as RichTable
 from marlab.lab.report import markdown
 from marlab.lab.runs.files import replacing
 from marlab.lab.stats import written
-from marlab.market.arena_plan import PlayConfig, label
-from marlab.market.arena_stats import (
+from marlab.market.arena.plan import PlayConfig, label
+from marlab.market.arena.stats import (
     POSITIONS,
     Comparison,
     Seat,
@@ -30,7 +30,7 @@ from marlab.market.arena_stats import (
     means_by_config,
     score_interval,
 )
-from marlab.market.arena_world import money_parts
+from marlab.market.arena.world import money_parts
 from marlab.market.simulator.settlement import MONEY
 
 BOUNDS = ("no_trade", "captured", "mean_price", "issue")

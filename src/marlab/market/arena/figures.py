@@ -12,10 +12,10 @@ from matplotlib.patheffects import withStroke
 
 from marlab.lab.report import figures, style
 from marlab.lab.stats import Measured, mean_interval, written
-from marlab.market.arena_plan import label
-from marlab.market.arena_report import Result
-from marlab.market.arena_stats import POSITIONS, closed, means_by_config, score_interval
-from marlab.market.arena_world import money_parts
+from marlab.market.arena.plan import label
+from marlab.market.arena.report import Result
+from marlab.market.arena.stats import POSITIONS, closed, means_by_config, score_interval
+from marlab.market.arena.world import money_parts
 from marlab.market.simulator.settlement import MONEY
 
 _READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground="white")]}

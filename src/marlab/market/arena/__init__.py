@@ -1,0 +1,1 @@
+"""`marlab market play`: tournaments that can tell agents apart."""
