@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.guide import (
+from marlab.market.guide.data import (
     L4DistillSample,
     MacroSample,
     MicroSample,
@@ -81,7 +81,7 @@ def test_without_backfill_goals_are_zero(folder):
 
 
 def test_several_workers_give_the_same_samples(folder, loaded, monkeypatch):
-    monkeypatch.setattr("marlab.market.guide.CHUNK", 1)
+    monkeypatch.setattr("marlab.market.guide.data.CHUNK", 1)
     other = folder / "worlds" / "again.parquet"
     shutil.copy(TINY, other)
     try:

@@ -13,7 +13,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
-from marlab.market.guide import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
+from marlab.market.guide.data import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
+from marlab.market.guide.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
 from marlab.market.learn.advantage import day_advantages, returns
 from marlab.market.learn.evaluate import (
     evaluate_actions,
@@ -42,7 +43,6 @@ from marlab.market.networks.weights import save_network
 from marlab.market.rules.goals import GAP, SPREAD
 from marlab.market.samples.dataset import Samples, concatenate, write_dataset
 from marlab.market.samples.extract import SampleOptions, extract, with_goals
-from marlab.market.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 CPU = torch.device("cpu")

@@ -26,7 +26,7 @@ from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.guide import save_l4_samples, save_samples
+from marlab.market.guide.data import save_l4_samples, save_samples
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset

@@ -4,7 +4,7 @@
     trainer.train_phase0_bc(macro, micro)
     save_model(l2, "out", "l2_bc.pt")
 
-The lists come from `marlab.market.guide`, or are lists of its records. `marlab market train` does the same on a
+The lists come from `marlab.market.guide.data`, or are lists of its records. `marlab market train` does the same on a
 dataset, with splits, evaluation and resumption of the whole.
 """
 

@@ -1,0 +1,1 @@
+"""The training guide's names, each a thin door to the modules behind it."""
