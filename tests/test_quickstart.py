@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from marlab import quickstart as command
 from marlab.cli import main
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.engine.tasks import EngineConfig
@@ -26,8 +25,9 @@ from marlab.market.arena.report import Result
 from marlab.market.collect import command as collect
 from marlab.market.learn import phases as imitate_run
 from marlab.market.learn.phases import MarketTrainConfig
-from marlab.quickstart import QuickstartConfig, quickstart, run_folder
-from marlab.quickstart_report import Story, learnt, standing, summary, verdict
+from marlab.quickstart import command
+from marlab.quickstart.command import QuickstartConfig, quickstart, run_folder
+from marlab.quickstart.report import Story, learnt, standing, summary, verdict
 
 pytest.importorskip("scml")
 pytest.importorskip("jinja2")

@@ -22,7 +22,7 @@ class Command:
 Table = Mapping[str, "Command | Table"]
 
 COMMANDS: Table = {
-    "quickstart": Command("marlab.quickstart:main", "a whole experiment in minutes, ending with a report"),
+    "quickstart": Command("marlab.quickstart.command:main", "a whole experiment in minutes, ending with a report"),
     "fish": {
         "train": Command("marlab.fish.training.train:main", "train a shoal with one shared policy"),
         "eval": Command(

@@ -39,7 +39,7 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples.command import SamplesConfig, make_samples
 from marlab.market.samples.split import SplitOptions
 from marlab.market.simulator.experts import need_simulator
-from marlab.quickstart_report import next_steps, read_story, stage_facts, stage_time, summary, write_report
+from marlab.quickstart.report import next_steps, read_story, stage_facts, stage_time, summary, write_report
 
 C = TypeVar("C")
 COMMAND = ("marlab", "quickstart")

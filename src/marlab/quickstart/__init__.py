@@ -1,0 +1,1 @@
+"""`marlab quickstart`: the market's whole loop at its smallest."""
