@@ -30,7 +30,7 @@ from marlab.hunt.players.rules import Kind
 from marlab.lab.search.search import SearchConfig, SearchResult, Tree
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.hunt.test_search_hunt import GAMMA, Leaf, constant, exact_leaf, searched, solve, tiny_starts
+from tests.hunt.planner.test_search import GAMMA, Leaf, constant, exact_leaf, searched, solve, tiny_starts
 
 NOISE = 0.3
 TOLERANCE = 0.02

@@ -105,14 +105,14 @@ def follow(trainer: Any, units: int, modules: Mapping[str, Any]) -> dict[str, An
 
 
 def fish() -> dict[str, Any]:
-    from tests.fish.test_train import SMALL
+    from tests.fish.training.test_train import SMALL
 
     trainer = FishTrainer(SMALL)
     return follow(trainer, 8, {"net": trainer.net})
 
 
 def hunt_ppo() -> dict[str, Any]:
-    from tests.hunt.test_train_ppo import small
+    from tests.hunt.ppo.test_train import small
 
     trainer = PPOTrainer(small())
     return follow(trainer, 4, {str(i): x.ppo.net for i, x in enumerate(trainer.learners)})
@@ -133,7 +133,7 @@ def _market_samples() -> Any:
 
 
 def market() -> dict[str, Any]:
-    from tests.market.test_imitate import CPU, SMALL
+    from tests.market.learn.test_trainers import CPU, SMALL
 
     samples = _market_samples()
     days, decisions, rounds = DayTable(samples, CPU), DecisionTable(samples, CPU), RoundTable(samples, CPU)

@@ -7,8 +7,7 @@ import torch
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, State
-
-from .reference import Situation
+from tests.hunt.reference import Situation
 
 SMALL_MAPS = 32
 

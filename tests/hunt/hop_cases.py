@@ -15,8 +15,7 @@ from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.learn import LearnConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
-
-from .helpers import seeded
+from tests.hunt.helpers import seeded
 
 PLAN = PlanConfig(trees=2, draws=3, search=SearchConfig(simulations=6, root="gumbel", max_depth=4))
 LEARN = LearnConfig(updates=2, batch=16, moa_updates=2, moa_batch=8, replay=200, warm_updates=3)

@@ -15,7 +15,7 @@ from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
-from tests.lab.toys import Identity
+from tests.lab.ppo.toys import Identity
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""Exact best responses against brute force in the reference, and against playing them out."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import pytest
+import torch
+
+from marlab.hunt.exact.best_response import best_response, start_values
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.views import View
+from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.lab.errors import UserError
+from tests.hunt.helpers import seeded, situations
+from tests.hunt.reference import ReferenceGame, Situation
+
+TINY = game_config("msh_tiny")
+
+
+def brute_force(reference: ReferenceGame, start: Situation, kind: str, gamma: float) -> float:
+    """Expectimax of player 1 against one partner, in plain Python, every situation and time apart."""
+
+    @cache
+    def value(t: int, where: tuple, stags: frozenset, hares: frozenset) -> float:
+        s = Situation(set(), set(stags), set(hares), list(where), t, None, [4, 4])
+        best = 0.0
+        options = sorted(reference.options(s, 1, kind)) or [4]
+        for mine, legal in enumerate(reference.mask(s, 0)):
+            if legal:
+                total = 0.0
+                for theirs in options:
+                    after, reward, done, _, _ = reference.step(s, [mine, theirs])
+                    later = (
+                        0.0
+                        if done[0]
+                        else value(t + 1, tuple(after.where), frozenset(after.stags), frozenset(after.hares))
+                    )
+                    total += (reward[0] + gamma * later) / len(options)
+                best = max(best, total)
+        return best
+
+    return value(0, tuple(start.where), frozenset(start.stags), frozenset(start.hares))
+
+
+@pytest.mark.parametrize(("kind", "gamma"), list(product(["NS", "NH", "RAND"], [1.0, 0.95])))
+def test_tiny_values_equal_brute_force(kind: str, gamma: float) -> None:
+    game = make_game(TINY)
+    starts = game.reset(6, seeded(1))
+    found = start_values(game, starts, [Kind.NS, Kind[kind]], gamma=gamma)
+    reference = ReferenceGame(TINY)
+    expected = [brute_force(reference, s, kind, gamma) for s in situations(game, starts)]
+    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("team", "focal"), [("NS,NS,NS", 0), ("NH,NH,NH", 2), ("NS,NH,NH", 1), ("NS,NS,NH", 3)])
+def test_playing_the_best_response_earns_its_value(team: str, focal: int) -> None:
+    game, episodes = make_game(game_config("msh_4x4")), 300
+    kinds = [Kind[word] for word in team.split(",")]
+    kinds.insert(focal, Kind.RAND)
+    players = RulePlayers(game, kinds)
+    generator = seeded(3)
+    for seed in range(4):
+        start = game.reset(1, seeded(seed))
+        solved = best_response(game, start, kinds, focal)
+        state = type(start)(*(field.expand(episodes, *field.shape[1:]).clone() for field in start))
+        earned, going = torch.zeros(episodes), torch.ones(episodes, dtype=torch.bool)
+        memory = players.begin(episodes, generator)
+        while bool(going.any()):
+            actions, memory = players.act(View(game, state), memory, generator)
+            actions[going, focal] = solved.q(state.select(going)).argmax(1)
+            state, out = game.step(state, actions)
+            earned += out.reward[:, focal] * going
+            going &= ~(out.done[:, focal] | out.over)
+        error = 4 * earned.std().item() / episodes**0.5 + 1e-5
+        assert earned.mean().item() == pytest.approx(solved.start_value, abs=error)
+
+
+def test_no_rule_beats_the_best_response_and_the_optimum_is_found() -> None:
+    game = make_game(game_config("msh_4x4"))
+    starts = game.reset(12, seeded(0))
+    joined = start_values(game, starts, [Kind.RAND, Kind.NS, Kind.NH, Kind.NH])
+    assert joined.tolist() == pytest.approx([5.0] * 12)
+    racing = start_values(game, starts, [Kind.RAND, Kind.NS, Kind.NS, Kind.NS])
+    assert (racing >= 1 - 1e-6).all() and (racing <= 5).all() and racing.mean() > 2
+
+
+def test_action_values_prefer_the_hare_in_reach() -> None:
+    game = make_game(TINY)
+    start = game.reset(1, seeded(0))._replace(cell=torch.tensor([[8, 0]]))
+    start = start._replace(prey_cell=torch.tensor([[4, 8]]))
+    solved = best_response(game, start, [Kind.RAND, Kind.NH], gamma=0.9)
+    q = solved.q(start)[0]
+    assert q.argmax() == 6 and q[6] == 1 and q[5] == -float("inf")  # the hare is under player 1's feet
+
+
+def test_what_cannot_be_solved_is_refused() -> None:
+    game = make_game(TINY)
+    start = game.reset(1, seeded(0))
+    with pytest.raises(UserError, match="NS, NH and RAND"):
+        best_response(game, start, [Kind.NS, Kind.WAIT])
+    with pytest.raises(UserError, match="plain stag hunt"):
+        best_response(make_game(game_config("msh_tiny", time_reward=-1.0)), start, [Kind.NS, Kind.NS])
+    with pytest.raises(ValueError, match="cannot follow"):
+        best_response(game, start, [Kind.NS, Kind.NS]).q(start._replace(alive=torch.tensor([[False, True]])))

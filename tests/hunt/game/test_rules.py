@@ -1,0 +1,348 @@
+"""Acceptance checks 1-8 and 10: the rules by hand, and the batched game against the scalar reference."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+import torch
+
+from marlab.hunt.game.build import game_with_blocks, make_game, restore
+from marlab.hunt.game.config import GameConfig, game_config, game_names
+from marlab.hunt.game.maps import connected, draw_blocks
+from marlab.hunt.game.rules import ABSENT, State
+from marlab.hunt.game.views import View
+from marlab.lab.errors import UserError
+from marlab.lab.runs.testing import assert_same
+from tests.hunt.helpers import board, placed, seeded, situations, small_game
+from tests.hunt.reference import ReferenceGame
+
+FOUR = game_config("msh_4x4")
+
+
+def act(*actions: int) -> torch.Tensor:
+    return torch.tensor([actions])
+
+
+# --- the rules, by hand -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hunters", "share"), [(2, 5.0), (3, 10 / 3), (4, 2.5)])
+def test_hunters_share_a_stag_and_leave_with_it(hunters: int, share: float) -> None:
+    game, state = placed(FOUR, players=[(1, 1)] * 4, stags=[(1, 1)], hares=[(3, 3)])
+    after, out = game.step(state, act(*[5] * hunters, *[4] * (4 - hunters)))
+    expected = [share] * hunters + [0.0] * (4 - hunters)
+    assert out.reward[0].tolist() == pytest.approx(expected)
+    assert after.alive[0].tolist() == [False] * hunters + [True] * (4 - hunters)
+    assert out.hunters[0].tolist() == [hunters] * hunters + [0] * (4 - hunters)
+    assert View(game, after).board[..., 5].sum() == 0  # the stag plane is empty
+    assert out.done[0].tolist() == [True] * hunters + [False] * (4 - hunters)
+
+
+def test_one_hunter_gets_nothing_from_a_stag_and_stays() -> None:
+    game, state = placed(FOUR, players=[(1, 1), (0, 0), (0, 0), (0, 0)], stags=[(1, 1)], hares=[(3, 3)])
+    after, out = game.step(state, act(5, 4, 4, 4))
+    assert out.reward.sum() == 0 and after.alive.all() and after.prey_alive[0, 0]
+    assert out.executed[0].tolist() == [5, 4, 4, 4]
+
+
+def test_two_hunters_share_a_hare() -> None:
+    game, state = placed(FOUR, players=[(2, 2), (2, 2), (0, 0), (0, 0)], stags=[(1, 1)], hares=[(2, 2), (3, 3)])
+    after, out = game.step(state, act(6, 6, 4, 4))
+    assert out.reward[0].tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert View(game, after).board[0, 2, 2, 6] == 0 and View(game, after).board[0, 3, 3, 6] == 1
+    assert after.alive[0].tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("action", [6, 5, 0, 2, 7, -1, 99])
+def test_an_illegal_action_is_executed_and_recorded_as_stay(action: int) -> None:
+    game, state = placed(FOUR, players=[(0, 0), (3, 3), (3, 3), (3, 3)], stags=[(1, 1)], hares=[(2, 2)])
+    after, out = game.step(state, act(action, 4, 4, 4))
+    assert after.cell[0, 0] == 0 and out.executed[0, 0] == 4 and after.last_action[0, 0] == 4
+
+
+def test_an_obstacle_stops_a_move() -> None:
+    config = game_config("msh_6x6_b4")
+    game, state = placed(
+        config, players=[(0, 0)] * 4, stags=[(5, 5)], hares=[(4, 4)], obstacles=[(0, 1), (0, 2), (0, 3)]
+    )
+    after, out = game.step(state, act(3, 1, 4, 4))
+    assert after.cell[0].tolist() == [0, 6, 0, 0] and out.executed[0].tolist() == [4, 1, 4, 4]
+    assert not View(game, state).mask[0, 0, 3] and View(game, state).mask[0, 0, 1]
+
+
+def test_strengths_share_a_stag_but_not_a_hare() -> None:
+    config = dataclasses.replace(FOUR, player_strength=(3.0, 1.0, 0.0, 0.0))
+    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (2, 2)], stags=[(1, 1)], hares=[(2, 2)])
+    assert game.step(state, act(5, 5, 6, 6))[1].reward[0].tolist() == [7.5, 2.5, 0.5, 0.5]
+    powerless, state = placed(config, players=[(0, 0), (0, 0), (1, 1), (1, 1)], stags=[(1, 1)], hares=[(3, 3)])
+    assert powerless.step(state, act(4, 4, 5, 5))[1].reward[0].tolist() == [0.0, 0.0, 5.0, 5.0]
+
+
+def test_prosocial_and_time_rewards() -> None:
+    config = dataclasses.replace(FOUR, prosocial=True, time_reward=-0.1)
+    game, state = placed(config, players=[(1, 1), (1, 1), (0, 0), None], stags=[(1, 1)], hares=[(3, 3)])
+    reward = game.step(state, act(5, 5, 4, 4))[1].reward[0]
+    assert reward.tolist() == pytest.approx([(10 - 0.1) / 4] * 3 + [0.0])
+
+
+def test_time_is_up_and_nobody_left_and_no_prey_left_end_an_episode() -> None:
+    game, late = placed(FOUR, players=[(0, 0)] * 4, stags=[(1, 1)], hares=[(2, 2)], t=34)
+    assert game.step(late, act(4, 4, 4, 4))[1].over.item()
+    game, last = placed(FOUR, players=[(2, 2), None, None, None], stags=[(1, 1)], hares=[(2, 2), (3, 3)])
+    assert game.step(last, act(6, 4, 4, 4))[1].over.item()
+    game, bare = placed(FOUR, players=[(2, 2), (0, 0), None, None], hares=[(2, 2)])
+    out = game.step(bare, act(6, 4, 4, 4))[1]
+    assert out.over.item() and out.done[0].tolist() == [True, True, False, False]
+
+
+def test_dynamic_final_time_ends_five_steps_after_the_first_capture() -> None:
+    config = dataclasses.replace(FOUR, dynamic_final_time=True)
+    game, state = placed(config, players=[(2, 2), (0, 0), (0, 0), (0, 0)], stags=[(1, 1)], hares=[(2, 2), (3, 3)])
+    over = []
+    for step in range(6):
+        state, out = game.step(state, act(6 if step == 0 else 4, 4, 4, 4))
+        over.append(out.over.item())
+    assert over == [False] * 5 + [True]
+
+
+def test_snowdrift_pays_everybody_and_charges_the_removers() -> None:
+    config = game_config("msg_4x4")
+    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (0, 0)], stags=[(1, 1), (2, 2), (3, 3)])
+    after, out = game.step(state, act(5, 5, 5, 5))
+    assert out.reward[0].tolist() == [10.0, 10.0, 8.0, 12.0]
+    assert after.alive.all() and after.prey_alive.sum() == 1 and not out.over.item()
+    assert out.executed[0].tolist() == [5, 5, 5, 4]
+
+
+# --- states and views ---------------------------------------------------------------------------------------------
+
+
+def random_states(name: str, count: int, seed: int = 0) -> tuple:
+    """A game and states met by random play, of mixed times."""
+    game = small_game(game_config(name), seed)
+    generator = seeded(seed + 1)
+    state, kept = game.reset(count // 10, generator), []
+    for _ in range(10):
+        kept.append(state)
+        actions = torch.randint(0, game.actions, state.cell.shape, generator=generator)
+        hunt = View(game, state).mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.3)
+        actions = torch.where(hunt, 5 + View(game, state).mask[..., 5:].int().argmax(2), actions)
+        state = game.step(state, actions)[0]
+    return game, State(*(torch.cat(fields) for fields in zip(*kept)))
+
+
+@pytest.mark.parametrize("name", ["msh_4x4", "msh_8x8_b5", "msg_4x4"])
+def test_restoring_a_state_reproduces_the_step_bit_exactly(name: str) -> None:
+    game, state = random_states(name, 10_000)
+    view = View(game, state)
+    again, restored = restore(game.config, view.board, state.t, state.first_hunt)
+    actions = torch.randint(0, game.actions, state.cell.shape, generator=seeded(9))
+    after, out = game.step(state, actions)
+    after2, out2 = again.step(restored, actions)
+    assert_same(View(game, after).grid, View(again, after2).grid)
+    for field in ("reward", "done", "over", "executed", "hunters"):
+        assert_same(getattr(out, field), getattr(out2, field), field)
+    plain = State(**{k: v.clone() for k, v in state._asdict().items()})
+    assert_same(tuple(game.step(plain, actions)[0]), tuple(after))
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_views_are_ego_first_and_absent_is_seven(name: str) -> None:
+    game, state = random_states(name, 400, seed=3)
+    view, n = View(game, state), game.players
+    assert view.grid.shape == (400, n, *game.observation_shape)
+    for i in range(n):
+        for k in range(n):
+            other = (i + k) % n
+            assert_same(view.grid[:, i, ..., k], view.board[..., other])
+            present = state.alive[:, other]
+            assert (view.actions[present, i, k] == state.last_action[present, other]).all()
+            assert (view.actions[~present, i, k] == ABSENT).all()
+            assert_same(view.alive[:, i, k], present)
+        assert_same(view.grid[:, i, ..., n:], view.board[..., n:])
+
+
+def test_flat_observations_hold_every_field_for_fixed_and_for_moving_seats() -> None:
+    from marlab.hunt.game.views import flat_fields
+
+    game, state = random_states("msh_8x8_b5", 200, seed=4)
+    view, fields = View(game, state), flat_fields(game)
+    seats = torch.arange(200).unsqueeze(1) % 4
+    flat, moving = view.flat(torch.arange(4)), view.flat(seats)
+    assert flat.shape == (200, 4, fields.size) and fields.size == 7 + 4 + 448 + 1 + 4
+    assert_same(flat[..., fields.mask].bool(), view.mask.contiguous())
+    assert_same(flat[..., fields.actions].long(), view.actions)
+    assert_same(flat[..., fields.grid].view(200, 4, 8, 8, 7).to(torch.uint8), view.grid)
+    assert_same(flat[..., fields.time], (state.t / 35).view(-1, 1, 1).expand(-1, 4, 1))
+    assert_same(flat[..., fields.alive].bool(), view.alive)
+    assert_same(moving.squeeze(1), flat[torch.arange(200), seats.squeeze(1)])
+
+
+def test_legacy_views_keep_global_order_and_stale_hunts() -> None:
+    config = dataclasses.replace(FOUR, legacy_global_prev_actions=True)
+    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (0, 0)], stags=[(1, 1)], hares=[(2, 2), (3, 3)])
+    state = game.step(game.step(state, act(5, 5, 6, 3))[0], act(4, 4, 4, 1))[0]
+    assert View(game, state).actions[0, 3].tolist() == [5, 5, 6, 1]
+
+
+def test_observation_shapes() -> None:
+    assert small_game(FOUR).observation_shape == (4, 4, 7)
+    assert small_game(game_config("msh_8x8_b5")).observation_shape == (8, 8, 7)
+    assert small_game(game_config("msg_8x8")).observation_shape == (8, 8, 6)
+
+
+# --- starts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["msh_6x6_b4", "msh_8x8_b5"])
+def test_free_cells_are_connected_over_ten_thousand_resets(name: str) -> None:
+    config = game_config(name)
+    blocks = draw_blocks(config, 10_000, seeded(1))
+    assert connected(config, blocks).all()
+    reference, rng = ReferenceGame(config), random.Random(0)
+    counts = [len(reference.reset(rng).obstacles) for _ in range(300)]
+    mean = blocks.sum(1).float().mean().item()  # the same rule drawn by independent code
+    assert mean == pytest.approx(sum(counts) / 300, abs=0.5)
+
+
+def test_flood_finds_disconnected_maps() -> None:
+    config = game_config("msh_6x6_b4")
+    split = torch.zeros(2, 6, 6, dtype=torch.bool)
+    split[0, 2, :] = True
+    split[1, 2, :5] = True
+    assert connected(config, split.flatten(1)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_a_start_puts_everything_on_different_free_cells(name: str) -> None:
+    game = small_game(game_config(name))
+    state = game.reset(2000, seeded(0))
+    cells = torch.cat([state.prey_cell, state.cell], 1)
+    assert (cells.sort(1).values.diff(dim=1) > 0).all()
+    assert not game.maps.blocks[state.map.unsqueeze(1), cells].any()
+    assert state.alive.all() and (state.last_action == 4).all()
+    assert (state.t == 0).all() and (state.first_hunt == -1).all()
+    free = (~game.maps.blocks).float().mean(0)
+    counts = torch.bincount(state.cell.flatten(), minlength=game.cells) / (2000 * game.players)
+    if not game.config.max_block_comp:  # uniform over the grid
+        assert (counts - free / game.cells).abs().max() < 0.03
+
+
+def test_players_share_cells_where_there_is_no_room() -> None:
+    config = GameConfig(height=2, width=3, hares=3, max_block_comp=0)
+    game = make_game(config)
+    state = game.reset(500, seeded(0))
+    assert state.cell.shape == (500, 4)
+    assert set(state.cell.unique().tolist()) == set(range(6))
+
+
+def test_impossible_layouts_are_refused_in_one_sentence() -> None:
+    with pytest.raises(UserError, match=r"4x4 grid with 5 obstacle components .* at most 2 components fit"):
+        game_config("msh_4x4", max_block_comp=5)
+    with pytest.raises(UserError, match="no preset 'msh_4x5', did you mean"):
+        game_config("msh_4x5")
+    with pytest.raises(UserError, match="one per player"):
+        game_config("msh_4x4", player_strength=(1.0, 2.0))
+    narrow = GameConfig(height=2, width=4, players=1, stags=0, hares=1, max_block_comp=1)
+    assert draw_blocks(narrow, 50, seeded(0)).shape == (50, 8)
+    with pytest.raises(UserError, match="planes have the shape"):
+        restore(FOUR, torch.zeros(1, 6, 6, 7), torch.zeros(1))
+
+
+def test_a_grid_where_every_component_cuts_it_is_refused_after_many_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from marlab.hunt.game import maps as layouts
+
+    monkeypatch.setattr(layouts, "connected", lambda config, blocks: torch.zeros(blocks.shape[0], dtype=torch.bool))
+    with pytest.raises(UserError, match=r"No valid layout .* 1000 restarts for a 6x6 grid with max_block_comp 4"):
+        draw_blocks(game_config("msh_6x6_b4"), 1, seeded(0))
+
+
+# --- against the reference ----------------------------------------------------------------------------------------
+
+
+def follow(name: str, episodes: int, seed: int, **changes) -> None:
+    """Play `episodes` with mixed actions in both implementations and compare everything at every step."""
+    config = game_config(name, **changes)
+    reference, rng, generator = ReferenceGame(config), random.Random(seed), seeded(seed)
+    starts = [reference.reset(rng) for _ in range(episodes)]
+    game, state = restore(config, torch.stack([board(config, s) for s in starts]), torch.zeros(episodes))
+    scalar, live = starts, list(range(episodes))
+    total = [[0.0] * config.players for _ in range(episodes)]
+    for t in range(config.final_time):
+        view = View(game, state)
+        looking = t % config.players  # everybody's eyes in turn: plain Python planes are slow
+        grids, masks, lasts = view.grid[:, looking].tolist(), view.mask.tolist(), view.actions.tolist()
+        actions = torch.randint(0, 8, state.cell.shape, generator=generator)  # 7 is never legal
+        # Random walkers rarely hunt together, so let most players hunt whenever they can.
+        hunts = view.mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.7)
+        actions = torch.where(hunts, 5 + view.mask[..., 5:].int().argmax(2), actions)
+        after, out = game.step(state, actions)
+        asked, rewards, dones = actions.tolist(), out.reward.tolist(), out.done.tolist()
+        overs, executed, still = out.over.tolist(), out.executed.tolist(), []
+        for b in live:
+            s = scalar[b]
+            assert grids[b] == reference.grid(s, looking)
+            for i in range(config.players):
+                assert lasts[b][i] == reference.last_actions(s, i)
+                assert [int(x) for x in masks[b][i]] == reference.mask(s, i)
+            scalar[b], reward, done, over, did = reference.step(s, asked[b])
+            assert rewards[b] == pytest.approx(reward, abs=1e-5)
+            assert (dones[b], overs[b], executed[b]) == (done, over, did)
+            total[b] = [x + y for x, y in zip(total[b], reward)]
+            if not over:
+                still.append(b)
+        assert [situations(game, after.select(slice(b, b + 1)))[0] for b in still] == [scalar[b] for b in still]
+        state, live = after, still
+        if not live:
+            break
+    assert not live
+    if config.rules == "hunt":
+        best = config.stag_reward * config.stags + config.hare_reward * max(0, config.players - 2 * config.stags)
+        assert all(sum(row) <= best + 1e-4 for row in total)
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_the_batched_game_equals_the_scalar_reference(name: str) -> None:
+    follow(name, episodes=92, seed=11)  # eleven games: 1,012 seeded episodes in all
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dynamic_final_time": True},
+        {"prosocial": True, "time_reward": -0.05},
+        {"player_strength": (2.0, 1.0, 0.0, 0.0), "stags": 2},
+        {"height": 9, "width": 11, "hares": 20, "stags": 3},  # too many cells for codes of one byte
+    ],
+)
+def test_the_options_of_the_game_equal_the_scalar_reference(changes: dict) -> None:
+    follow("msh_4x4", episodes=60, seed=12, **changes)
+
+
+def test_given_maps_are_played_on() -> None:
+    blocks = torch.zeros(1, 36, dtype=torch.bool)
+    blocks[0, [0, 1, 2]] = True
+    game = game_with_blocks(game_config("msh_6x6_b4"), blocks)
+    state = game.reset(200, seeded(0))
+    assert not torch.isin(state.cell, torch.tensor([0, 1, 2])).any()
+
+
+def test_renewed_games_are_the_fresh_ones_and_the_rest_is_untouched() -> None:
+    game = small_game(game_config("msh_8x8_b5"))
+    state, fresh = game.reset(50, seeded(1)), game.reset(3, seeded(2))
+    state = game.step(state, torch.full((50, 4), 1))[0]
+    games = torch.tensor([4, 17, 49])
+    found, kept = state.renewed(games, fresh), torch.ones(50, dtype=torch.bool).index_fill(0, games, False)
+    assert_same(tuple(found.select(games)), tuple(fresh))
+    assert_same(tuple(found.select(kept)), tuple(state.select(kept)))
+    assert found.cell.stride() == state.cell.stride() == (1, 50)  # games stay next to each other: that is what is fast
+    assert state.t.eq(1).all()  # the old state is as it was
+
+
+@pytest.mark.parametrize("action", [-(2**40), 256, 260, 2**40])
+def test_numbers_of_any_size_that_are_no_action_mean_stay(action: int) -> None:
+    game, state = placed(FOUR, players=[(1, 1), (3, 3), (3, 3), (3, 3)], stags=[(0, 1)], hares=[(2, 2)])
+    after, out = game.step(state, act(action, 4, 4, 4))
+    assert after.cell[0, 0] == 5 and out.executed[0, 0] == 4

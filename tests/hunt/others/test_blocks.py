@@ -1,0 +1,77 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, Trunk, kaiming_linear
+from tests.hunt.helpers import seeded
+
+SHAPE = (4, 4, 7)
+
+
+def some_planes(*lead: int) -> torch.Tensor:
+    return torch.randint(0, 2, (*lead, *SHAPE), generator=seeded(0), dtype=torch.uint8)
+
+
+def test_trunk_keeps_leading_dimensions_and_sees_every_cell():
+    trunk = Trunk(SHAPE, seeded(1))
+    planes = some_planes(3, 2).float().requires_grad_()
+    out = trunk(planes)
+    assert out.shape == (3, 2, 32 * 16) and trunk.size == 512
+    out[1, 1].sum().backward()
+    touched = planes.grad.abs().sum(-1) > 0  # [3, 2, H, W]
+    assert touched[1, 1].all() and touched.sum() == 16, "a row must depend on all of its own cells and on no other row"
+
+
+def test_trunk_is_the_convolution_of_the_grid():
+    """Moving a lonely mark by one cell moves the answer by one cell (away from the border)."""
+    trunk = Trunk((9, 9, 1), seeded(1))
+    planes = torch.zeros(2, 9, 9, 1)
+    planes[0, 4, 4], planes[1, 4, 5] = 1, 1
+    a, b = trunk(planes).view(2, 9, 9, 32)
+    assert torch.allclose(a[4, 4], b[4, 5]) and not torch.allclose(a[4, 4], b[4, 4])
+
+
+def test_body_uses_time_and_goal():
+    body = Body(SHAPE, 2, seeded(2))
+    planes, time, goal = some_planes(5), torch.linspace(0, 1, 5), torch.eye(2)[[0, 1, 0, 1, 0]]
+    out = body(planes, time, goal)
+    assert out.shape == (5, JOIN_WIDTH)
+    assert not torch.allclose(out, body(planes, time + 0.5, goal))
+    assert not torch.allclose(out, body(planes, time, 1 - goal))
+    state = body.without_goal(planes, time)
+    both = body.with_goal(state.unsqueeze(1), torch.eye(2).expand(5, 2, 2))  # every state with either goal
+    assert torch.allclose(both[torch.arange(5), goal.argmax(1)], out, atol=1e-5)
+    with pytest.raises(ValueError, match="width None, not 2"):
+        body(planes, time)
+
+
+def test_kaiming_scale_and_seed():
+    a, b = (kaiming_linear(400, 500, seeded(4)) for _ in range(2))
+    assert torch.equal(a.weight, b.weight) and a.bias.abs().max() == 0
+    assert a.weight.std().item() == pytest.approx(math.sqrt(2 / 400), rel=0.02)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_stack_equals_its_copies_one_by_one(copies: int):
+    generator = seeded(5)
+
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = Body(SHAPE, 2, generator), kaiming_linear(JOIN_WIDTH, 7, generator)
+
+        def forward(self, planes: torch.Tensor, time: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+            return self.head(self.body(planes, time, goal))
+
+    stack = Stack(Small, copies)
+    planes, time, goal = some_planes(copies, 4), torch.rand(copies, 4), torch.rand(copies, 4, 2)
+    out = stack(planes, time, goal)
+    for p in range(copies):
+        single = Small()
+        single.load_state_dict({name.replace("/", "."): w[p] for name, w in stack.weights.items()})
+        assert torch.allclose(out[p], single(planes[p], time[p], goal[p]), atol=1e-5)
+    out[-1].sum().backward()
+    moved = [w.grad.flatten(1).abs().sum(1) > 0 for w in stack.weights.values()]
+    assert all(m[-1] for m in moved) and not any(m[:-1].any() for m in moved), "copies must not share gradients"

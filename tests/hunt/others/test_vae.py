@@ -1,0 +1,165 @@
+import math
+
+import pytest
+import torch
+
+from marlab.hunt.others.codes import k_means, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.others.vae import (
+    Code,
+    GoalVAE,
+    HistoryEncoder,
+    active_units,
+    kl_factor,
+    occupied_recall,
+    packed_order,
+    recon_error,
+    subgoal_rows,
+)
+from tests.hunt.helpers import seeded
+from tests.hunt.offline import offline_data
+
+SHAPE = (4, 4, 7)
+
+
+def test_kl_matches_torch_distributions():
+    a = Code(torch.randn(5, 3, generator=seeded(0)), torch.randn(5, 3, generator=seeded(1)))
+    b = Code(torch.randn(5, 3, generator=seeded(2)), torch.randn(5, 3, generator=seeded(3)))
+    p, q = (torch.distributions.Normal(c.mean, (0.5 * c.log_var).exp()) for c in (a, b))
+    assert torch.allclose(a.kl_to(b), torch.distributions.kl_divergence(p, q), atol=1e-5)
+    standard = torch.distributions.Normal(torch.zeros(5, 3), torch.ones(5, 3))
+    assert torch.allclose(a.kl_to_standard(), torch.distributions.kl_divergence(p, standard), atol=1e-5)
+    assert a.kl_to(a).abs().max() < 1e-6
+
+
+def test_samples_follow_the_code():
+    code = Code(torch.tensor([2.0, -1.0]).expand(20_000, 2), torch.tensor([0.0, math.log(0.25)]).expand(20_000, 2))
+    drawn = code.sample(seeded(0))
+    assert drawn.mean(0).tolist() == pytest.approx([2.0, -1.0], abs=0.03)
+    assert drawn.std(0).tolist() == pytest.approx([1.0, 0.5], abs=0.03)
+
+
+def test_kl_factor_rises_with_its_time_constant():
+    assert kl_factor(0, 1e-3, 1e4) == 0
+    assert kl_factor(10_000, 1e-3, 1e4) == pytest.approx(1e-3 * (1 - math.exp(-1)))
+    assert kl_factor(10**7, 1e-3, 1e4) == pytest.approx(1e-3)
+
+
+def test_vae_clamps_and_learns_a_few_situations():
+    planes = offline_data().rows.obs[:32]
+    vae = GoalVAE(SHAPE, generator=seeded(0))
+    code = vae.encode(planes * 100)
+    assert code.log_var.min() >= -8 and code.log_var.max() <= 4 and code.mean.shape == (32, 16)
+    optimiser = torch.optim.Adam(vae.parameters(), 3e-3)
+    for _ in range(150):
+        loss = recon_error(vae.decode(vae.encode(planes).mean), planes, "bce")
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    logits = vae.decode(vae.encode(planes).mean)
+    assert recon_error(logits, planes, "bce") < 0.02 and recon_error(logits, planes, "mse") < 0.01
+    recall = occupied_recall(logits, planes)
+    assert recall[torch.tensor([0, 5, 6])].min() > 0.9
+    assert torch.isnan(recall[4]), "a grid without obstacles has no occupied cells to recall"
+    assert active_units(vae.encode(planes).mean) > 3
+
+
+def test_low_error_on_sparse_planes_is_not_success():
+    """An empty picture has a small error and no recall: why both are reported."""
+    planes = offline_data().rows.obs[:64]
+    empty = torch.full(planes.shape, -4.0)
+    assert recon_error(empty, planes, "mse") < 0.08
+    assert occupied_recall(empty, planes)[:4].nan_to_num().max() == 0
+
+
+def test_active_units_counts_what_varies():
+    mean = torch.randn(500, 4, generator=seeded(0)) * torch.tensor([1.0, 0.2, 0.05, 0.0])
+    assert active_units(mean) == 2
+    assert active_units(mean[:1]) == 0
+
+
+# --- sequences ----------------------------------------------------------------------------------------------------
+
+
+def test_packed_order_visits_every_row_at_its_time():
+    offsets = torch.tensor([0, 2, 7, 8, 11])
+    order = packed_order(offsets, torch.tensor([0, 1, 3]))
+    assert order.sizes.tolist() == [3, 3, 2, 1, 1]
+    assert order.rows.tolist() == [2, 8, 0, 3, 9, 1, 4, 10, 5, 6]
+    later = order.rows[3:]
+    assert torch.equal(order.rows[order.previous], later - 1), "the row before, of the same sequence"
+
+
+def test_subgoals_are_the_capture_or_the_horizon():
+    offsets = torch.tensor([0, 3, 8])
+    assert subgoal_rows(offsets, 2).tolist() == [2, 2, 2, 5, 6, 7, 7, 7]
+    assert subgoal_rows(offsets, 10).tolist() == [2] * 3 + [7] * 5
+
+
+def test_reading_sequences_equals_going_step_by_step():
+    part = offline_data().part("validation")
+    rows, encoder = part.rows, HistoryEncoder(SHAPE, 4, generator=seeded(0))
+    order = packed_order(part.offsets, torch.arange(6))
+    with torch.no_grad():
+        code, memory = encoder.read(rows.obs[order.rows], rows.joint_a[order.rows], order)
+        for s in range(6):
+            state = encoder.begin(1)
+            for row in range(int(part.offsets[s]), int(part.offsets[s + 1])):
+                at = int((order.rows == row).nonzero())
+                assert torch.allclose(memory[at], state[0], atol=1e-5)
+                alone = encoder.code(state, rows.obs[row : row + 1])
+                assert torch.allclose(code.mean[at], alone.mean[0], atol=1e-4)
+                state = encoder.advance(state, rows.obs[row : row + 1], rows.joint_a[row : row + 1])
+
+
+def test_a_code_knows_the_past_and_not_the_present_action():
+    part = offline_data().part("validation")
+    sequence = int(part.offsets.diff().argmax())
+    order = packed_order(part.offsets, torch.tensor([sequence]))
+    planes, actions = part.rows.obs[order.rows], part.rows.joint_a[order.rows].clone()
+    encoder = HistoryEncoder(SHAPE, 4, generator=seeded(1))
+    before = encoder.read(planes, actions, order)[0].mean
+    actions[3, 1] = (actions[3, 1] + 1) % 7
+    after = encoder.read(planes, actions, order)[0].mean
+    changed = (before - after).abs().sum(1) > 0
+    assert not changed[:4].any() and changed[4:].all()
+
+
+# --- what is in codes ---------------------------------------------------------------------------------------------
+
+
+def test_linear_probe_reads_what_is_there_and_nothing_else():
+    x, noise = torch.randn(2000, 6, generator=seeded(0)), torch.randn(2000, 6, generator=seeded(1))
+    y = (x @ torch.tensor([1.0, -2, 0, 0, 0, 1]) > 0.5).long()
+    good = linear_probe(x[:1500], y[:1500], x[1500:], y[1500:])
+    bad = linear_probe(noise[:1500], y[:1500], noise[1500:], y[1500:])
+    assert good.accuracy > 0.97 and good.balanced > 0.96 and good.rows == 500
+    assert bad.accuracy < 0.70 and bad.balanced < 0.56
+    assert good.majority == pytest.approx((y[1500:] == 0).float().mean().item())
+
+
+def test_k_means_finds_separate_clouds():
+    centres = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    points = (centres.repeat_interleave(50, 0) + 0.3 * torch.randn(150, 2, generator=seeded(0)))[
+        torch.randperm(150, generator=seeded(1))
+    ]
+    found = k_means(points, 3, seeded(2))
+    assert torch.cdist(centres, found).amin(1).max() < 0.3
+    assert len(k_means(torch.ones(5, 2), 3, seeded(0))) == 3, "equal points must not break it"
+
+
+def test_codebook_knows_what_its_prototypes_lead_to():
+    codes = torch.cat([torch.zeros(40, 2), torch.full((40, 2), 8.0)])
+    outcomes = torch.cat([torch.ones(40), torch.full((40,), 2.0)]).long()
+    goals = outcomes - 1
+    goals[0] = -1
+    book = make_codebook(codes, outcomes, goals, 2, seeded(0))
+    at_zero = int(book.nearest(torch.zeros(2)))
+    assert book.outcome[1, at_zero] > 0.97 and book.outcome[2, 1 - at_zero] > 0.97
+    assert book.goal[0, at_zero] > 0.97 and book.goal.sum(0).tolist() == pytest.approx([1, 1])
+    assert book.usage.tolist() == [0.5, 0.5]
+
+
+def test_two_dimensions_keep_the_largest_variation():
+    codes = torch.randn(300, 5, generator=seeded(0)) * torch.tensor([0.1, 5.0, 0.1, 2.0, 0.1])
+    flat = two_dimensions(codes)
+    assert flat.var(0).tolist() == pytest.approx([codes[:, 1].var().item(), codes[:, 3].var().item()], rel=0.05)

@@ -1,0 +1,173 @@
+"""Rule-based players against the scalar reference, and the special ones by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config, game_names
+from marlab.hunt.game.rules import ABSENT
+from marlab.hunt.game.views import View
+from marlab.hunt.players.policy import Team, choose
+from marlab.hunt.players.rollout import HARE, NONE, STAG, moments, play
+from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role, parse_roles, rule_probabilities
+from marlab.lab.errors import UserError
+from marlab.lab.runs.testing import assert_same
+from tests.hunt.helpers import placed, seeded, situations, small_game
+from tests.hunt.reference import ReferenceGame
+
+FOUR = game_config("msh_4x4")
+
+
+def sets(options: torch.Tensor) -> list[list[set[int]]]:
+    return [[{a for a, on in enumerate(row) if on} for row in game] for game in options.tolist()]
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_every_rule_offers_what_the_reference_offers(name: str) -> None:
+    config = game_config(name)
+    game, reference = small_game(config, seed=5), ReferenceGame(config)
+    kinds = [Kind.ND, Kind.RAND] if config.rules == "snowdrift" else [Kind.NS, Kind.NH, Kind.RAND, Kind.EXPL]
+    roles = [kinds[i % len(kinds)] for i in range(config.players)]
+    players = RulePlayers(game, roles)
+    seen = 0
+    for shift in range(len(kinds)):  # every kind in every seat
+        types = torch.tensor([kinds[(i + shift) % len(kinds)] for i in range(config.players)])
+        memory = players.memory_of(types.expand(25, -1))
+        generator = seeded(shift)
+        for moment in moments(game, players, game.reset(25, generator), memory, generator):
+            options = sets(players.options(moment.view, memory))
+            for b, s in enumerate(situations(game, moment.view.state)):
+                if moment.running[b]:
+                    assert options[b] == [reference.options(s, i, Kind(k).name) for i, k in enumerate(types.tolist())]
+                    seen += 1
+    assert seen > 100
+
+
+def test_probabilities_match_what_is_drawn() -> None:
+    game = small_game(game_config("msh_8x8_b5"))
+    players = RulePlayers(game, parse_roles("NS,NH,RAND,EXPL"))
+    state = game.reset(1, seeded(0))
+    big = type(state)(*(field.expand(20_000, *field.shape[1:]) for field in state))
+    memory = players.begin(20_000, seeded(0))
+    actions, _ = players.act(View(game, big), memory, seeded(1))
+    drawn = torch.nn.functional.one_hot(actions, 7).float().mean(0)
+    expected = players.probabilities(View(game, state), players.begin(1, seeded(0)))[0]
+    assert (drawn - expected).abs().max() < 0.015
+    assert expected.sum(1).tolist() == pytest.approx([1.0] * 4)
+
+
+def test_choose_is_uniform_over_the_marked_and_absent_without_any() -> None:
+    options = torch.tensor([[[1, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 0]]]).bool()
+    actions = choose(options.expand(30_000, -1, -1).unbind(2), seeded(0))
+    assert (actions[:, 1] == ABSENT).all() and (actions[:, 2] == 5).all()
+    counts = torch.bincount(actions[:, 0], minlength=7) / 30_000
+    assert counts.tolist() == pytest.approx([1 / 3, 0, 1 / 3, 0, 0, 0, 1 / 3], abs=0.012)
+
+
+def test_waiting_hunting_and_falling_back() -> None:
+    game, state = placed(FOUR, players=[(1, 1), (0, 0), (0, 0), (0, 0)], stags=[(1, 1)], hares=[(3, 3)])
+    view = View(game, state)
+    four = [Kind.NS] * 4
+    assert sets(RulePlayers(game, four).options(view, RulePlayers(game, four).begin(1, seeded(0))))[0][0] == {4}
+    eager = RulePlayers(game, four, ns_wait="hunt")
+    assert sets(eager.options(view, eager.begin(1, seeded(0))))[0][0] == {5}
+    game, state = placed(FOUR, players=[(0, 0), (1, 1), (1, 1), (1, 1)], hares=[(0, 2)])
+    for fallback, expected in (("random", {1, 3, 4}), ("stay", {4}), ("hare", {3})):
+        players = RulePlayers(game, four, fallback=fallback)
+        assert sets(players.options(View(game, state), players.begin(1, seeded(0))))[0][0] == expected
+
+
+def test_wait_gives_up_after_its_patience() -> None:
+    game, state = placed(FOUR, players=[(1, 1), (3, 3), None, None], stags=[(1, 1)], hares=[(1, 3)])
+    players = RulePlayers(game, [Role(Kind.WAIT, 3), Kind.RAND, Kind.RAND, Kind.RAND])
+    memory, chosen = players.begin(1, seeded(0)), []
+    for _ in range(5):
+        action, memory = players.act(View(game, state), memory, seeded(0))
+        chosen.append(action[0, 0].item())
+        state, _ = game.step(state, torch.tensor([[chosen[-1], 4, 4, 4]]))
+    assert chosen == [4, 4, 4, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "early", "late"), [("SWITCH(4)", Kind.NS, Kind.NH), ("SWITCH(4,NH)", Kind.NH, Kind.NS)]
+)
+def test_switch_changes_its_goal_at_its_time(text: str, early: Kind, late: Kind) -> None:
+    game = small_game(FOUR)
+    players, state = RulePlayers(game, [parse_role(text)] * 4), game.reset(50, seeded(0))
+    for t in (0, 3, 4, 20):
+        view = View(game, state._replace(t=torch.full((50,), t)))
+        wanted = rule_probabilities(players, view, [early if t < 4 else late])[:, :, 0]
+        assert_same(players.probabilities(view, players.begin(50, seeded(0))), wanted)
+
+
+def test_mix_draws_anew_at_every_reset_of_the_games_that_start() -> None:
+    game = small_game(FOUR)
+    players = RulePlayers(game, [parse_role("MIX(0.3)")] * 3 + [Role(Kind.NS)])
+    memory = players.begin(5000, seeded(0))
+    assert set(memory["type"].unique().tolist()) == {Kind.NS, Kind.NH}
+    assert (memory["type"][:, :3] == Kind.NS).float().mean().item() == pytest.approx(0.3, abs=0.02)
+    assert (memory["type"][:, 3] == Kind.NS).all()
+    games = torch.arange(5000) % 2 == 0
+    again = players.reset(memory, games, seeded(1))
+    assert_same(again["type"][~games], memory["type"][~games])
+    assert (again["type"][games] != memory["type"][games]).any()
+
+
+def test_exploiter_joins_only_a_held_stag() -> None:
+    kinds = [Kind.EXPL] * 4
+    game, state = placed(FOUR, players=[(0, 0), (3, 0), None, None], stags=[(0, 3)], hares=[(3, 3)])
+    players = RulePlayers(game, kinds)
+    assert sets(players.options(View(game, state), players.begin(1, seeded(0))))[0][0] == {1, 3}  # the hare
+    game, state = placed(FOUR, players=[(0, 0), (0, 3), None, None], stags=[(0, 3)], hares=[(3, 3)])
+    players = RulePlayers(game, kinds)
+    options = sets(players.options(View(game, state), players.begin(1, seeded(0))))[0]
+    assert options[0] == {3}  # the stag that player 2 holds
+    assert options[1] == {1}  # nobody else is there: player 2 goes for the hare
+
+
+def test_roles_are_read_and_wrong_ones_refused() -> None:
+    text = "NS,MIX(0.3),SWITCH(10,NH),WAIT(5)"
+    assert ",".join(map(str, parse_roles(text))) == text
+    assert parse_role("WAIT") == Role(Kind.WAIT, 5.0)
+    wrong = {"XX": "is not a player", "NS(3)": "does not take", "MIX(2)": "from 0 to 1", "ns": "is not a player"}
+    for text, said in wrong.items():
+        with pytest.raises(UserError, match=said):
+            parse_role(text)
+    with pytest.raises(UserError, match="one per player"):
+        RulePlayers(small_game(FOUR), [Kind.NS])
+    with pytest.raises(UserError, match="does not play snowdrift"):
+        RulePlayers(small_game(game_config("msg_4x4")), [Kind.NS] * 4)
+
+
+def test_a_team_is_its_policies_seat_by_seat() -> None:
+    game = small_game(FOUR)
+    whole = RulePlayers(game, parse_roles("NS,NH,NH,RAND"))
+    parts = [RulePlayers(game, [kind] * 4) for kind in (Kind.NS, Kind.NH, Kind.RAND)]
+    team = Team(game, parts, [0, 1, 1, 2])
+    generator = seeded(0)
+    memory = team.begin(64, generator)
+    for moment in moments(game, team, game.reset(64, generator), memory, generator):
+        expected = whole.probabilities(moment.view, whole.begin(64, seeded(0)))
+        found = team.probabilities(moment.view, moment.memory)
+        assert found is not None
+        assert_same(found, expected)
+        chosen = expected.gather(2, moment.asked.clamp_max(6).unsqueeze(2)).squeeze(2)
+        assert (chosen[moment.view.state.alive] > 0).all()
+    with pytest.raises(ValueError, match="do not fit"):
+        Team(game, parts, [0, 1, 3, 2])
+
+
+def test_play_reports_what_happened() -> None:
+    game = make_game(FOUR)
+    result = play(game, RulePlayers(game, parse_roles("NS,NS,NH,NH")), 300, seeded(0))
+    assert (result.outcome[:, :2] == STAG).all() and (result.hunters[:, :2] == 2).all()
+    assert (result.reward[:, :2] == 5).all() and set(result.outcome[:, 2:].unique().tolist()) <= {HARE, NONE}
+    assert (result.steps.amax(1) == result.length).all() and (result.steps >= 1).all()
+    assert (result.first_hunt < result.length).all() and (result.first_hunt >= 0).all()
+    best = dataclasses.replace(FOUR, stags=0, hares=4)
+    alone = make_game(best)
+    assert (play(alone, RulePlayers(alone, [Kind.NS] * 4), 50, seeded(0)).reward == 0).all()

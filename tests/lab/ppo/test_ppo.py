@@ -1,0 +1,172 @@
+"""PPO: losses against hand numbers, tiny problems with a known optimum, masks, dead rows and resumption."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from marlab.lab.errors import UserError
+from marlab.lab.ppo.choices import best
+from marlab.lab.ppo.nets import ActorCritic
+from marlab.lab.ppo.ppo import PPO, PPOConfig, normalized, policy_loss, scheduled_lr, value_loss
+from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.testing import assert_resume_equal, assert_same
+from tests.lab.ppo.toys import Bandit, Identity, Result
+from tests.lab.tiny import TinyConfig, TinyTrainer
+
+
+def test_policy_loss_hand_numbers() -> None:
+    # ratios 1.5, 0.5, 1.0 with clip 0.2: min(1.5, 1.2) * 2; min over -1: max(-0.5, -0.8) is -0.8; 1 * 1
+    old = torch.zeros(3)
+    logp = torch.tensor([1.5, 0.5, 1.0]).log()
+    loss, kl, share = policy_loss(logp, old, torch.tensor([2.0, -1.0, 1.0]), 0.2)
+    assert loss.item() == pytest.approx(-(2.4 - 0.8 + 1.0) / 3)
+    assert kl.item() == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 3)
+    assert share.item() == pytest.approx(2 / 3)
+
+
+def test_value_loss_hand_numbers() -> None:
+    value, old, target = torch.tensor([2.0, 0.0]), torch.tensor([1.0, 0.1]), torch.tensor([4.0, 1.0])
+    assert value_loss(value, old, target, None).item() == pytest.approx((4 + 1) / 2)
+    # clipped to 1.5 and 0.0
+    assert value_loss(value, old, target, 0.5).item() == pytest.approx((6.25 + 1) / 2)
+
+
+def test_normalized() -> None:
+    torch.testing.assert_close(normalized(torch.tensor([1.0, 3.0])), torch.tensor([-1.0, 1.0]) / math.sqrt(2))
+    assert normalized(torch.tensor([5.0])).item() == 5.0
+
+
+def test_schedules() -> None:
+    for schedule, values in {"constant": (1, 1, 1), "linear": (1, 0.5, 0), "cosine": (1, 0.5, 0)}.items():
+        config = PPOConfig(learning_rate=1.0, lr_schedule=schedule)  # type: ignore[arg-type]
+        found = [scheduled_lr(config, p) for p in (0.0, 0.5, 1.0)]
+        assert found == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("n_steps", 0), ("gamma", 1.5), ("batch_size", -1), ("learning_rate", 0.0)]
+)
+def test_impossible_settings(field: str, value: float) -> None:
+    with pytest.raises(UserError, match=field):
+        PPOConfig(**{field: value})
+    with pytest.raises(UserError, match="cuda_graph"):
+        PPOConfig(cuda_graph=True, target_kl=0.1)
+
+
+def make(obs: int, heads: tuple[int, ...], seed: int = 0, **settings: float | int) -> PPO:
+    rngs = Rngs(seed)
+    net = ActorCritic(obs, heads, (32,), generator=rngs.torch("init"))
+    return PPO(
+        net, PPOConfig(**{"n_steps": 16, "batch_size": 128, "learning_rate": 3e-3, **settings}), rngs.torch("policy")
+    )  # type: ignore[arg-type]
+
+
+def test_a_bandit_is_solved_and_masked_arms_are_never_pulled() -> None:
+    world, ppo = Bandit(32, 5, forbidden=(4, 1)), make(1, (5,))
+    for _ in range(60):
+        stats = ppo.update(ppo.collect(world), 3e-3, 0.0)
+    assert stats["ppo/samples"] == 32 * 8  # every second step is a reset and is not learned from
+    assert world.taken[[1, 4]].tolist() == [0, 0]
+    logits = ppo.net.logits(torch.ones(1, 1)).masked_fill(~world.mask[:1, 0], -1e9)
+    assert logits.softmax(-1)[0, 3].item() > 0.95
+
+
+def test_an_identity_world_with_two_heads_and_dead_rows_is_solved() -> None:
+    world, ppo = Identity(32, (2, 3), 10, torch.Generator().manual_seed(3)), make(5, (2, 3))
+    for _ in range(60):
+        ppo.update(ppo.collect(world), 3e-3, 0.0)
+    view = world.observe()
+    chosen = best(ppo.net.logits(view.obs), (2, 3))
+    assert (chosen == world.digits).float().mean().item() == 1.0
+
+
+def test_rows_that_do_not_act_change_nothing() -> None:
+    """Garbage in every dead row of a rollout leaves the update as it is, bit for bit."""
+    results = []
+    for garbage in (False, True):
+        world, ppo = Identity(8, (2, 3), 10, torch.Generator().manual_seed(3)), make(5, (2, 3))
+        rollout = ppo.collect(world)
+        assert 0 < (~rollout.acting).sum().item() < rollout.acting.numel() / 2
+        if garbage:
+            dead = ~rollout.acting
+            rollout.obs[dead], rollout.logp[dead], rollout.reward[dead] = 1e6, -50.0, 1e6
+        ppo.update(rollout, 1e-3, 0.01)
+        results.append(ppo.net.state_dict())
+    assert_same(*results)
+
+
+class Clock:
+    """Pays 1 per step; episodes of 10 steps either end there or are only cut off there. Time cannot be seen."""
+
+    def __init__(self, ends: bool) -> None:
+        self.ends, self.t = ends, torch.zeros(16, 1, dtype=torch.int64)
+
+    @property
+    def acting(self) -> torch.Tensor:
+        return self.t < 10
+
+    def observe(self) -> torch.Tensor:
+        return torch.ones(16, 1, 1)
+
+    def step(self, actions: torch.Tensor) -> Result:
+        reward, over = self.acting.float(), self.t == 9
+        self.t = (self.t + 1) % 11
+        return Result(reward, over & self.ends, over & (not self.ends))
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_truncation_is_bootstrapped_and_termination_is_not(ends: bool) -> None:
+    """Cut off, the world is worth 1 / (1 - gamma) = 10; if it really ends, the mean of what is left."""
+    world, ppo = Clock(ends), make(1, (2,), gamma=0.9, gae_lambda=1.0, n_steps=22, n_epochs=8)
+    for _ in range(80):
+        ppo.update(ppo.collect(world), 1e-2, 0.0)
+    expected = sum((1 - 0.9**k) / 0.1 for k in range(1, 11)) / 10 if ends else 10.0
+    assert ppo.net.value(torch.ones(1, 1)).item() == pytest.approx(expected, abs=0.2)
+
+
+def test_the_kl_limit_stops_an_update() -> None:
+    world = Identity(32, (2, 3), 10, torch.Generator().manual_seed(3))
+    free, held = make(5, (2, 3), n_epochs=8), make(5, (2, 3), n_epochs=8, target_kl=1e-4)
+    rollout = free.collect(world)
+    all_steps = free.update(rollout, 1e-2, 0.0)["ppo/gradient_steps"]
+    assert held.update(rollout, 1e-2, 0.0)["ppo/gradient_steps"] < all_steps
+
+
+def test_a_centralised_critic_sees_its_own_input() -> None:
+    class Tagged(Identity):
+        def observe(self):  # type: ignore[no-untyped-def]
+            view = super().observe()
+            return view._replace(critic=torch.cat([view.obs, self.t[:, None, None].expand(-1, 2, 1).float()], -1))
+
+    rngs = Rngs(0)
+    net = ActorCritic(5, (2, 3), (16,), critic_size=6, generator=rngs.torch("init"))
+    ppo = PPO(net, PPOConfig(n_steps=16, batch_size=64), rngs.torch("policy"))
+    rollout = ppo.collect(Tagged(4, (2, 3), 10, torch.Generator().manual_seed(3)))
+    assert rollout.critic is not None
+    torch.testing.assert_close(rollout.value[0], net.value(rollout.critic[0]))
+    assert math.isfinite(ppo.update(rollout, 1e-3, 0.0)["ppo/loss"])
+
+
+def test_resume_is_bit_exact(tmp_path: Path) -> None:
+    assert_resume_equal(lambda: TinyTrainer(TinyConfig()), 4, 4, tmp_path)
+
+
+def test_the_resume_check_can_fail(tmp_path: Path) -> None:
+    class Forgetful(TinyTrainer):
+        def load_state_dict(self, state):  # type: ignore[no-untyped-def]
+            super().load_state_dict(state)
+            self.world.t = self.world.t + 1
+
+    with pytest.raises(AssertionError):
+        assert_resume_equal(lambda: Forgetful(TinyConfig()), 3, 2, tmp_path)
+
+
+def test_an_empty_rollout_is_no_accident() -> None:
+    world, ppo = Bandit(4, 3), make(1, (3,))
+    rollout = ppo.collect(world)
+    rollout.acting.zero_()
+    assert ppo.update(rollout, 1e-3, 0.0)["ppo/samples"] == 0.0
