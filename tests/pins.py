@@ -14,6 +14,7 @@ import io
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,25 @@ from marlab.market.samples.extract import SampleOptions, extract, with_goals
 
 PINS = Path(__file__).parent / "golden" / "pins"
 TIMES = ("time/", "charts/SPS", "time_")
+RENAMED: tuple[tuple[str, str], ...] = ()
+"""(pattern, replacement): how a pinned metric's name is said today; trainings are never pinned anew for a name."""
+
+
+def todays_name(pinned: str) -> str:
+    for pattern, name in RENAMED:
+        pinned = re.sub(pattern, name, pinned)
+    return pinned
+
+
+def todays_names(value: Any) -> Any:
+    """A pinned training with every metric under today's name."""
+    if isinstance(value, dict):
+        return {k: _named(v) if k == "metrics" else todays_names(v) for k, v in value.items()}
+    return value
+
+
+def _named(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{todays_name(k): v for k, v in unit.items()} for unit in metrics]
 
 
 def commands(table: Table = COMMANDS, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
