@@ -24,7 +24,7 @@ import torch
 from machine import commit, describe
 
 from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, parse_seeds
-from marlab.lab.ppo.ppo import PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 
 TARGET = 2.5
 REWARD = "charts/episode/avg_reward_per_episode_all_agents"

@@ -21,8 +21,9 @@ from machine import commit, describe
 from toy_worlds import CartPole, Doors, gym_doors
 
 from marlab.lab.ppo.choices import apply_mask, best
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, PPOConfig, View
+from marlab.lab.ppo.ppo import PPO, View
 from marlab.lab.runs.rng import Rngs
 
 ENVS, STEPS, EPOCHS, BATCH, LR, EVALUATION = 8, 128, 4, 256, 3e-4, 100

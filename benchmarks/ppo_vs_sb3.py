@@ -16,8 +16,9 @@ import torch
 from machine import commit, describe
 from toy_worlds import Shoal, gym_shoal_member
 
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, PPOConfig
+from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.rng import Rngs
 
 ARENAS, AGENTS, STEPS, EPOCHS, BATCH = 64, 25, 32, 4, 4096

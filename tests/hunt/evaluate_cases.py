@@ -9,7 +9,7 @@ from marlab.hunt.planner.planner import PlanConfig
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.lab.ppo.ppo import PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.search.config import SearchConfig

@@ -9,7 +9,7 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, describe, parse, parse_run
-from marlab.lab.ppo.ppo import PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from marlab.lab.ppo.config import PPOConfig, scheduled_lr
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, PPOConfig, scheduled_lr
+from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions

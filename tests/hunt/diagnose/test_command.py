@@ -22,7 +22,7 @@ from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.ppo import PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.run import RunOptions
 
 TINY = game_config("msh_tiny")

@@ -20,7 +20,8 @@ from marlab.hunt.ppo.network import NetworkConfig, NetworkPolicy, PlayerNet, loa
 from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.ppo import PPOConfig, Rollout
+from marlab.lab.ppo.config import PPOConfig
+from marlab.lab.ppo.ppo import Rollout
 from marlab.lab.ppo.ppo import View as PPOView
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal

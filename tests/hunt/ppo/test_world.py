@@ -12,8 +12,9 @@ from marlab.hunt.game.rules import STAY
 from marlab.hunt.players.rules import RulePlayers, parse_roles
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, PPOConfig
+from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import seeded, small_game

@@ -10,8 +10,9 @@ import torch
 
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import best
+from marlab.lab.ppo.config import PPOConfig, scheduled_lr
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, PPOConfig, normalized, policy_loss, scheduled_lr, value_loss
+from marlab.lab.ppo.ppo import PPO, normalized, policy_loss, value_loss
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
 from tests.lab.ppo.toys import Bandit, Identity, Result

@@ -21,7 +21,7 @@ from marlab.fish.sea.config import SeaConfig
 from marlab.fish.starts.files import StageSpec, load_stages, parse_stage_spec
 from marlab.fish.starts.queue import LowRatioWarning, StartQueue
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.ppo import PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 
 if TYPE_CHECKING:
     from marlab.fish.training.config import FishTrainConfig

@@ -16,7 +16,7 @@ from marlab.fish.sea.config import V32_HEADING_BIAS, V32_SPEED_BIAS
 from marlab.fish.starts.queue import QueueMode, StageAdvance
 from marlab.fish.training import assemble
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.nets import Activation
+from marlab.lab.ppo.config import Activation
 
 
 @dataclass(frozen=True)

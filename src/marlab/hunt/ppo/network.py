@@ -23,7 +23,8 @@ from marlab.hunt.players.policy import Memory, Policy
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample
-from marlab.lab.ppo.nets import ACTIVATIONS, Activation, mlp, orthogonal_linear
+from marlab.lab.ppo.config import Activation
+from marlab.lab.ppo.nets import ACTIVATIONS, mlp, orthogonal_linear
 from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
 
 KIND = "hunt/ppo"

@@ -23,7 +23,8 @@ from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.ppo import PPO, PPOConfig, Rollout, scheduled_lr
+from marlab.lab.ppo.config import PPOConfig, scheduled_lr
+from marlab.lab.ppo.ppo import PPO, Rollout
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Activation = Literal["tanh", "relu", "gelu", "silu"]
+from marlab.lab.ppo.config import Activation
+
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 
 
