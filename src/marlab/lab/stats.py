@@ -99,6 +99,35 @@ def share_interval(hits: int, trials: int) -> tuple[float, float, float]:
     return share, max(0.0, middle - half), min(1.0, middle + half)
 
 
+RESAMPLES = 2000
+
+
+def grouped_resamples(groups: NDArray[np.integer], resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """[M, R'] places in `groups` [R] drawn with replacement: first whole groups, then the members of each drawn one.
+
+    A group is what varies most, such as a training seed. The draws depend on the groups only, so all quantities of
+    the same rows are resampled alike and differences stay paired. Groups count with the size of the smallest.
+    """
+    rng = np.random.default_rng(0)
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    size = min(len(places) for places in members)
+    table = np.stack([places[:size] for places in members])  # [groups, members]
+    chosen = rng.integers(len(members), size=(resamples, len(members)))
+    place = rng.integers(size, size=(resamples, len(members), size))
+    return table[chosen[:, :, None], place].reshape(resamples, -1)
+
+
+def grouped_interval(values: NDArray[np.float64], groups: NDArray[np.integer], resamples: int = RESAMPLES) -> Measured:
+    """Mean of values [R] with its 95 % bootstrap interval over groups [R] and their members."""
+    return percentiles(float(values.mean()), values[grouped_resamples(groups, resamples)].mean(1))
+
+
+def percentiles(value: float, resampled: NDArray[np.float64]) -> Measured:
+    """A value with the 95 % interval of its resamples [M]; NaN resamples do not count."""
+    low, high = np.nanpercentile(resampled, [2.5, 97.5])
+    return Measured(value, float(low), float(high))
+
+
 # Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom; beyond, the expansion around the normal is
 # exact to four digits. A table spares the core a dependency on scipy.
 _STUDENT = np.array([

@@ -17,7 +17,7 @@ from marlab.hunt.evaluate.command import EvalConfig, evaluate, write_card
 from marlab.hunt.evaluate.planners import parse_settings
 from marlab.hunt.evaluate.play import Cell, Plan, Starts, Stream, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import SUITE, by_name, team
-from marlab.hunt.evaluate.stats import scores_of
+from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.agent import HopAgent

@@ -6,7 +6,6 @@ get their verdicts together, and a model of others is then also tried on the pla
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from marlab.hunt.diagnose.world_pictures import draw_world
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import bullets, code, image, plain, table
-from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.files import plain_json, write_json, write_text
 from marlab.lab.runs.records import RunInfo, find_run
 
 FOLDER = "diagnose"
@@ -145,7 +144,7 @@ def diagnose(config: DiagnoseConfig) -> Report:
         sections.append(_trainings(opened, out))
     checks = [check for section in sections for check in section.checks]
     report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks))
-    write_json(out / "report.json", _strict(as_dict(report, config.gates)))
+    write_json(out / "report.json", plain_json(as_dict(report, config.gates)))
     write_text(out / "report.md", as_markdown(report))
     return report
 
@@ -217,15 +216,6 @@ def as_dict(report: Report, gates: Gates) -> dict[str, Any]:
             for s in report.sections
         ],
     }  # fmt: skip
-
-
-def _strict(value: Any) -> Any:
-    """The same without NaN and infinities, which JSON does not know: they become null."""
-    if isinstance(value, dict):
-        return {key: _strict(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 VERDICT_HEADER = ("module", "run", "verdict", "the figure that decides")

@@ -12,7 +12,7 @@ from typing import Any
 
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
-from marlab.hunt.evaluate.stats import Score, difference, normalised
+from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.lab.report.markdown import image, plain, table
 from marlab.lab.stats import Measured
 

@@ -6,7 +6,6 @@ trained for a team (`--references`) and, where it can be computed, the exact bes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from marlab.hunt.evaluate.card import Block, Exact, Line, ScoreCard, best_refere
 from marlab.hunt.evaluate.kept import FILE, Kept
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
-from marlab.hunt.evaluate.stats import Score, scores_of
+from marlab.hunt.evaluate.scores import Score, scores_of
 from marlab.hunt.exact.best_response import start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config, game_names
@@ -34,6 +33,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import write_json, write_text
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.stats import mean_interval
 
 Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
 HELD_OUT_SEED = 20_260_303
@@ -171,10 +171,10 @@ class _Table:
             return None
         key = _seating(scenario)
         if key not in self.exact:
-            solved = np.array(self._solved(kinds))
+            mean, low, high = (float(x) for x in mean_interval(self._solved(kinds)))
             base = self.score(RANDOM, scenario)  # lends its runs; the level is the same in all of them
-            level = replace(base, agent="best response", per_run=np.full_like(base.per_run, solved.mean()))
-            self.exact[key] = Exact(level, 1.96 * float(solved.std(ddof=1)) / math.sqrt(len(solved)))
+            level = replace(base, agent="best response", per_run=np.full_like(base.per_run, mean))
+            self.exact[key] = Exact(level, (high - low) / 2)
         return self.exact[key]
 
     def _solved(self, kinds: Sequence[Kind]) -> list[float]:

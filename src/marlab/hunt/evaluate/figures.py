@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from marlab.hunt.evaluate.card import Block, ScoreCard
-from marlab.hunt.evaluate.stats import SMOOTH
+from marlab.hunt.evaluate.scores import SMOOTH
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.heat import heat_map
 from marlab.lab.report.style import legend, panels, save

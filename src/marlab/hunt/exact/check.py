@@ -36,8 +36,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.stats import mean_interval
 
-Z95 = 1.96
 TEAMS = ("NS,NS,NS", "NS,NS,NH", "NS,NH,NH", "NH,NH,NH")
 
 
@@ -188,8 +188,8 @@ def _gathered(game: Game, stag_hunters: int, hare_hunters: int) -> State:
 
 def _mean(values: Tensor) -> tuple[float, float]:
     """Mean and half width of its 95 % interval."""
-    values = values.double()
-    return values.mean().item(), Z95 * values.std().item() / math.sqrt(values.numel())
+    mean, low, high = mean_interval(values.double().numpy())
+    return float(mean), float(high - low) / 2
 
 
 def _populations(name: str, game: Game, config: CheckConfig, rngs: Rngs) -> Section:

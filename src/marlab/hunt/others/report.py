@@ -8,7 +8,6 @@ eval/codes.parquet   codes of the validation rows with type, outcome, prototype 
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from marlab.hunt.others.trainer import GoalTrainer, Prediction, predict, vae_sco
 from marlab.hunt.players.rules import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
-from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.lab.runs.files import plain_json, read_json, replacing, write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run
 
@@ -51,20 +50,11 @@ def finish(run: Run, store: CheckpointStore, trainer: GoalTrainer, dataset: Data
     overfit = run.path / "eval" / "overfit.json"
     if overfit.exists():
         found["overfit"] = read_json(overfit, UserError)
-    write_json(run.path / "eval" / "final.json", _plain(found))
+    write_json(run.path / "eval" / "final.json", plain_json(found))
     run.add_results(results_of(found))
     draw_figures(run, found)
     if not quiet:
         print(describe(found))
-
-
-def _plain(value: Any) -> Any:
-    """The same nested values with None where a number is not finite: JSON knows no NaN."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:

@@ -25,7 +25,7 @@ from marlab.hunt.evaluate.agents import Agent
 from marlab.hunt.evaluate.planners import Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import team
-from marlab.hunt.evaluate.stats import scores_of
+from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.exact.check import CheckConfig, check
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig

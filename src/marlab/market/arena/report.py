@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from marlab.lab.report import markdown
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.files import plain_json, replacing
 from marlab.lab.stats import written
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.arena.stats import (
@@ -285,7 +285,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "left_out": result.left_out,
         "failed": result.failed,
         "notes": result.notes,
-        "comparisons": [_finite(c) for c in told],
+        "comparisons": [plain_json(c) for c in told],
     }
 
 
@@ -294,15 +294,6 @@ def write_seats(seats: Sequence[Seat], path: Path) -> None:
     names = list(dict.fromkeys(key for seat in seats for key in seat))
     with replacing(path) as temporary:
         pq.write_table(pa.table({name: [seat.get(name) for seat in seats] for name in names}), temporary)
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no infinity."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _stored(mean: float, interval: tuple[float, float] | None) -> dict[str, Any]:

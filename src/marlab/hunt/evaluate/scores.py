@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.play import Plan, Stream
 from marlab.hunt.players.rollout import HARE, NONE, STAG
-from marlab.lab.stats import Measured
+from marlab.lab.stats import Measured, grouped_interval, grouped_resamples, percentiles
 
 Floats = NDArray[np.float64]
-RESAMPLES = 2000
 SMOOTH = 5
 """Episodes in the moving mean that decides when an agent has adapted."""
 ADAPTED = 0.9
@@ -42,9 +41,9 @@ class Score:
     def mean(self) -> float:
         return float(self.per_run.mean())
 
-    def measured(self, resamples: int = RESAMPLES) -> Measured:
+    def measured(self) -> Measured:
         """The score with its interval."""
-        return interval(self.per_run, self.seeds, resamples)
+        return grouped_interval(self.per_run, self.seeds)
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -123,34 +122,15 @@ def _score(
     )  # fmt: skip
 
 
-# --- the bootstrap ------------------------------------------------------------------------------------------------
-
-
-def resampled(seeds: NDArray[np.int64], resamples: int = RESAMPLES) -> NDArray[np.int64]:
-    """[M, R'] runs drawn with replacement: first the training seeds, then the runs of each drawn seed.
-
-    The draws depend on the seeds only, so every quantity of the same runs is resampled alike.
-    """
-    rng = np.random.default_rng(0)
-    groups = [np.flatnonzero(seeds == s) for s in np.unique(seeds)]
-    size = min(len(g) for g in groups)
-    table = np.stack([g[:size] for g in groups])  # [seeds, runs]
-    chosen = rng.integers(len(groups), size=(resamples, len(groups)))
-    place = rng.integers(size, size=(resamples, len(groups), size))
-    return table[chosen[:, :, None], place].reshape(resamples, -1)
-
-
-def interval(values: Floats, seeds: NDArray[np.int64], resamples: int = RESAMPLES) -> Measured:
-    """Mean of values [R] with its bootstrap interval."""
-    return _measured(float(values.mean()), values[resampled(seeds, resamples)].mean(1))
+# --- comparisons ---------------------------------------------------------------------------------------------------
 
 
 def difference(score: Score, other: Score) -> Measured:
     """Paired difference of two agents on the same starts; training seeds are resampled independently."""
     if (score.seeds == other.seeds).all():
-        return interval(score.per_run - other.per_run, score.seeds)
-    mine, theirs = (s.per_run[resampled(s.seeds)].mean(1) for s in (score, other))
-    return _measured(score.mean - other.mean, mine - theirs)
+        return grouped_interval(score.per_run - other.per_run, score.seeds)
+    mine, theirs = (s.per_run[grouped_resamples(s.seeds)].mean(1) for s in (score, other))
+    return percentiles(score.mean - other.mean, mine - theirs)
 
 
 def normalised(score: Score, random: Score, reference: Score) -> Measured | None:
@@ -158,13 +138,8 @@ def normalised(score: Score, random: Score, reference: Score) -> Measured | None
     width = reference.mean - random.mean
     if not width > 1e-6:
         return None
-    index = resampled(score.seeds)
+    index = grouped_resamples(score.seeds)
     own, base, top = (s.per_run[index].mean(1) for s in (score, random, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (own - base) / (top - base)
-    return _measured((score.mean - random.mean) / width, values)
-
-
-def _measured(value: float, resamples: Floats) -> Measured:
-    low, high = np.nanpercentile(resamples, [2.5, 97.5])
-    return Measured(value, float(low), float(high))
+    return percentiles((score.mean - random.mean) / width, values)
