@@ -97,6 +97,8 @@ def _dispatch(words: list[str]) -> int:
 
             print(f"marlab {__version__}")
             return 0
+        if words[0] in ("--completion", "--complete") and table is COMMANDS:
+            return _complete(words[0], words[1:])
         word = words.pop(0)
         if word not in table:
             known = ", ".join(table)
@@ -106,6 +108,16 @@ def _dispatch(words: list[str]) -> int:
         if isinstance(entry, Command):
             return _call(entry, words)
         table = entry
+
+
+def _complete(asked: str, words: list[str]) -> int:
+    from marlab import completion
+
+    if asked == "--completion":
+        print(completion.script(words[0] if words else ""), end="")
+    else:
+        print("\n".join(completion.candidates(words, COMMANDS, main)))
+    return 0
 
 
 def _call(command: Command, words: list[str]) -> int:
@@ -121,4 +133,7 @@ def _usage(said: str, table: Table) -> str:
             lines.append(f"  {name:<12} {entry.help}")
         else:
             lines.append(f"  {name:<12} {' | '.join(entry)}")
-    return "\n".join([*lines, "", f"`{said} COMMAND --help` explains a command and its flags."])
+    lines += ["", f"`{said} COMMAND --help` explains a command and its flags."]
+    if table is COMMANDS:
+        lines.append("`marlab --completion bash|zsh|fish` prints what a shell needs to complete words and flags.")
+    return "\n".join(lines)
