@@ -23,11 +23,11 @@ from typing import Any
 import torch
 from machine import commit, describe
 
+from marlab.hunt.players.episodes import REWARD
 from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, parse_seeds
 from marlab.lab.ppo.config import PPOConfig
 
 TARGET = 2.5
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 LIMIT_S = 1200.0
 CPU = PPOTrainConfig()
 GPU = PPOTrainConfig(

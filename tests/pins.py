@@ -46,7 +46,18 @@ from marlab.market.samples.extract import SampleOptions, extract, with_goals
 
 PINS = Path(__file__).parent / "golden" / "pins"
 TIMES = ("time/", "charts/SPS", "time_")
-RENAMED: tuple[tuple[str, str], ...] = ()
+RENAMED: tuple[tuple[str, str], ...] = (
+    (r"charts/env_steps$", "progress/env_steps"),
+    (r"charts/episode/avg_reward_per_episode_all_agents$", "episode/reward"),
+    (r"agent_player_(\d+)/reward_avg_per_episode$", r"episode/reward_player_\1"),
+    (r"charts/episode/episodes$", "episode/count"),
+    (r"charts/episode/length$", "episode/length"),
+    (r"charts/(outcome|guests)/", r"\1/"),
+    (r"charts/entropy_coef$", "ppo/entropy_coef"),
+    (r"charts/(beta|behaviour_entropy)$", r"plan/\1"),
+    (r"losses_player_\d+/moa/", "moa/"),
+    (r"losses_player_(\d+)/", r"ppo/player_\1/"),
+)
 """(pattern, replacement): how a pinned metric's name is said today; trainings are never pinned anew for a name."""
 
 

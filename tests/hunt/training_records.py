@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.players.episodes import REWARD
 from marlab.lab.config import to_dict
 
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 STEPS = 3000
 CONFIGS = {"ppo": "marlab.hunt.ppo.train:PPOTrainConfig", "hop": "marlab.hunt.selfplay.config:HopTrainConfig"}
 
@@ -60,22 +60,22 @@ def _row(
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "step": t + 1,
-        "charts/env_steps": STEPS * (t + 1),
+        "progress/env_steps": STEPS * (t + 1),
         "time/rollout": 20.0,
         "time/train": 16.0,
-        "charts/beta": 10.0,
+        "plan/beta": 10.0,
     }
-    row |= {"charts/behaviour_entropy": entropy, "moa/excess": excess, "plan/scaled_spread": spread}
+    row |= {"plan/behaviour_entropy": entropy, "moa/excess": excess, "plan/scaled_spread": spread}
     row |= {"plan/q_spread": 1.5, "plan/improved_share": 1.0, "plan/depth": 4.0 + t / 10}
     for seed in seeds:
-        row[f"seed_{seed}/charts/episode/episodes"] = 0 if t < 2 else 100
+        row[f"seed_{seed}/episode/count"] = 0 if t < 2 else 100
         if t >= 2:
             row[f"seed_{seed}/{REWARD}"] = reward(t) + 0.02 * seed
         if "ppo" in variant:
             continue
         for i in range(1, 5):
             for j in (p for p in range(1, 5) if p != i):
-                head = f"seed_{seed}/losses_player_{i}/moa/{i}->{j}"
+                head = f"seed_{seed}/moa/{i}->{j}"
                 top = 0.4 + 0.01 * t + 0.01 * j
                 row |= {f"{head}/acc_top1": top, f"{head}/acc_top3": min(1.0, top + 0.3)}
                 row |= {f"{head}/ce_loss": entropy + excess, f"{head}/floor": entropy, f"{head}/excess": excess}

@@ -10,8 +10,8 @@ import pytest
 
 from marlab.hunt.diagnose.compare import CompareConfig, compare, main
 from marlab.hunt.diagnose.curves import level_rows, open_training
-from marlab.hunt.diagnose.note import REWARD_CURVES
 from marlab.hunt.game.config import game_config
+from marlab.hunt.players.published import REWARD_CURVES
 from marlab.lab.errors import UserError
 from tests.hunt.training_records import falling, rising, write_training
 

@@ -22,13 +22,13 @@ def write_metrics(path: Path) -> None:
     """Two seeds; nobody's hare hunts are seen before iteration 10, and player 4 is not modelled by player 1 at once."""
     rows = []
     for t in range(ITERATIONS):
-        row: dict[str, float] = {"step": t, "charts/beta": 5.0}
+        row: dict[str, float] = {"step": t, "plan/beta": 5.0}
         for seed in (0, 1):
             for i in range(1, PLAYERS + 1):
                 for j in (p for p in range(1, PLAYERS + 1) if p != i):
                     if (i, j) == (1, 4) and t < 5:
                         continue
-                    head = f"seed_{seed}/losses_player_{i}/moa/{i}->{j}"
+                    head = f"seed_{seed}/moa/{i}->{j}"
                     top = value(seed, i, j, t)
                     row |= {f"{head}/acc_top1": top, f"{head}/acc_top3": top + 0.1, f"{head}/ce_loss": 2 - top}
                     row |= {f"{head}/floor": 0.5, f"{head}/excess": 1.5 - top, f"{head}/per_class_acc/0": top}
@@ -66,6 +66,6 @@ def test_the_end_of_training_is_told_beside_the_note_and_drawn(tmp_path: Path) -
 
 
 def test_a_run_without_models_of_others_says_so(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_text(json.dumps({"step": 0, "charts/beta": math.pi}) + "\n")
+    (tmp_path / "metrics.jsonl").write_text(json.dumps({"step": 0, "plan/beta": math.pi}) + "\n")
     section = diagnose_pairs(open_pair_run(tmp_path, "planner"), tmp_path)
     assert section.remarks and not section.tables and not section.pictures

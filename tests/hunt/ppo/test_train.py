@@ -235,7 +235,7 @@ def test_team_optimum_and_report() -> None:
     ],
 )
 def test_resume_equals_never_stopped(changes: dict[str, object], tmp_path: Path) -> None:
-    assert_resume_equal(lambda: PPOTrainer(small(**changes)), 2, 2, tmp_path, ignore=("time/", "charts/SPS"))
+    assert_resume_equal(lambda: PPOTrainer(small(**changes)), 2, 2, tmp_path, ignore=("time/", "time/steps_per_second"))
 
 
 def test_learns_to_hunt_together() -> None:
@@ -244,13 +244,13 @@ def test_learns_to_hunt_together() -> None:
     game = replace(TINY, hares=0)
     config = small(game=game, num_envs=64, total_steps=64 * 16 * 25, ppo=fast, network=NetworkConfig(hidden=(64,)))
     trainer = PPOTrainer(config)
-    name = "charts/episode/avg_reward_per_episode_all_agents"
+    name = "episode/reward"
     first = last = trainer.iterate()
     while trainer.step < trainer.total:
         last = trainer.iterate()
     assert first[name] < 1.5
     assert last[name] > 4.0
-    assert last["charts/outcome/stag_2"] > 0.8
+    assert last["outcome/stag_2"] > 0.8
 
 
 def test_a_run_and_its_agents(tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_a_run_and_its_agents(tmp_path: Path) -> None:
     assert (path / "figures" / "reward.png").stat().st_size > 10_000
     names = json.loads((path / "metrics.jsonl").read_text().splitlines()[-1])
     for name in (
-        "charts/episode/avg_reward_per_episode_all_agents", "seed_5/agent_player_2/reward_avg_per_episode",
-        "seed_2/losses_player_1/value_error", "seed_2/losses_player_2/value_loss", "time/rollout", "charts/SPS",
+        "episode/reward", "seed_5/episode/reward_player_2",
+        "seed_2/ppo/player_1/value_error", "seed_2/ppo/player_2/value_loss", "time/rollout", "time/steps_per_second",
     ):  # fmt: skip
         assert name in names, name
 

@@ -31,6 +31,7 @@ from marlab.hunt.game.build import DEFAULT_MAPS, make_game
 from marlab.hunt.game.config import PRESETS, GameConfig
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game
 from marlab.hunt.game.views import View
+from marlab.hunt.players.published import CLASSES
 from marlab.hunt.players.rollout import Moment, captures, moments
 from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.config import Preset
@@ -41,8 +42,6 @@ from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 
 EPISODES_AT_ONCE = 512
-NOTE_CLASSES = (0.1294, 0.1300, 0.1280, 0.1294, 0.3457, 0.0516, 0.0859)
-"""Shares of the seven actions in the lab note's data (107,010 rows)."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def class_report(rows: Rows) -> dict[str, Any]:
     return {
         "rows": rows.size,
         "actions": {n: {"count": c, "share": s} for n, c, s in zip(ACTION_NAMES, counts.tolist(), shares)},
-        "l1_to_note": sum(abs(a - b) for a, b in zip(shares, NOTE_CLASSES)),
+        "l1_to_note": sum(abs(a - b) for a, b in zip(shares, CLASSES)),
         "stay_causes": {
             name: {"count": c, "share_of_rows": c / rows.size} for name, c in zip(CAUSES[1:], stays[1:].tolist())
         },
@@ -265,7 +264,7 @@ def class_report(rows: Rows) -> dict[str, Any]:
 def describe_classes(report: dict[str, Any]) -> str:
     """The class distribution as a table."""
     lines = [f"{'action':<12} {'count':>8} {'share':>7} {'note':>7}"]
-    for (name, row), note in zip(report["actions"].items(), NOTE_CLASSES):
+    for (name, row), note in zip(report["actions"].items(), CLASSES):
         lines.append(f"{name:<12} {row['count']:>8} {row['share']:>7.4f} {note:>7.4f}")
     lines.append(f"L1 distance to the note's shares: {report['l1_to_note']:.3f}")
     told = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())

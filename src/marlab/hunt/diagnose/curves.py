@@ -15,22 +15,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-from marlab.hunt.diagnose.note import REWARD_CURVES
 from marlab.hunt.diagnose.pairs import over_seeds
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.players.episodes import team_optimum
+from marlab.hunt.players.episodes import ENV_STEPS, REWARD, team_optimum
+from marlab.hunt.players.published import RANDOM_REWARD, REWARD_CURVES
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
+from marlab.lab.report.curves import Line, column, seed_columns
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
-RANDOM_REWARD = 0.647
-"""Mean reward of four random players in msh_4x4."""
 TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
 LAST_SHARE = 0.1
 """Part of a training, at its end, that its level is taken over."""
@@ -39,8 +36,6 @@ WINDOW = 10
 
 TIMES = {"1 s": 1 / 3600, "10 s": 1 / 360, "1 min": 1 / 60, "10 min": 1 / 6, "1 h": 1.0, "10 h": 10.0}
 """Hours by the name they have on an axis."""
-
-Line = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,19 +74,13 @@ def open_training(path: Path, name: str) -> Training:
     seeds = sorted({int(found[1]) for key in (rows[0] if rows else {}) if (found := re.match(r"seed_(\d+)/", key))})
     if not seeds:
         raise UserError(f"{path} has no metrics to draw: its metrics.jsonl is missing, empty or of another command.")
-    reward = [[as_float(row.get(f"seed_{seed}/{REWARD}")) for row in rows] for seed in seeds]
-    spent = [as_float(row.get("time/rollout")) + as_float(row.get("time/train")) for row in rows]
-    share = np.array([as_float(row.get("charts/env_steps")) for row in rows]) / stored["total_steps"]
+    spent = column(rows, "time/rollout") + column(rows, "time/train")
+    share = column(rows, ENV_STEPS) / stored["total_steps"]
     game = from_dict(GameConfig, stored["game"], f"{path / 'config.json'}, game")
     return Training(
-        name, stored["variant"], game, tuple(seeds), np.array(reward), np.minimum(share, 1.0),
+        name, stored["variant"], game, tuple(seeds), seed_columns(rows, seeds, REWARD), np.minimum(share, 1.0),
         np.nancumsum(spent) / 3600,
     )  # fmt: skip
-
-
-def as_float(value: Any) -> float:
-    """A recorded value; NaN where it is missing or not a number."""
-    return float(value) if isinstance(value, int | float) else float("nan")
 
 
 def joined(trainings: Sequence[Training]) -> list[Training]:

@@ -11,11 +11,11 @@ import torch
 from marlab.hunt.data.collect import class_report
 from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
 from marlab.hunt.diagnose.draw import save_picture
-from marlab.hunt.diagnose.note import CONFUSION, ROWS
 from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.others.metrics import class_table
+from marlab.hunt.players.published import CONFUSION, ROWS
 from marlab.hunt.players.rules import Kind
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels

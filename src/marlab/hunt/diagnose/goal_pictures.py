@@ -11,7 +11,6 @@ from matplotlib.collections import PathCollection
 
 from marlab.hunt.diagnose.draw import explain, save_picture
 from marlab.hunt.diagnose.goals import NOTE, GoalRun, Judged
-from marlab.hunt.diagnose.note import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.diagnose.online import game_of
 from marlab.hunt.diagnose.parts import Picture, Section
 from marlab.hunt.game.rules import ACTION_NAMES, Game
@@ -19,6 +18,7 @@ from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.others.belief_report import BeliefSource, exact_source
 from marlab.hunt.others.codes import two_dimensions
 from marlab.hunt.others.report import codebook_or_labels, learned_source
+from marlab.hunt.players.published import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.players.rollout import HARE, OUTCOMES, STAG, captures, moments
 from marlab.hunt.players.rules import Kind, RulePlayers
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines, reliability, scatter

@@ -14,15 +14,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose.curves import LAST_SHARE, LEVEL_HEADER, Training, as_float, level_rows, open_training
+from marlab.hunt.diagnose.curves import LAST_SHARE, LEVEL_HEADER, Training, level_rows, open_training
 from marlab.hunt.diagnose.draw import explain, save_picture
-from marlab.hunt.diagnose.note import ONLINE_CURVES, REWARD_CURVES, Point
 from marlab.hunt.diagnose.pairs import PairRun, open_pair_run, over_seeds
 from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.players.episodes import team_optimum
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, BETA, SCALED_SPREAD, team_optimum
+from marlab.hunt.players.published import ONLINE_CURVES, REWARD_CURVES, Point
 from marlab.lab.errors import UserError
+from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import GREY, panels, styled
 from marlab.lab.runs.files import read_json
@@ -67,7 +68,7 @@ class HopRun:
 
     def values(self, name: str) -> NDArray[np.float64]:
         """[T] a recorded mean over seeds, NaN where it is missing."""
-        return np.array([as_float(row.get(name)) for row in self.metrics])
+        return column(self.metrics, name)
 
     def end(self, name: str) -> float | None:
         """Mean over the last tenth of the training; None without any figure."""
@@ -123,8 +124,8 @@ def _moa_checks(run: HopRun, gates: Gates) -> list[Check]:
 
 
 def _planner_checks(run: HopRun, gates: Gates) -> list[Check]:
-    spread = last_mean(run.values("charts/beta") * run.values("plan/scaled_spread"))
-    entropy = run.end("charts/behaviour_entropy")
+    spread = last_mean(run.values(BETA) * run.values(SCALED_SPREAD))
+    entropy = run.end(BEHAVIOUR_ENTROPY)
     return [
         Check("planner", "plans no worse than the prior", run.end("plan/improved_share"), gates.improved, "at least",
               run=run.name),
@@ -208,14 +209,14 @@ def _draw_reward(run: HopRun, gates: Gates, out: Path) -> Picture:
     best = team_optimum(run.training.game)
     reward.set_ylim(0, 1.05 * best)
     reference_lines(reward, {"optimum": best, "gate": gates.self_play_share * best})
-    shown = {"entropy of behaviour": run.values("charts/behaviour_entropy"),
+    shown = {"entropy of behaviour": run.values(BEHAVIOUR_ENTROPY),
              "excess of the models of others": run.values("moa/excess")}  # fmt: skip
     lines = {name: Curve(steps, values) for name, values in shown.items() if np.isfinite(values).any()}
     curves(behaviour, lines, xlabel="iteration", ylabel="nats", title="how random, how well foretold")
     behaviour.set_ylim(0, 1.6)
     reference_lines(behaviour, {"random players": RANDOM_ENTROPY, "entropy gate": gates.behaviour_entropy,
                                 "excess gate": gates.online_excess})  # fmt: skip
-    spread = run.values("charts/beta") * run.values("plan/scaled_spread")
+    spread = run.values(BETA) * run.values(SCALED_SPREAD)
     sharp = {"beta times normalised spread": Curve(steps, spread),
              "spread of Q [reward]": Curve(steps, run.values("plan/q_spread"))}  # fmt: skip
     curves(plans, sharp, xlabel="iteration", ylabel="", title="how sharp plans are")

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import NOT_STAY, Part, Rows
 from marlab.hunt.diagnose.goals import GoalRun, Judged
-from marlab.hunt.diagnose.note import ONLINE_BROKEN
 from marlab.hunt.diagnose.parts import Section, Table
 from marlab.hunt.diagnose.ppo import PPORun
 from marlab.hunt.game.build import game_with_blocks, make_game
@@ -24,6 +23,7 @@ from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.trainer import predict
 from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.published import ONLINE_BROKEN
 from marlab.hunt.players.rollout import Moment, captures, moments
 from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.lab.runs.rng import Rngs

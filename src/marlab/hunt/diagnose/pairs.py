@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.hunt.diagnose.draw import save_picture
-from marlab.hunt.diagnose.note import ONLINE_BROKEN
 from marlab.hunt.diagnose.parts import Picture, Section, Table
 from marlab.hunt.game.rules import ACTION_NAMES
+from marlab.hunt.players.published import ONLINE_BROKEN
 from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, curves, label
 from marlab.lab.report.style import legend, panels
 from marlab.lab.runs.metrics import read_metrics
 
-TAG = re.compile(r"seed_(\d+)/losses_player_\d+/moa/(\d+)->(\d+)/(\S+)")
+TAG = re.compile(r"seed_(\d+)/moa/(\d+)->(\d+)/(\S+)")
 SCORES = {"acc_top1": "top-1", "acc_top3": "top-3", "ce_loss": "cross-entropy", "floor": "floor", "excess": "excess"}
 LAST_SHARE = 0.1
 """Part of the training, at its end, over which a pair is summed up."""

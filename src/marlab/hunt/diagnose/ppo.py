@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.diagnose.note import PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
 from marlab.hunt.diagnose.parts import Check, Gates, Section, Table
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
-from marlab.hunt.players.episodes import episode_report, team_optimum
+from marlab.hunt.players.episodes import REWARD, episode_report, team_optimum, value_error
 from marlab.hunt.players.policy import Policy, Team
+from marlab.hunt.players.published import OPTIMUM, PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, Role, RulePlayers
 from marlab.hunt.ppo.network import Agents, load_agents
@@ -25,9 +25,7 @@ from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
 
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 NOTE_GAME = GameConfig()
-NOTE_OPTIMUM = 3.0
 LAST_SHARE = 0.1
 """Part of the training, at its end, over which value errors are taken."""
 WANTED_SEEDS = 5
@@ -105,7 +103,7 @@ def _self_play_checks(run: PPORun, seats: np.ndarray, gates: Gates) -> list[Chec
     best = team_optimum(run.config.game)
     spread = float((seats.max(1) - seats.min(1)).mean())
     note = PPO_END if run.config.game == NOTE_GAME else None
-    wide = gates.seat_spread * best / NOTE_OPTIMUM
+    wide = gates.seat_spread * best / OPTIMUM
     return [
         Check("PPO", "mean reward", float(seats.mean()), gates.reward_share * best, "at least", note, run=run.name),
         Check("PPO", "best minus worst seat, mean over seeds", spread, wide, "at most", run=run.name),
@@ -140,7 +138,7 @@ def value_ratio(run: PPORun) -> float | None:
     last = run.metrics[-max(1, round(LAST_SHARE * len(run.metrics))) :]
     means = []
     for seat in run.seats:
-        values = [row[k] for row in last if isinstance(row.get(k := f"losses_player_{seat + 1}/value_error"), float)]
+        values = [row[k] for row in last if isinstance(row.get(k := value_error(seat)), float)]
         if not values:
             return None
         means.append(float(np.mean(values)))
@@ -175,7 +173,7 @@ def _progress(run: PPORun) -> Table:
 
 
 def _timing(run: PPORun) -> Table:
-    names = ("time/rollout", "time/train", "time/world", "time/policy", "charts/SPS")
+    names = ("time/rollout", "time/train", "time/world", "time/policy", "time/steps_per_second")
     rows: list[tuple[Any, ...]] = []
     for name in names:
         values = [float(r[name]) for r in run.metrics if isinstance(r.get(name), int | float)]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from marlab.hunt.diagnose.draw import explain, save_picture
-from marlab.hunt.diagnose.note import PPO_END
 from marlab.hunt.diagnose.parts import Picture, Section
-from marlab.hunt.diagnose.ppo import REWARD, PPORun
+from marlab.hunt.diagnose.ppo import PPORun
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.players.episodes import team_optimum
+from marlab.hunt.players.episodes import REWARD, team_optimum
+from marlab.hunt.players.published import PPO_END
+from marlab.lab.report.curves import column, seed_columns
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels
 from marlab.lab.stats import Measured
@@ -28,12 +26,7 @@ def draw_ppo(run: PPORun, section: Section, out: Path) -> None:
 def _curve(run: PPORun, name: str) -> Curve:
     """[S, T] one line per seed against iterations; an iteration without a finished episode is a gap."""
     steps = [row["step"] for row in run.metrics]
-    lines = [[_number(row.get(f"seed_{seed}/{name}")) for row in run.metrics] for seed in run.agents.seeds]
-    return Curve(steps, np.array(lines))
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+    return Curve(steps, seed_columns(run.metrics, run.agents.seeds, name))
 
 
 def _reward(run: PPORun, out: Path) -> Picture:
@@ -45,7 +38,7 @@ def _reward(run: PPORun, out: Path) -> Picture:
     left.set_ylim(0, 1.05 * lines["team optimum"])
     reference_lines(left, lines)
     seats = range(run.config.game.players)
-    players = {f"player {i + 1}": _curve(run, f"agent_player_{i + 1}/reward_avg_per_episode") for i in seats}
+    players = {f"player {i + 1}": _curve(run, f"episode/reward_player_{i + 1}") for i in seats}
     curves(right, players, xlabel="iteration", ylabel="reward", title="every seat")
     explain(left, right)
     return save_picture(figure, out, f"D16-reward-{run.name}.png", "D16, D19. Mean reward and reward of every seat")
@@ -68,7 +61,7 @@ def _time(run: PPORun, out: Path) -> Picture:
     figure, (ax,) = panels(size=(9.0, 4.4), title="D21. Where the time goes")
     parts = {"game": "time/world", "choosing actions": "time/policy", "learning": "time/train"}
     steps = [row["step"] for row in run.metrics]
-    lines = {name: Curve(steps, [_number(row.get(key)) for row in run.metrics]) for name, key in parts.items()}
+    lines = {name: Curve(steps, column(run.metrics, key)) for name, key in parts.items()}
     curves(ax, lines, xlabel="iteration", ylabel="seconds per iteration")
     ax.set_ylim(bottom=0)
     legend(figure)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, SplitName, load_dataset
-from marlab.hunt.diagnose.note import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
 from marlab.hunt.diagnose.parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
 from marlab.hunt.world_model.data import Transitions, transitions
 from marlab.hunt.world_model.metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all
 from marlab.hunt.world_model.model import Prediction, WorldModel, load_world_model

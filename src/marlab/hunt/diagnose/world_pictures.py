@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from marlab.hunt.diagnose.draw import explain, save_picture
-from marlab.hunt.diagnose.note import WORLD_CHANNELS, WORLD_LOSS, WORLD_OBS_MSE
 from marlab.hunt.diagnose.parts import Picture, Section
 from marlab.hunt.diagnose.world import Seen, WorldRun, pick_samples
+from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_LOSS, WORLD_OBS_MSE
 from marlab.hunt.world_model.metrics import channel_names
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines
 from marlab.lab.report.heat import heat_map

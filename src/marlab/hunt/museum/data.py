@@ -16,11 +16,11 @@ from torch import Tensor
 from marlab.hunt.data.dataset import Part, load_dataset
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.diagnose.draw import explain
-from marlab.hunt.diagnose.note import CONFUSION
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.players.published import CONFUSION
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels, save

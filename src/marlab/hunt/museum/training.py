@@ -21,6 +21,8 @@ from marlab.hunt.game.rules import STAY, Outcome
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.planner import PlanConfig
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY, REWARD
+from marlab.hunt.players.published import MCTS_END, OPTIMUM, RANDOM_REWARD
 from marlab.hunt.selfplay import learn as hop_learn
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.guard import GuardConfig
@@ -29,17 +31,14 @@ from marlab.hunt.selfplay.learn import LearnConfig
 from marlab.hunt.selfplay.play import SelfPlay
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.progress import Progress
+from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.search.config import SearchConfig
 
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
-ENTROPY = "charts/behaviour_entropy"
-CROSS_ENTROPY = "moa/ce_online"
-RANDOM_REWARD, RANDOM_ENTROPY, RANDOM_CE = 0.647, 1.447, 1.446
-"""Four random players: mean reward, entropy of behaviour, and the least cross-entropy of predicting them."""
-NOTE_END, OPTIMUM = 0.73, 3.0
+RANDOM_ENTROPY, RANDOM_CE = 1.447, 1.446
+"""Four random players: entropy of behaviour, and the least cross-entropy of predicting them."""
 SMOOTH = 7
 GAMES, STEPS = 64, 12
 """Games of a small training, and steps of each per iteration."""
@@ -138,7 +137,7 @@ def followed(config: HopTrainConfig, name: str, quiet: bool) -> Training:
             rows.append(trainer.iterate())
             bar.advance()
             bar.show(reward=float(rows[-1].get(REWARD, float("nan"))))
-    return Training(*([float(row.get(key, float("nan"))) for row in rows] for key in (REWARD, ENTROPY, CROSS_ENTROPY)))
+    return Training(*(column(rows, key).tolist() for key in (REWARD, BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY)))
 
 
 def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -> None:
@@ -147,7 +146,7 @@ def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -
         "reward": (
             "mean reward per player",
             "What they earn",
-            {"random": RANDOM_REWARD, "note's end": NOTE_END, "team optimum": OPTIMUM},
+            {"random": RANDOM_REWARD, "note's end": MCTS_END, "team optimum": OPTIMUM},
         ),
         "entropy": ("entropy of behaviour [nats]", "How random they are", {"random": RANDOM_ENTROPY}),
         "cross_entropy": ("cross-entropy [nats]", "Predicting the others", {"random players": RANDOM_CE}),
@@ -177,7 +176,7 @@ def _rise_then_fall(museum: Museum) -> Finding:
         f"With the newest episodes only, raw beta and no way back, reward peaks at {old.peak:.2f} and ends at "
         f"{old.end:.2f} with an entropy of {np.nanmean(old.entropy[-5:]):.2f} nats; with replay, slow weights and "
         f"scaled beta it ends at {new.end:.2f}, {new.end / new.peak:.0%} of its peak. The note: about 1.5, then "
-        f"{NOTE_END}."
+        f"{MCTS_END}."
     )
     appeared = old.end < 0.8 * old.peak and new.end > 0.9 * new.peak and new.end > old.end + 0.3
     return Finding(said, appeared, {name: t.to_dict() for name, t in found.items()})

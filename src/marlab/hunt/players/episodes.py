@@ -12,6 +12,19 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.rollout import HARE, NONE, STAG, Episodes
 from marlab.lab.stats import mean_interval
 
+REWARD = "episode/reward"
+"""Metric: mean reward of all players over the episodes that ended, in units of the game."""
+ENV_STEPS = "progress/env_steps"
+"""Metric: game steps per seed so far."""
+BETA = "plan/beta"
+"""Metric: how sharply plans are followed."""
+BEHAVIOUR_ENTROPY = "plan/behaviour_entropy"
+"""Metric: mean entropy of what players act by, in nats."""
+SCALED_SPREAD = "plan/scaled_spread"
+"""Metric: highest minus lowest Q of a plan on the scale of all values of its trees."""
+ONLINE_CROSS_ENTROPY, EXCESS = "moa/ce_online", "moa/excess"
+"""Metrics: cross-entropy of predicting the others before learning from the step, and what of it is above the floor."""
+
 
 def team_optimum(game: GameConfig) -> float:
     """The best mean reward per player that a team can reach when every prey can be reached in time."""
@@ -60,6 +73,37 @@ def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "length": float(np.mean([r["length"] for r in reports])),
         "outcomes": {k: float(np.mean([r["outcomes"][k] for r in reports])) for k in reports[0]["outcomes"]},
     }
+
+
+def episode_metrics(stats: dict[str, float]) -> dict[str, float]:
+    """Names of the record; without a finished episode only their number."""
+    values = {"episode/count": stats["episodes"]}
+    if not stats["episodes"]:
+        return values
+    values[REWARD] = stats["reward"]
+    values["episode/length"] = stats["length"]
+    for name, value in stats.items():
+        if name.startswith("reward_player_"):
+            values[f"episode/reward_player_{name.removeprefix('reward_player_')}"] = value
+        elif name in ("none", "hare") or name.startswith("stag_"):
+            values[f"outcome/{name}"] = value
+    return values
+
+
+def value_error(seat: int) -> str:
+    """Metric: mean squared value error of a seat, in reward units squared."""
+    return f"ppo/player_{seat + 1}/value_error"
+
+
+def pair(observer: int, other: int) -> str:
+    """Head of the metrics of one seat's model of another."""
+    return f"moa/{observer + 1}->{other + 1}"
+
+
+def seed_means(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Means over seeds of what every seed has."""
+    shared = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: sum(row[name] for row in rows) / len(rows) for name in shared}
 
 
 def _share(which: torch.Tensor) -> float:

@@ -11,7 +11,14 @@ from typing import Any, Literal, cast
 from marlab.hunt.game.build import DEFAULT_MAPS, make_game
 from marlab.hunt.game.config import PRESETS, GameConfig
 from marlab.hunt.game.rules import Game
-from marlab.hunt.players.episodes import episode_report, over_seeds
+from marlab.hunt.players.episodes import (
+    ENV_STEPS,
+    episode_metrics,
+    episode_report,
+    over_seeds,
+    seed_means,
+    value_error,
+)
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
@@ -198,14 +205,14 @@ class PPOTrainer:
         for place in range(len(self.seeds)):
             values = episode_metrics(stats[place])
             for seat, error in zip(self.seats, errors[place]):
-                values[f"losses_player_{seat + 1}/value_error"] = error
+                values[value_error(seat)] = error
             for learner in self.learners:
                 if learner.place == place:
-                    head = "ppo" if learner.seat is None else f"losses_player_{learner.seat + 1}"
+                    head = "ppo" if learner.seat is None else f"ppo/player_{learner.seat + 1}"
                     values |= {f"{head}/{k.removeprefix('ppo/')}": v for k, v in learned[learner.key].items()}
             per_seed.append(values)
         games = self.config.num_envs * self.config.ppo.n_steps
-        row: dict[str, Any] = {"charts/env_steps": self.step * games, "charts/entropy_coef": entropy}
+        row: dict[str, Any] = {ENV_STEPS: self.step * games, "ppo/entropy_coef": entropy}
         row |= seed_means(per_seed)
         for seed, values in zip(self.seeds, per_seed):
             row |= {f"seed_{seed}/{name}": value for name, value in values.items()}
@@ -223,7 +230,7 @@ class PPOTrainer:
             "time/train": train,
             "time/world": parts.get("world", 0.0),
             "time/policy": parts.get("policy", 0.0),
-            "charts/SPS": game_steps / max(rollout + train, 1e-9),
+            "time/steps_per_second": game_steps / max(rollout + train, 1e-9),
         }
 
     # --- playing ------------------------------------------------------------------------------------------------
@@ -280,27 +287,6 @@ class PPOTrainer:
             learner.ppo.load_state_dict(state["learners"][learner.key])
         self.world.load_state_dict(state["world"])
         self.rngs.load_state_dict(state["rngs"])
-
-
-def episode_metrics(stats: dict[str, float]) -> dict[str, float]:
-    """Names of the record; without a finished episode only their number."""
-    values = {"charts/episode/episodes": stats["episodes"]}
-    if not stats["episodes"]:
-        return values
-    values["charts/episode/avg_reward_per_episode_all_agents"] = stats["reward"]
-    values["charts/episode/length"] = stats["length"]
-    for name, value in stats.items():
-        if name.startswith("reward_player_"):
-            values[f"agent_player_{name.removeprefix('reward_player_')}/reward_avg_per_episode"] = value
-        elif name in ("none", "hare") or name.startswith("stag_"):
-            values[f"charts/outcome/{name}"] = value
-    return values
-
-
-def seed_means(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Means over seeds of what every seed has."""
-    shared = [name for name in rows[0] if all(name in row for row in rows)]
-    return {name: sum(row[name] for row in rows) / len(rows) for name in shared}
 
 
 def train_ppo(config: PPOTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:

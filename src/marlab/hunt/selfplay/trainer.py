@@ -15,11 +15,21 @@ from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay
-from marlab.hunt.players.episodes import episode_report, over_seeds
+from marlab.hunt.players.episodes import (
+    BEHAVIOUR_ENTROPY,
+    BETA,
+    ENV_STEPS,
+    EXCESS,
+    SCALED_SPREAD,
+    episode_metrics,
+    episode_report,
+    over_seeds,
+    seed_means,
+)
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.ppo.train import episode_metrics, parse_seats, parse_seeds, seed_means
+from marlab.hunt.ppo.train import parse_seats, parse_seeds
 from marlab.hunt.selfplay.config import LEARNER, HopTrainConfig
 from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
@@ -142,15 +152,15 @@ class HopTrainer:
         plan = self._plan_metrics()
         pairs = self._pair_metrics()
         for place, values in enumerate(per_seed):
-            values["charts/behaviour_entropy"] = behaviour[place]
+            values[BEHAVIOUR_ENTROPY] = behaviour[place]
             values |= pairs[place]
             earned, episodes = self.play.beside[place].tolist()
             if episodes:
-                values["charts/guests/reward"] = earned / episodes
+                values["guests/reward"] = earned / episodes
             for name, found in losses.get("players", {}).items():
                 values[f"losses/{name}"] = float(found.unflatten(0, (len(self.seeds), -1)).mean(1)[place])
         games = self.config.num_envs * self.config.steps
-        row: dict[str, Any] = {"charts/env_steps": self.step * games, "charts/beta": beta, **plan}
+        row: dict[str, Any] = {ENV_STEPS: self.step * games, BETA: beta, **plan}
         row |= {f"moa/{name}": float(value) for name, value in losses.get("moa", {}).items()}
         row |= seed_means(per_seed)
         row |= self._watch_over(stats, row, beta, progress)
@@ -188,18 +198,18 @@ class HopTrainer:
             rows = max(total[0], 1.0)
             means = {name: value / rows for name, value in zip(PAIR_SUMS[1:], total[1:])}
             values |= {f"moa/{'ce_online' if name == 'ce' else name}": value for name, value in means.items()}
-            found.append(values | {"moa/excess": means["ce"] - means["floor"]})
+            found.append(values | {EXCESS: means["ce"] - means["floor"]})
         return found
 
     def _watch_over(
         self, stats: list[dict[str, float]], row: Mapping[str, Any], beta: float, progress: float
     ) -> dict[str, Any]:
         """Alarms, rollbacks, and what the guard knows."""
-        spread = beta * row.get("plan/scaled_spread", 0.0)
-        alarms = self.guard.alarms(progress, row["charts/behaviour_entropy"], spread, row.get("moa/excess"))
+        spread = beta * row.get(SCALED_SPREAD, 0.0)
+        alarms = self.guard.alarms(progress, row[BEHAVIOUR_ENTROPY], spread, row.get(EXCESS))
         told = (
-            f"behaviour entropy {row['charts/behaviour_entropy']:.2f} nats, beta x Q-spread {spread:.2f}, "
-            f"MOA excess {row.get('moa/excess', 0.0):.2f} nats"
+            f"behaviour entropy {row[BEHAVIOUR_ENTROPY]:.2f} nats, beta x Q-spread {spread:.2f}, "
+            f"MOA excess {row.get(EXCESS, 0.0):.2f} nats"
         )
         for name in alarms:
             if alarms[name] and name not in self._rung:
@@ -219,7 +229,7 @@ class HopTrainer:
         """Seconds of the iteration; select, expand, backup and final are parts of the rollout."""
         parts = {"rollout": 0.0, "train": 0.0, **self.watch.pop()}
         spent = parts["rollout"] + parts["train"]
-        return {**{f"time/{k}": v for k, v in parts.items()}, "charts/SPS": game_steps / max(spent, 1e-9)}
+        return {**{f"time/{k}": v for k, v in parts.items()}, "time/steps_per_second": game_steps / max(spent, 1e-9)}
 
     # --- playing ------------------------------------------------------------------------------------------------
 
@@ -279,7 +289,7 @@ def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, flo
     rows, ce, top1, top3, floor = sums[: len(PAIR_SUMS)]
     if not rows:
         return {}
-    head = f"losses_player_{i + 1}/moa/{i + 1}->{j + 1}"
+    head = f"moa/{i + 1}->{j + 1}"
     values = {"acc_top1": top1, "acc_top3": top3, "ce_loss": ce, "floor": floor, "excess": ce - floor}
     found = {f"{head}/{name}": value / rows for name, value in values.items()}
     right, seen = sums[len(PAIR_SUMS) : len(PAIR_SUMS) + actions], sums[len(PAIR_SUMS) + actions :]

@@ -31,6 +31,7 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
 from marlab.hunt.planner.agent import load_hop
+from marlab.hunt.players.episodes import REWARD, pair
 from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
@@ -48,7 +49,6 @@ ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""
 FEW_SHOT_FLOORS = {"3NH": 0.80, "3NS": 2.2, "3RAND": 1.8, "NS+2NH": 4.3}
 """P7: mean focal reward to reach among each team in the default game."""
-REWARD = "charts/episode/avg_reward_per_episode_all_agents"
 
 
 class Gate(NamedTuple):
@@ -248,9 +248,9 @@ class Pipeline:
         write_json(self.run.path / "p5_single.json", dict(row))
         seat = trainer.seats[0]
         excess = {
-            f"{role.kind.name} in seat {j + 1}": row[f"losses_player_{seat + 1}/moa/{seat + 1}->{j + 1}/excess"]
+            f"{role.kind.name} in seat {j + 1}": row[f"{pair(seat, j)}/excess"]
             for j, role in enumerate(trainer.roles)
-            if j not in trainer.seats and f"losses_player_{seat + 1}/moa/{seat + 1}->{j + 1}/excess" in row
+            if j not in trainer.seats and f"{pair(seat, j)}/excess" in row
         }
         return [most(f"P5 excess cross-entropy about {name}", value, 0.15) for name, value in excess.items()]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marlab.hunt.planner.agent import FILE, KIND, PATTERN
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, EXCESS, REWARD
 from marlab.hunt.ppo.run import describe, keep_evaluation, train_in
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.figures import draw_training
@@ -15,7 +16,7 @@ from marlab.lab.config import Preset
 from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.runs.run import Run, RunOptions
 
-SHOWN = ("charts/episode/avg_reward_per_episode_all_agents", "charts/behaviour_entropy", "moa/excess")
+SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
 
 
 def train_hop(config: HopTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:

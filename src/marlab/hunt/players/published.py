@@ -1,7 +1,7 @@
-"""The lab note's figures, beside which ours are shown. Readings from its pictures are approximate.
+"""Published figures of the original, beside which ours are shown. Readings from its pictures are approximate.
 
-The note's system is the original that this one was built again from; its figures are about the game msh_4x4 unless
-said, and its models were judged on the rows they had been trained on.
+The original is the system that this one was built again from; its figures are about the game msh_4x4 unless said, and
+its models were judged on the rows they had been trained on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 ROWS = 107_010
+"""Rows of its offline data."""
+CLASSES = (0.1294, 0.1300, 0.1280, 0.1294, 0.3457, 0.0516, 0.0859)
+"""Shares of the seven actions in them."""
 
 CONFUSION = (
     (8423, 1370, 1507, 1581, 171, 98, 698),
@@ -60,7 +63,12 @@ ONLINE_BROKEN = {"top1": (0.138, 0.150), "top3": (0.342, 0.366), "ce": (9.75, 10
 
 PPO_START, PPO_END = 0.85, 2.784
 PPO_ITERATIONS, PPO_HOURS = 4657, 3.307
-
+MCTS_START, MCTS_PEAK, MCTS_END = 0.90, 1.5, 0.726
+"""Mean reward of the original's PPO and HOP+-MCTS: at the start, the highest, at the end."""
+OPTIMUM = 3.0
+"""Team optimum of its game."""
+RANDOM_REWARD = 0.647
+"""Mean reward of four random players in its game."""
 
 Point = tuple[int, float]
 """Iteration and value."""
@@ -82,7 +90,7 @@ class RewardCurve(NamedTuple):
 REWARD_CURVES = {
     "ppo": RewardCurve("D16", ((0, PPO_START), (1500, 2.5), (3000, 2.65), (PPO_ITERATIONS, PPO_END)), PPO_HOURS),
     "hopplus": RewardCurve("D18", ((0, 0.68), (445, 0.681)), 21.93, (0.62, 0.74)),
-    "hopplus-mcts": RewardCurve("D17", ((0, 0.90), (27, 1.5), (126, 0.726)), 30.55),
+    "hopplus-mcts": RewardCurve("D17", ((0, MCTS_START), (27, MCTS_PEAK), (126, MCTS_END)), 30.55),
 }
 """By variant. The plateau of PPO, 2.6 to 2.7, is put in its middle."""
 
