@@ -92,9 +92,9 @@ def collect_small(count: int, folder: str) -> None:
 
     from marlab.lab.runs.run import RunOptions
     from marlab.market.collect.command import collect
-    from marlab.market.collect.plan import CollectConfig
+    from marlab.market.collect.plan import MarketCollectConfig
 
-    config = CollectConfig(experts=("RandomStdAgent",), configs=count, runs=1, steps=5, processes=(2, 2))
+    config = MarketCollectConfig(experts=("RandomStdAgent",), configs=count, runs=1, steps=5, processes=(2, 2))
     run = collect(config, "local", RunOptions(output_dir=Path(folder) / "run"), quiet=True)
     rows = [json.loads(line) for line in (run.path / "worlds.jsonl").read_text().splitlines()]
     assert len(rows) == count

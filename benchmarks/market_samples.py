@@ -28,12 +28,12 @@ import numpy as np
 import torch
 
 from marlab.lab.runs.run import RunOptions
+from marlab.market.logs.find import choose_experts, find_logs, read_logs
 from marlab.market.logs.tracker import write_tracker
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.samples.command import SamplesConfig, make_samples
 from marlab.market.samples.dataset import Samples, concatenate
 from marlab.market.samples.extract import SampleOptions, extract, with_goals
-from marlab.market.samples.find import choose_experts, find_logs, read_logs
 from marlab.market.samples.goals import predict_goals
 
 

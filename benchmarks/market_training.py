@@ -21,7 +21,7 @@ from machine import commit, describe
 
 from marlab.market.learn.settings import TrainSettings
 from marlab.market.learn.tables import DayTable, DecisionTable
-from marlab.market.learn.trainers import ActionTrainer, GoalTrainer, new_executor, new_manager
+from marlab.market.learn.trainers import ActionTrainer, DayGoalTrainer, new_executor, new_manager
 from marlab.market.samples.dataset import Samples, Sizes, empty
 
 PEAK = 989e12
@@ -68,7 +68,9 @@ def l2_on_a_core(rows: int = 20_480) -> None:
     torch.set_num_threads(1)
     settings = TrainSettings(device="cpu")
     device = torch.device("cpu")
-    trainer = GoalTrainer(new_manager(settings, Sizes()), DayTable(random_days(rows), device), None, settings, device)
+    trainer = DayGoalTrainer(
+        new_manager(settings, Sizes()), DayTable(random_days(rows), device), None, settings, device
+    )
     trainer.iterate()
     rates = []
     for _ in range(3):

@@ -29,11 +29,11 @@ from marlab.cli import COMMANDS, Command, Table, main
 from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.market.agent.settings import SHIPPED
+from marlab.market.agent.layers import SHIPPED
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
     ActionTrainer,
-    GoalTrainer,
+    DayGoalTrainer,
     WeightTrainer,
     new_coordinator,
     new_executor,
@@ -169,7 +169,7 @@ def market() -> dict[str, Any]:
     samples = _market_samples()
     days, decisions, rounds = DayTable(samples, CPU), DecisionTable(samples, CPU), RoundTable(samples, CPU)
     trainers = {
-        "l2": GoalTrainer(new_manager(SMALL, samples.sizes), days, days, SMALL, CPU),
+        "l2": DayGoalTrainer(new_manager(SMALL, samples.sizes), days, days, SMALL, CPU),
         "l3": ActionTrainer(new_executor(SMALL, 40), decisions, decisions, SMALL, CPU),
         "l4": WeightTrainer(new_coordinator(SMALL, 40), rounds, None, SMALL, CPU),
     }

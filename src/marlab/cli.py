@@ -62,7 +62,7 @@ COMMANDS: Table = {
         "play": Command(
             "marlab.market.arena.play:main", "tournaments that can tell agents apart, beside what was possible"
         ),
-        "export": Command("marlab.market.samples.export:main", "recorded worlds as tracker logs, for other tools"),
+        "export": Command("marlab.market.collect.export:main", "recorded worlds as tracker logs, for other tools"),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from marlab.market.agent.agent import LitaAgentHRL as Agent
-from marlab.market.agent.settings import UNTRAINED
+from marlab.market.agent.layers import UNTRAINED
 
 NETWORKS = {"mode": "neural", "l2_model_path": UNTRAINED, "l3_model_path": UNTRAINED, "l4_model_path": UNTRAINED}
 
@@ -16,11 +16,11 @@ NETWORKS = {"mode": "neural", "l2_model_path": UNTRAINED, "l3_model_path": UNTRA
 class Kept(Agent):
     """Remembers its instances."""
 
-    told: ClassVar[dict[str, Any]] = {}
+    given: ClassVar[dict[str, Any]] = {}
     seats: ClassVar[dict[str, Agent]]
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **{"debug": True, **self.told, **settings})
+        super().__init__(*args, **{"debug": True, **self.given, **settings})
 
     def init(self) -> None:
         self.seats[str(self.id)] = self
@@ -29,25 +29,25 @@ class Kept(Agent):
 
 class RuleW:
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
+        given: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
         seats: ClassVar[dict[str, Agent]] = {}
 
 
 class Thumb:
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {"mode": "heuristic", "l1": "guide"}
+        given: ClassVar[dict[str, Any]] = {"mode": "heuristic", "l1": "guide"}
         seats: ClassVar[dict[str, Agent]] = {}
 
 
 class Untrained:
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = NETWORKS
+        given: ClassVar[dict[str, Any]] = NETWORKS
         seats: ClassVar[dict[str, Agent]] = {}
 
 
 class PureL1:
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {**NETWORKS, "residual_off": True, "op_head_off": True}
+        given: ClassVar[dict[str, Any]] = {**NETWORKS, "residual_off": True, "op_head_off": True}
         seats: ClassVar[dict[str, Agent]] = {}
 
 
@@ -55,7 +55,7 @@ class Learnt:
     """Plays networks from files; a test tells where they are."""
 
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {}
+        given: ClassVar[dict[str, Any]] = {}
         seats: ClassVar[dict[str, Agent]] = {}
 
 
@@ -63,7 +63,7 @@ class Split:
     """Asked in another order and about a part of the negotiations at a time."""
 
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
+        given: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
         seats: ClassVar[dict[str, Agent]] = {}
 
         def counter_all(self, offers: Any, states: Any) -> Any:
@@ -81,7 +81,7 @@ class Stumbling:
     """Its layers fail on the second day and its whole planning on the third."""
 
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
+        given: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
         seats: ClassVar[dict[str, Agent]] = {}
 
         def _make_plan(self, threads: Any, layers: Any) -> Any:
@@ -94,7 +94,7 @@ class Blind:
     """Cannot see its balance any more from the second day on."""
 
     class LitaAgentHRL(Kept):
-        told: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
+        given: ClassVar[dict[str, Any]] = {"mode": "heuristic"}
         seats: ClassVar[dict[str, Agent]] = {}
 
         @property

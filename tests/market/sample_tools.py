@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,3 +96,9 @@ def cut_after(log: AgentLog, seq: int, day: int) -> AgentLog:
     decisions = {name: values[log.decisions["seq"] <= seq] for name, values in log.decisions.items()}
     contracts = {name: values[log.contracts["seq"] <= seq] for name, values in log.contracts.items()}
     return replace(log, days=log.days.take(log.days.day <= day), decisions=decisions, contracts=contracts)
+
+
+def records_equal(a: Any, b: Any) -> bool:
+    """Whether two records hold the same values; nan equals nan."""
+    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]
+    return all(x == y if isinstance(x, (str, list)) else np.array_equal(x, y, equal_nan=True) for x, y in pairs)

@@ -32,7 +32,7 @@ from marlab.market.agent.settings import ECONOMIC
 from marlab.market.arena import play as arena
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.collect import command as collect
-from marlab.market.collect.plan import CollectConfig, Plan
+from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.learn import phases as imitate_run
 from marlab.market.learn.phases import MarketTrainConfig
 from marlab.market.rules.features import FeatureOptions
@@ -65,7 +65,9 @@ def _samples() -> SamplesConfig:
 class QuickstartConfig:
     """The four stages; where one reads what another wrote is filled in by `connected`."""
 
-    collect: CollectConfig = field(default_factory=lambda: _preset(CollectConfig, "quickstart", collect.PRESETS))
+    collect: MarketCollectConfig = field(
+        default_factory=lambda: _preset(MarketCollectConfig, "quickstart", collect.PRESETS)
+    )
     samples: SamplesConfig = field(default_factory=_samples)
     train: MarketTrainConfig = field(default_factory=lambda: _preset(MarketTrainConfig, "small", imitate_run.PRESETS))
     play: PlayConfig = field(default_factory=lambda: _preset(PlayConfig, "quickstart", arena.PRESETS))
@@ -164,7 +166,7 @@ def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
     """Everything that is missing is said now and not after minutes."""
     need_simulator()
     require_report_extra()
-    Plan(config.collect)
+    CollectionPlan(config.collect)
     Arena(config.play)
 
 

@@ -26,8 +26,8 @@ pytest.importorskip("scml")
 from negmas.sao import ResponseType
 
 from marlab.market.agent.agent import LitaAgentHRL
-from marlab.market.agent.rule_options import RuleOptions
-from marlab.market.agent.settings import AgentSettings, load_layers
+from marlab.market.agent.layers import load_layers
+from marlab.market.agent.settings import AgentSettings, RuleOptions
 from marlab.market.samples.extract import SampleOptions, extract, with_goals
 from marlab.market.simulator.awi import without_bankrupt
 from marlab.market.simulator.experts import find_agent
@@ -94,7 +94,7 @@ def write_networks(folder: Path) -> None:
 def test_networks_from_files_play_and_stay_safe(tmp_path: Path) -> None:
     write_networks(tmp_path)
     paths = {f"{layer}_model_path": tmp_path for layer in ("l2", "l3", "l4")}
-    agent_variants.Learnt.LitaAgentHRL.told = {"mode": "neural", **paths}
+    agent_variants.Learnt.LitaAgentHRL.given = {"mode": "neural", **paths}
     log, seats = game_of("Learnt")
     assert all(agent["exceptions"] == 0 for agent in log.agents if agent["type"] == "LitaAgentHRL")
     residuals, days = set(), set()

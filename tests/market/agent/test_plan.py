@@ -22,7 +22,7 @@ from marlab.market.agent.decide import (
     pure_l1,
     uniform_weights,
 )
-from marlab.market.agent.plan import Plan, make_plan
+from marlab.market.agent.plan import RoundPlan, make_plan
 from marlab.market.agent.rule import RuleW
 from marlab.market.agent.threads import Morning, Situation, Thread
 from marlab.market.logs.daystate import Array, DayState
@@ -103,7 +103,7 @@ def open_days(count: int, seed: int) -> Iterator[tuple[DayState, np.random.Gener
         yield days.take(i), np.random.default_rng((seed, i))
 
 
-def check_plan(at: Situation, plan: Plan, options: L1Options) -> int:
+def check_plan(at: Situation, plan: RoundPlan, options: L1Options) -> int:
     """Every promise of a plan, recomputed without its ledger; returns how many offers and acceptances it has."""
     day = int(at.state.day)
     spent, bought, sold = 0.0, np.zeros_like(at.state.q_in), np.zeros_like(at.state.q_in)

@@ -12,9 +12,8 @@ from marlab.lab.errors import UserError
 from marlab.market.agent.decide import heuristic_weights
 from marlab.market.agent.plan import Answer, make_plan
 from marlab.market.agent.rule import RuleW
-from marlab.market.agent.rule_options import RuleOptions
 from marlab.market.agent.rule_sell import Day, Lot, Seat, day_for, sale, takes, worth_waiting
-from marlab.market.agent.settings import AgentSettings
+from marlab.market.agent.settings import AgentSettings, RuleOptions
 from marlab.market.agent.threads import Thread
 from marlab.market.logs.daystate import DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
@@ -202,7 +201,7 @@ def test_options_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_options_reach_the_rule_by_name_and_unknown_ones_are_refused() -> None:
     told = AgentSettings(mode="heuristic", rule={"opening_days": 5, "opening_lots": [6, 4]})
-    assert told.told_rule() == RuleOptions(opening_days=5, opening_lots=(6, 4))
+    assert told.rule_options() == RuleOptions(opening_days=5, opening_lots=(6, 4))
     with pytest.raises(UserError, match="unknown key 'opening_day'"):
         AgentSettings(mode="heuristic", rule={"opening_day": 5})
 

@@ -25,7 +25,7 @@ from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import RunOptions
 from marlab.market.collect import command as module
 from marlab.market.collect.command import CollectCommand, collect
-from marlab.market.collect.plan import CollectConfig, Plan
+from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.logs.worldlog import read_world
 from marlab.market.simulator.record import record_task
 from tests.market import rogue_agents
@@ -35,8 +35,8 @@ PAIR = {"experts": ("SyncRandomStdAgent", "RandomStdAgent"), "configs": 1, "runs
 TWO = EngineConfig("local", workers=2)
 
 
-def settings(**changes: Any) -> CollectConfig:
-    return CollectConfig(**PAIR | changes)
+def settings(**changes: Any) -> MarketCollectConfig:
+    return MarketCollectConfig(**PAIR | changes)
 
 
 def logs_in(path: Path) -> dict[str, bytes]:
@@ -47,7 +47,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def run_to(path: Path, config: CollectConfig, **more: Any) -> Path:
+def run_to(path: Path, config: MarketCollectConfig, **more: Any) -> Path:
     engine = more.pop("engine", TWO)
     collect(config, engine, RunOptions(output_dir=path, **more), quiet=True)
     return path
@@ -60,7 +60,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_collection_holds_its_plan(reference: Path) -> None:
-    plan = list(Plan(settings(configs=2)))
+    plan = list(CollectionPlan(settings(configs=2)))
     assert set(logs_in(reference)) == {f"{spec.world_id}.parquet" for spec in plan}
     record = json.loads((reference / "run.json").read_text())
     rows = lines_of(reference / "worlds.jsonl")
@@ -225,7 +225,7 @@ def test_an_interrupt_leaves_a_collection_that_can_be_resumed(
 
 
 def test_simulator_tables_are_kept_on_request_and_change_no_log(tmp_path: Path) -> None:
-    (spec,) = Plan(settings(experts=("RandomStdAgent",)))
+    (spec,) = CollectionPlan(settings(experts=("RandomStdAgent",)))
     plain, _ = record_task(spec.to_dict(), None)
     kept, _ = record_task(spec.to_dict(), str(tmp_path / "tables"))
     assert kept == plain
@@ -256,4 +256,4 @@ def test_old_words_mean_the_same() -> None:
     command = CollectCommand(parallelism="loky", workers=3)
     assert command.engine_config() == EngineConfig("local", workers=3)
     assert CollectCommand(parallelism="serial").engine_config() == EngineConfig("serial")
-    assert CollectCommand().config() == CollectConfig()
+    assert CollectCommand().config() == MarketCollectConfig()

@@ -11,7 +11,7 @@ pytest.importorskip("scml")
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from marlab.market.collect.command import PRESETS, CollectCommand
-from marlab.market.collect.plan import CollectConfig, Plan
+from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.simulator.experts import have_entrants
 from marlab.market.simulator.worlds import WorldSpec
 
@@ -27,8 +27,8 @@ def _do_nothing_may_play(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "full_name", lambda name: f"elsewhere:{name}" if name == FOUR[3] else found(name))
 
 
-def made(**changes: Any) -> Plan:
-    return Plan(CollectConfig(**{"experts": FOUR, "configs": 3, "runs": 2, "days": (6, 9)} | changes))
+def made(**changes: Any) -> CollectionPlan:
+    return CollectionPlan(MarketCollectConfig(**{"experts": FOUR, "configs": 3, "runs": 2, "days": (6, 9)} | changes))
 
 
 def competitors(spec: WorldSpec) -> list[str]:
@@ -122,12 +122,14 @@ def test_presets_are_valid() -> None:
         preset = load_preset(file.stem, PRESETS)
         from_dict(CollectCommand, preset.values, f"preset {file.stem}")
     if have_entrants():
-        smoke = Plan(from_dict(CollectConfig, load_preset("smoke", PRESETS).values, "smoke"))
+        smoke = CollectionPlan(from_dict(MarketCollectConfig, load_preset("smoke", PRESETS).values, "smoke"))
         assert smoke.assignments == smoke.k == len(smoke) == 10
-        official = Plan(from_dict(CollectConfig, load_preset("official", PRESETS).values, "official"))
+        official = CollectionPlan(from_dict(MarketCollectConfig, load_preset("official", PRESETS).values, "official"))
         assert len(official) == 40 * len(official.experts)
 
 
 def test_parameters_of_experts_are_kept() -> None:
-    plan = Plan(CollectConfig(experts=("GreedyStdAgent(name=a)", "RandomStdAgent"), configs=1, days=(6, 9)))
+    plan = CollectionPlan(
+        MarketCollectConfig(experts=("GreedyStdAgent(name=a)", "RandomStdAgent"), configs=1, days=(6, 9))
+    )
     assert any("GreedyStdAgent(name=a)" in agent for spec in plan for agent in spec.agents)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.guide.data import (
+from marlab.market.guide import (
     L4DistillSample,
     MacroSample,
     MicroSample,
@@ -29,8 +29,7 @@ from marlab.market.logs.tracker_days import daily_status
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules import features, l1
 from marlab.market.samples.extract import SampleOptions, extract
-from marlab.market.samples.records import records_equal
-from tests.market.sample_tools import TINY, tracked_logs
+from tests.market.sample_tools import TINY, records_equal, tracked_logs
 
 PENGUINS = [log for log in tracked_logs() if log.agent_type == "PenguinAgent"]
 

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.market.guide.data import (
+from marlab.market.guide import (
     HorizonManagerPPO,
     L1SafetyLayer,
     StateBuilder,

@@ -1,4 +1,4 @@
-"""Offline learning on a tiny real world: resumption, files, over-fitting, refusals, and the guide's calls."""
+"""Offline learning on a tiny real world: resumption, files, over-fitting, refusals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
-from marlab.market.guide.data import HorizonManagerPPO, load_l4_distill_data, load_tournament_data
-from marlab.market.guide.trainer import GlobalCoordinator, HRLXFTrainer, TrainConfig, load_model, save_model
 from marlab.market.learn.advantage import day_advantages, returns
 from marlab.market.learn.evaluate import (
     evaluate_actions,
@@ -29,7 +27,7 @@ from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
     ActionTrainer,
     AdvantageTrainer,
-    GoalTrainer,
+    DayGoalTrainer,
     PhaseTrainer,
     WeightTrainer,
     new_coordinator,
@@ -37,8 +35,8 @@ from marlab.market.learn.trainers import (
     new_manager,
 )
 from marlab.market.logs.worldlog import REJECT, read_world
-from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.losses import action_loss
+from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
 from marlab.market.rules.goals import GAP, SPREAD
 from marlab.market.samples.dataset import Samples, concatenate, write_dataset
@@ -60,7 +58,7 @@ def samples() -> Samples:
 
 def phase_trainer(phase: str, samples: Samples, settings: TrainSettings = SMALL) -> PhaseTrainer:
     if phase == "l2":
-        return GoalTrainer(
+        return DayGoalTrainer(
             new_manager(settings, samples.sizes), DayTable(samples, CPU), DayTable(samples, CPU), settings, CPU
         )
     if phase == "l4":
@@ -106,7 +104,7 @@ def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
     )
     days = {name: values[:64] for name, values in samples.macro.items()}
     some = Samples(samples.sizes, samples.logs, {**samples.tables, "macro": days})
-    trainer = GoalTrainer(new_manager(settings, samples.sizes), DayTable(some, CPU), None, settings, CPU)
+    trainer = DayGoalTrainer(new_manager(settings, samples.sizes), DayTable(some, CPU), None, settings, CPU)
     first = trainer.iterate()["l2_bc/train/loss"]
     assert any(trainer.iterate()["l2_bc/train/loss"] < 0.01 * first for _ in range(settings.l2_epochs - 1))
 
@@ -285,49 +283,3 @@ def test_bad_input_is_refused_in_one_sentence(data: Path, tmp_path: Path, sample
     save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
     (tmp_path / "refused").rename(tmp_path / "second")
     refused("horizon 20", replace(command(data), phases="l3", l2_model_path=tmp_path / "l2_bc.pt"))
-
-
-# --- the guide's calls ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("records", [False, True], ids=["lists", "records"])
-def test_the_guides_training_sequence(tmp_path: Path, records: bool) -> None:
-    """§ training of the guide: L2, backfill, L3, L4, saving and continuing, with few epochs."""
-    (tmp_path / "worlds").mkdir()
-    (tmp_path / "worlds" / "tiny.parquet").write_bytes(TINY.read_bytes())
-    folder, out = str(tmp_path), str(tmp_path / "out")
-    small = {"l3_batch_size": 64, "device": "cpu"}
-
-    def given(items):  # the guide's lists, or plain lists of the same records
-        return list(items) if records else items
-
-    macro, _ = load_tournament_data(folder, agent_name="Pe", num_workers=1, goal_backfill="none")
-    cfg = TrainConfig(l2_epochs=2, l3_epochs=1, output_dir=out, horizon=40, **small)
-    l2 = HorizonManagerPPO(horizon=cfg.horizon)
-    l3 = TemporalDecisionTransformer(horizon=cfg.horizon, d_model=16, n_layers=1)
-    trainer = HRLXFTrainer(l2, l3, None, cfg)
-    trainer.train_phase0_bc(given(macro), [])
-    save_model(l2, out, "l2_bc.pt")
-    _, micro = load_tournament_data(
-        folder, agent_name="Pe", num_workers=1, goal_backfill="l2", l2_model_path=f"{out}/l2_bc.pt"
-    )
-    trainer.train_phase0_bc([], given(micro))
-    save_model(l3, out, "l3_bc.pt")
-    trainer.train_phase1_awr(given(micro))
-    drawn = load_l4_distill_data(
-        folder, agent_name="Pe", goal_source="l2", l2_model_path=f"{out}/l2_bc.pt", num_workers=1
-    )
-    l4 = GlobalCoordinator(horizon=cfg.horizon, thread_feat_dim=24, global_feat_dim=30)
-    HRLXFTrainer(None, None, l4, TrainConfig(output_dir=out, horizon=40, l4_epochs=1, device="cpu")).train_l4_distill(
-        given(drawn)
-    )
-    save_model(l4, out, "l4_distill.pt")
-    again = HorizonManagerPPO(horizon=40)
-    load_model(again, f"{out}/l2_bc.pt")
-    assert_same(again.state_dict(), l2.state_dict(), "l2")
-    more = replace(cfg, l2_epochs=3, l2_resume_path=f"{out}/l2_bc_epoch2.ckpt.pt")
-    history = HRLXFTrainer(again, None, None, more).train_phase0_bc(given(macro), [])["l2"]
-    assert [row["l2_bc/epoch"] for row in history] == [3.0]  # epochs are the total
-    with pytest.raises(UserError):
-        HRLXFTrainer(again, None, None, replace(more, l2_resume_path=f"{out}/none.ckpt.pt")).train_phase0_bc(macro, [])
-    assert {p.name for p in trainer.save_all("final")} == {"l2_final.pt", "l3_final.pt"}

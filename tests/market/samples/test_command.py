@@ -12,7 +12,7 @@ from marlab.cli import main
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market.guide.data import load_l4_samples, load_samples
+from marlab.market.guide import load_l4_samples, load_samples
 from marlab.market.logs.worldlog import WorldLog, write_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
@@ -205,8 +205,8 @@ import sys
 for name in {blocked!r}:
     sys.modules[name] = None
 import marlab.market.samples.goals, marlab.market.samples.command
-import marlab.market.guide.data, marlab.market.networks.manager
-from marlab.market.guide.data import load_tournament_data
+import marlab.market.guide, marlab.market.networks.manager
+from marlab.market.guide import load_tournament_data
 macro, micro = load_tournament_data({str(TINY)!r}, "Pe", num_workers=1, goal_backfill="v2")
 assert len(macro) == 42 and len(micro) == 139, (len(macro), len(micro))
 """

@@ -23,9 +23,10 @@ from scml.std import StdSyncAgent
 
 from marlab.lab.config import to_dict
 from marlab.market.agent.decide import pure_l1, uniform_weights
+from marlab.market.agent.layers import Layers, load_layers
 from marlab.market.agent.log import DecisionLog
-from marlab.market.agent.plan import Answer, Plan, make_plan
-from marlab.market.agent.settings import AgentSettings, Layers, load_layers
+from marlab.market.agent.plan import Answer, RoundPlan, make_plan
+from marlab.market.agent.settings import AgentSettings
 from marlab.market.agent.threads import Morning, Offer, Situation, Talk, Thread
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
@@ -69,7 +70,9 @@ class LitaAgentHRL(StdSyncAgent):
     def _begin(self) -> None:
         awi = self.awi
         if awi.is_perishable or awi.allow_zero_quantity:
-            raise RuntimeError("LitaAgentHRL plays SCML Standard, where stock lasts and nobody trades nothing.")
+            raise RuntimeError(
+                "LitaAgentHRL plays SCML Standard: stock must not perish and quantities must be positive."
+            )
         if awi.horizon > self.settings.horizon:
             raise RuntimeError(f"Deliveries are up to {awi.horizon} days away, plans only {self.settings.horizon}.")
         self.layers: Layers = load_layers(self.settings)
@@ -82,7 +85,7 @@ class LitaAgentHRL(StdSyncAgent):
         self._last_day = -1
         if self.log.is_on:
             asked = {name: str(v) if name.endswith("path") and v else v for name, v in vars(self.settings).items()}
-            rule = to_dict(self.settings.told_rule())
+            rule = to_dict(self.settings.rule_options())
             asked |= {"l1": to_dict(self.layers.l1), "rule": rule, "decision_log": None}
             self.log.write("start", agent=str(self.id), settings=asked)
 
@@ -99,7 +102,7 @@ class LitaAgentHRL(StdSyncAgent):
         self._ledger = Ledger(alive, self.layers.l1)
         state = state if self.settings.is_neural else alive  # networks learnt from mornings as they are told
         self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
-        self._plans: dict[frozenset[Any], Plan] = {}
+        self._plans: dict[frozenset[Any], RoundPlan] = {}
         self._ready = True
         if self.log.is_on:
             caps = self._ledger.caps
@@ -191,7 +194,7 @@ class LitaAgentHRL(StdSyncAgent):
         self.seconds.append(time.thread_time() - began)
         return answers
 
-    def _planned(self, threads: list[Thread]) -> Plan:
+    def _planned(self, threads: list[Thread]) -> RoundPlan:
         """The plan for a set of threads, made once; a signed deal makes all plans of the day out of date."""
         key = frozenset(thread.moment for thread in threads)
         if key not in self._plans:
@@ -204,7 +207,7 @@ class LitaAgentHRL(StdSyncAgent):
             self._note(threads, plan)
         return self._plans[key]
 
-    def _make_plan(self, threads: list[Thread], layers: Layers | None) -> Plan:
+    def _make_plan(self, threads: list[Thread], layers: Layers | None) -> RoundPlan:
         """A plan by the layers, or by pure L1."""
         self._ledger.reset()
         at = Situation(
@@ -248,7 +251,7 @@ class LitaAgentHRL(StdSyncAgent):
         thread.history.append((quantity, price, when - self._last_day, False))
         self._offers.add(int(thread.selling), when, quantity, price, thread.round)
 
-    def _note(self, threads: Iterable[Thread], plan: Plan) -> None:
+    def _note(self, threads: Iterable[Thread], plan: RoundPlan) -> None:
         """Own offers enter the histories, and every answer the log."""
         self.counts["unsafe"] += plan.unsafe
         for thread in threads:
@@ -259,7 +262,7 @@ class LitaAgentHRL(StdSyncAgent):
                 self.log.write(
                     "decision", day=self._last_day, partner=thread.partner, selling=thread.selling,
                     round=thread.round, received=thread.received, op=WORDS[answer.op], offer=answer.offer,
-                    clip=answer.why, **answer.told,
+                    clip=answer.why, **answer.details,
                 )  # fmt: skip
             if answer.op == REJECT and answer.offer is not None and thread.proposed != answer.offer:
                 quantity, when, price = thread.proposed = answer.offer

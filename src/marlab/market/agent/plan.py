@@ -28,18 +28,18 @@ class Answer:
     op: int  # logs.ACCEPT, REJECT or END
     offer: Offer | None  # the partner's offer for ACCEPT, an own one for REJECT, else None
     why: str  # what L1 changed, for the decision log
-    told: dict[str, Any] = field(default_factory=dict)  # baseline, weight and how the wish came about
+    details: dict[str, Any] = field(default_factory=dict)  # baseline, weight and how the wish came about
 
 
 @dataclass(frozen=True)
-class Plan:
+class RoundPlan:
     """Answers by partner."""
 
     answers: dict[str, Answer]
     unsafe: int = 0  # answers that a last check found outside of L1 and turned into an end; 0 unless L1 is broken
 
 
-def make_plan(at: Situation, intentions: Intentions, alpha: Array, ledger: Ledger) -> Plan:
+def make_plan(at: Situation, intentions: Intentions, alpha: Array, ledger: Ledger) -> RoundPlan:
     """Plan a round on what is left in the ledger; its reservations are forgotten before and kept afterwards.
 
     Threads whose partner still has an offer of mine to answer come first and repeat it: it may yet be signed.
@@ -64,9 +64,9 @@ def make_plan(at: Situation, intentions: Intentions, alpha: Array, ledger: Ledge
                 _reserve(ledger, thread.selling, offer, day)
             else:
                 op, offer, why, unsafe = END, None, "unsafe", unsafe + 1
-        told = {"baseline": [float(part[i]) for part in at.base], "alpha": float(alpha[i])} | intentions.explain(i)
-        answers[thread.partner] = Answer(op, offer, why, told)
-    return Plan(answers, unsafe)
+        details = {"baseline": [float(part[i]) for part in at.base], "alpha": float(alpha[i])} | intentions.explain(i)
+        answers[thread.partner] = Answer(op, offer, why, details)
+    return RoundPlan(answers, unsafe)
 
 
 def is_safe(offer: Offer, left: Caps, selling: bool, issue: Issue, day: int) -> bool:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from marlab.market.agent.decide import Wish, by_weight
-from marlab.market.agent.rule_options import RuleOptions
 from marlab.market.agent.rule_sell import Seat, day_for, sale, takes
+from marlab.market.agent.settings import RuleOptions
 from marlab.market.agent.threads import Offer, Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT

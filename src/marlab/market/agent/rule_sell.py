@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from marlab.market.agent.rule_options import RuleOptions
+from marlab.market.agent.settings import RuleOptions
 from marlab.market.agent.threads import LAST_ROUND
 from marlab.market.logs.daystate import Array
 from marlab.market.rules import economic

@@ -1,52 +1,64 @@
-"""Settings of a playing agent, and the layers they lead to: rules and networks, loaded once per process."""
+"""Every parameter of a playing agent; `layers` loads what they ask for."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-from torch import nn
-
-from marlab.lab.config import diff, from_dict, to_dict
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.market.agent.decide import (
-    Ablated,
-    Decider,
-    Neural,
-    NeuralWeights,
-    Partly,
-    Weigh,
-    heuristic,
-    heuristic_weights,
-    pure_l1,
-    uniform_weights,
-)
-from marlab.market.agent.rule import RuleW
-from marlab.market.agent.rule_options import RuleOptions
 from marlab.market.logs.daystate import HORIZON
-from marlab.market.networks.coordinator import GlobalCoordinator
-from marlab.market.networks.executor import TemporalDecisionTransformer
-from marlab.market.networks.manager import L2StrategicManager, find_manager
-from marlab.market.networks.weights import L3_KIND, L4_KIND, load_manager, load_network
-from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.offers import LARGEST_LOT
 
-SHIPPED = Path(__file__).parents[1] / "shipped"
-"""Where weights lie that come with the package."""
-UNTRAINED = "untrained"
-"""A model path that means: a network that has learnt nothing yet, which plays L1's baseline."""
 LAYERS = ("l2", "l3", "l4")
-FILES = {"l2": ("l2_bc.pt",), "l3": ("l3_awr.pt", "l3_bc.pt"), "l4": ("l4_distill.pt",)}
-"""Names under which a layer's weights are looked for in a folder, the best first."""
 ECONOMIC = L1Options(rules="economic", short_reserve=True)
 """L1 of an agent without networks, unless it is told otherwise."""
 
 Mode = Literal["heuristic", "neural"]
 Place = str | Path | None
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """How rule W sells: `LitaAgentHRL(mode="heuristic", rule={"opening_days": 5})`."""
+
+    opening_days: int = 3
+    """On these first days everybody still fills his stock, and lots can be larger."""
+    opening_lots: tuple[int, ...] = (7, 5, 3)
+    """Lots by round for partners who leave early, on the first days."""
+    opening_prices: tuple[float, ...] = (1.0, 0.5, 0.0)
+    """Prices of these lots by round, as positions between the lowest (0) and the highest (1)."""
+    small_lot: int = 3
+    """First lot for partners who leave early, after the first days; one unit less in every further round."""
+    small_price: float = 0.0
+    """Price of these lots, as a position."""
+    hold: int = 18
+    """Until this round, large requests for today at a low price are not taken of partners who stay: they pay more
+    later. 0: never wait for that."""
+    loss: float = 0.02
+    """Least chance per round that a partner finds what it needs elsewhere, however long it has bargained before."""
+    fill_first: bool = True
+    """A middle factory sells nothing for today and tomorrow until its stock is full."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for name in ("opening_lots", "small_lot"):
+            lots = getattr(self, name)
+            each = lots if isinstance(lots, tuple) else (lots,)
+            if not each or not all(1 <= lot <= LARGEST_LOT for lot in each):
+                raise UserError(f"rule.{name} is {lots}; lots are 1 to {LARGEST_LOT} units.")
+        for name in ("opening_prices", "small_price"):
+            prices = getattr(self, name)
+            each = prices if isinstance(prices, tuple) else (prices,)
+            if not each or not all(0 <= price <= 1 for price in each):
+                raise UserError(f"rule.{name} is {prices}; prices are positions from 0 (lowest) to 1 (highest).")
+        if self.opening_days < 0 or self.hold < 0:
+            raise UserError("rule.opening_days and rule.hold must be 0 or more.")
+        if not 0 <= self.loss < 1:
+            raise UserError(f"rule.loss is {self.loss}; it must be at least 0 and less than 1.")
 
 
 @dataclass(frozen=True)
@@ -104,10 +116,10 @@ class AgentSettings:
             raise UserError(f"LitaAgentHRL looks {self.horizon} days ahead; deliveries can be 10 days away.")
         if not 0 <= self.min_confidence <= 1:
             raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence:g}; expected 0 to 1.")
-        self.told_l1()
-        self.told_rule()
+        self.l1_options()
+        self.rule_options()
 
-    def told_l1(self) -> L1Options | None:
+    def l1_options(self) -> L1Options | None:
         """The options of L1 that were asked for, None if none were."""
         if self.l1 is None or isinstance(self.l1, L1Options):
             return self.l1
@@ -115,7 +127,7 @@ class AgentSettings:
             return ECONOMIC if self.l1 == "economic" else L1Options(rules=self.l1)  # type: ignore[arg-type]
         return from_dict(L1Options, self.l1, "the l1 of LitaAgentHRL")
 
-    def told_rule(self) -> RuleOptions:
+    def rule_options(self) -> RuleOptions:
         """The parameters of rule W."""
         if isinstance(self.rule, RuleOptions):
             return self.rule
@@ -127,149 +139,3 @@ class AgentSettings:
         if self.mode is None:
             return any(getattr(self, f"{layer}_model_path") is not None for layer in LAYERS)
         return self.mode == "neural"
-
-
-@dataclass(frozen=True)
-class Layers:
-    """The four layers of one agent."""
-
-    l1: L1Options
-    features: FeatureOptions
-    l2: L2StrategicManager
-    l3: Decider
-    l4: Weigh
-
-
-@functools.lru_cache(maxsize=16)
-def _loaded(settings: AgentSettings) -> Layers:
-    return _make(settings)
-
-
-def load_layers(settings: AgentSettings) -> Layers:
-    """The layers for some settings, made once per process; raises UserError for weights that are missing or that
-    learnt with other options."""
-    try:
-        hash(settings)
-    except TypeError:  # options given as a mapping
-        return _make(settings)
-    return _loaded(settings)
-
-
-def _make(settings: AgentSettings) -> Layers:
-    plain = settings.residual_off and settings.op_head_off
-    weighing = settings.l4 or ("neural" if settings.is_neural else "heuristic")
-    if not settings.is_neural:
-        if weighing == "neural":
-            raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
-        rules = settings.told_l1() or ECONOMIC
-        decider: Decider = _rule(rules, settings)
-        features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
-        manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
-        weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-        return Layers(rules, features, manager, _ablated(decider, settings), weigh)
-    torch.set_num_threads(1)
-    l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.l2_model_path)
-    executor = None if plain else _network("l3", settings)
-    coordinator = _network("l4", settings) if weighing == "neural" else None
-    networks = [None if l2_path is None else load_manager(l2_path), executor, coordinator]
-    told = _learnt([getattr(network, "data", {}) for network in networks])
-    rules = _agreed_l1(settings, told)
-    manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
-    usual = {"horizon": settings.horizon, "include_exogenous": rules.include_exogenous}
-    features = from_dict(FeatureOptions, {**usual, **told.get("features", {})}, "the networks")
-    decider = pure_l1
-    if isinstance(executor, TemporalDecisionTransformer):
-        network = Neural(executor, settings.decode == "sample", settings.modulation)
-        decider = _ablated(_shared(network, rules, settings), settings)
-    weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-    if isinstance(coordinator, GlobalCoordinator):
-        weigh = NeuralWeights(coordinator)
-    return Layers(rules, features, manager, decider, weigh)
-
-
-def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
-    """What decides without a network, by the rules of L1."""
-    return RuleW(settings.told_rule()) if rules.rules == "economic" else heuristic
-
-
-def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decider:
-    """The network alone, or with the rule where it is not to decide."""
-    only_sales = rules.rules == "economic" and settings.l3_model_path != UNTRAINED
-    learnt = settings.learnt or ("sales" if only_sales else "both")
-    if learnt == "both" and settings.min_confidence == 0:
-        return network
-    return Partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
-
-
-def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
-    if settings.residual_off and settings.op_head_off:
-        return pure_l1
-    if settings.residual_off or settings.op_head_off:
-        return Ablated(decider, settings.residual_off, settings.op_head_off)
-    return decider
-
-
-def _agreed_l1(settings: AgentSettings, told: Mapping[str, Any]) -> L1Options:
-    """L1 as the networks learnt with it; refused if the settings ask for another one."""
-    asked = settings.told_l1()
-    if "l1" not in told:
-        return asked or ECONOMIC
-    learnt = from_dict(L1Options, told["l1"], "the networks' L1")
-    if asked is not None and asked != learnt:
-        key, theirs, ours = diff(to_dict(learnt), to_dict(asked))[0]
-        raise UserError(f"The networks learnt with l1.{key} = {theirs!r}, LitaAgentHRL is to play with {ours!r}.")
-    return learnt
-
-
-def _learnt(all_data: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The options that all networks learnt with; untrained ones do not mind."""
-    known = [data for data in all_data if data]
-    for data in known[1:]:
-        for part in ("l1", "features"):
-            changed = diff(known[0].get(part, {}), data.get(part, {}))
-            if changed:
-                key, one, other = changed[0]
-                raise UserError(f"The networks learnt with different options: {part}.{key} is {one!r} and {other!r}.")
-    return known[0] if known else {}
-
-
-def _network(layer: str, settings: AgentSettings) -> nn.Module:
-    """L3 or L4 in evaluation mode."""
-    place = getattr(settings, f"{layer}_model_path")
-    if place == UNTRAINED:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            kind = TemporalDecisionTransformer if layer == "l3" else GlobalCoordinator
-            return kind(horizon=settings.horizon).eval()
-    path = _find(layer, place)
-    network = load_network(path, L3_KIND if layer == "l3" else L4_KIND)
-    looks = getattr(network, "options", {})["horizon"]
-    if looks != settings.horizon:
-        raise UserError(f"The {layer.upper()} model {path} looks {looks} days ahead, not {settings.horizon}.")
-    return network
-
-
-def _find(layer: str, place: Place) -> Path:
-    """The weights meant by a path, or those that come with the package."""
-    if place is None:
-        shipped = _in_folder(SHIPPED, layer)
-        if shipped is None:
-            raise UserError(
-                f"LitaAgentHRL in neural mode needs {layer}_model_path: no weights of {layer.upper()} come with "
-                "this package."
-            )
-        return shipped
-    path = Path(place)
-    if path.is_file():
-        return path
-    if layer == "l2":
-        return find_manager(path)
-    for folder in (path, path / "checkpoints"):
-        found = _in_folder(folder, layer)
-        if found is not None:
-            return found
-    raise UserError(f"There is no {layer.upper()} model at {path}; give a file such as {FILES[layer][-1]}.")
-
-
-def _in_folder(folder: Path, layer: str) -> Path | None:
-    return next((folder / name for name in FILES[layer] if (folder / name).is_file()), None)

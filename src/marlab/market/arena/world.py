@@ -61,7 +61,7 @@ class Clock:
 
         return timed
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """CPU seconds, crashes, and what the agent itself reports in `counts` and `seconds`, if it does."""
         counts, seconds = getattr(self.agent, "counts", None), getattr(self.agent, "seconds", None)
         found: dict[str, Any] = {"cpu_s": round(self.cpu_s, 4), "crashes": self.crashes[:3]}
@@ -113,7 +113,7 @@ def measured_world(spec: WorldSpec) -> dict[str, Any]:
                 **days,
                 "stock": float(settled.parts["stock"][-1, f]),
                 **factory_bounds(economy, contracts, settled, f)._asdict(),
-                **clock.told(),
+                **clock.report(),
             }
         )
     return {

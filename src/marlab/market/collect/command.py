@@ -27,7 +27,7 @@ from marlab.lab.flags import OldFlags, parse_run
 from marlab.lab.progress import Progress, duration
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.collect.plan import CollectConfig, Plan
+from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.collect.report import describe, draw, results_of, summary_of
 from marlab.market.logs.worldlog import read_world
 from marlab.market.simulator.experts import need_simulator
@@ -48,7 +48,7 @@ OLD = OldFlags(
 
 
 @dataclass(frozen=True)
-class CollectCommand(EngineFlags, CollectConfig):
+class CollectCommand(EngineFlags, MarketCollectConfig):
     """`marlab market collect`: the worlds, and where they are played (which changes no log)."""
 
     parallelism: str | None = None
@@ -58,9 +58,9 @@ class CollectCommand(EngineFlags, CollectConfig):
     simulator_tables: bool = False
     """Keep the simulator's own files of every world too (twice as slow), under simulator/ in the run directory."""
 
-    def config(self) -> CollectConfig:
+    def config(self) -> MarketCollectConfig:
         """What decides the logs: the part that a resumed collection must repeat."""
-        return config_of(self, CollectConfig)
+        return config_of(self, MarketCollectConfig)
 
     def engine_config(self) -> EngineConfig:
         """Where the worlds are played."""
@@ -119,7 +119,7 @@ class Collection:
 
 
 def collect(
-    config: CollectConfig,
+    config: MarketCollectConfig,
     engine: EngineConfig | str = "local",
     options: RunOptions | None = None,
     *,
@@ -130,7 +130,7 @@ def collect(
 ) -> Run:
     """Play and record all worlds of a plan that are not there yet; returns the run, closed."""
     need_simulator()
-    plan = Plan(config)
+    plan = CollectionPlan(config)
     engine = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         collection = Collection(run.path)
@@ -152,7 +152,7 @@ def collect(
     return run
 
 
-def announce(plan: Plan, finished: int, engine: EngineConfig) -> str:
+def announce(plan: CollectionPlan, finished: int, engine: EngineConfig) -> str:
     """What is going to happen: worlds, days, hours."""
     workers = engine.workers or (1 if engine.engine == "serial" else usable_cores())
     share = 1 - finished / max(1, len(plan))
@@ -169,7 +169,7 @@ def announce(plan: Plan, finished: int, engine: EngineConfig) -> str:
 
 
 def _play(
-    plan: Plan,
+    plan: CollectionPlan,
     rows: dict[str, dict[str, Any]],
     collection: Collection,
     run: Run,

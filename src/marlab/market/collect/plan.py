@@ -26,7 +26,7 @@ MAX_SETS = 1_000_000
 
 
 @dataclass(frozen=True)
-class CollectConfig:
+class MarketCollectConfig:
     """Which worlds to play, and what to record of them."""
 
     experts: tuple[str, ...] = ()
@@ -122,10 +122,10 @@ def draw_market(
     return Market(int(rng.integers(2**31)), n_steps, tuple(map(int, places)), filled)
 
 
-class Plan:
+class CollectionPlan:
     """The worlds of a collection, in order; iterating makes their specs."""
 
-    def __init__(self, config: CollectConfig) -> None:
+    def __init__(self, config: MarketCollectConfig) -> None:
         self.config = config
         names = list(dict.fromkeys(config.experts or roster(config.max_top_2025, config.max_top_2024)))
         if config.track_only_penguin and PENGUIN not in names:

@@ -24,37 +24,17 @@ from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.market.logs.daystate import HORIZON, Array, DayState, stack
+from marlab.market.logs.find import choose_experts, find_logs
 from marlab.market.logs.tracker_days import Surroundings, read_days
 from marlab.market.logs.worldlog import AgentLog
-from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions, StateBuilder
 from marlab.market.rules.l1 import L1Options
-from marlab.market.rules.safety import L1SafetyLayer
 from marlab.market.samples.dataset import Samples, concatenate, load_part
 from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
-from marlab.market.samples.find import choose_experts, find_logs
 from marlab.market.samples.goals import check_source
-from marlab.market.samples.records import (
-    L4DistillSample,
-    L4Samples,
-    MacroSample,
-    MacroSamples,
-    MicroSample,
-    MicroSamples,
-    check_sizes,
-    load_columns,
-    save_columns,
-    with_defaults,
-)
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
 from marlab.market.samples.work import Filling, Reading, make_part, refuse_many
-
-__all__ = [
-    "HorizonManagerPPO", "L1SafetyLayer", "L4DistillSample", "MacroSample", "MicroSample", "StateBuilder",
-    "compute_l1_baseline_offline", "extract_l3_residuals", "extract_macro_state", "load_l4_distill_data",
-    "load_l4_samples", "load_samples", "load_tournament_data", "reconstruct_l2_goals", "save_l4_samples",
-    "save_samples",
-]  # fmt: skip
 
 CHUNK = 16
 """Log files that one worker takes at a time."""
@@ -153,64 +133,6 @@ def _workers(
                 raise RuntimeError(f"a part of the logs failed ({result.kind}): {result.error}")
             bad |= result.value["bad"]
         return [load_part(Path(folder) / f"{name}.npz") for name in names]
-
-
-# --- files --------------------------------------------------------------------------------------------------------
-
-
-def save_samples(
-    macro: Sequence[MacroSample], micro: Sequence[MicroSample], out_dir: str | Path, horizon: int = HORIZON
-) -> None:
-    """Write l2_samples.npz, l3_samples.npz and l3_histories.npz; an empty list writes no file."""
-    folder = Path(out_dir)
-    if len(macro):
-        columns = MacroSamples.of(macro).columns
-        _check_horizon(columns["state_temporal"].shape[1] - 1, horizon)
-        save_columns(folder / "l2_samples.npz", columns, horizon=horizon)
-    if len(micro):
-        columns = dict(MicroSamples.of(micro).columns)
-        _check_horizon(columns["time_masks"].shape[1] - 1, horizon)
-        histories = {name: columns.pop(name) for name in ("histories", "offsets")}
-        save_columns(folder / "l3_samples.npz", columns, horizon=horizon)
-        save_columns(folder / "l3_histories.npz", histories)
-
-
-def load_samples(in_dir: str | Path) -> tuple[Sequence[MacroSample], Sequence[MicroSample]]:
-    """What `save_samples` wrote; a kind that was not written is an empty list."""
-    folder = Path(in_dir)
-    macro: Sequence[MacroSample] = []
-    micro: Sequence[MicroSample] = []
-    if not (folder / "l2_samples.npz").exists() and not (folder / "l3_samples.npz").exists():
-        raise UserError(f"{folder} holds neither l2_samples.npz nor l3_samples.npz; save_samples writes them.")
-    if (folder / "l2_samples.npz").exists():
-        path = folder / "l2_samples.npz"
-        columns = load_columns(path, ("state_static", "state_temporal", "x_roles", "goals"))
-        columns.pop("horizon", None)
-        check_sizes(columns, path)
-        macro = MacroSamples(with_defaults(columns, MacroSamples))
-    if (folder / "l3_samples.npz").exists():
-        path = folder / "l3_samples.npz"
-        columns = load_columns(path, ("roles", "goals", "baselines", "residuals", "time_labels"))
-        check_sizes(columns, path)
-        slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
-        histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
-        micro = MicroSamples({**with_defaults(columns, MicroSamples, slots), **histories})
-    return macro, micro
-
-
-def save_l4_samples(samples: Sequence[L4DistillSample], out_dir: str | Path) -> None:
-    """Write l4_samples.npz."""
-    save_columns(Path(out_dir) / "l4_samples.npz", L4Samples.of(samples).columns)
-
-
-def load_l4_samples(in_dir: str | Path) -> L4Samples:
-    """What `save_l4_samples` wrote."""
-    return L4Samples(load_columns(Path(in_dir) / "l4_samples.npz", ("global_feats", "thread_feats", "offsets")))
-
-
-def _check_horizon(found: int, told: int) -> None:
-    if found != told:
-        raise UserError(f"The samples look {found} days ahead, horizon is {told}; give horizon={found}.")
 
 
 # --- pieces -------------------------------------------------------------------------------------------------------

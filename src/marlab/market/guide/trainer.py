@@ -4,7 +4,7 @@
     trainer.train_phase0_bc(macro, micro)
     save_model(l2, "out", "l2_bc.pt")
 
-The lists come from `marlab.market.guide.data`, or are lists of its records. `marlab market train` does the same on a
+The lists come from `load_tournament_data`, or are lists of its records. `marlab market train` does the same on a
 dataset, with splits, evaluation and resumption of the whole.
 """
 
@@ -27,7 +27,7 @@ from marlab.market.learn.trainers import (
     NAMES,
     ActionTrainer,
     AdvantageTrainer,
-    GoalTrainer,
+    DayGoalTrainer,
     PhaseTrainer,
     WeightTrainer,
 )
@@ -37,8 +37,6 @@ from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import kind_of, load_network, save_network
 from marlab.market.samples.dataset import Columns, Samples, Sizes, empty
 from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, SampleList
-
-__all__ = ["HRLXFTrainer", "TrainConfig", "load_model", "save_model"]
 
 History = list[dict[str, float]]
 
@@ -66,7 +64,7 @@ class HRLXFTrainer:
         """Behaviour cloning: of L2 if there are days, of L3 if there are decisions."""
         found: dict[str, History] = {}
         if len(macro):
-            found["l2"] = self._learn(GoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
+            found["l2"] = self._learn(DayGoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
         if len(micro):
             samples = _decisions(micro)
             self._check_goals(samples)
@@ -128,7 +126,7 @@ class HRLXFTrainer:
     def _table(
         self, kind: type[PhaseTrainer], samples: Samples, advantage: np.ndarray[Any, Any] | None
     ) -> DayTable | DecisionTable | RoundTable:
-        if kind is GoalTrainer:
+        if kind is DayGoalTrainer:
             return DayTable(samples, self.device)
         if kind is WeightTrainer:
             return RoundTable(samples, self.device)

@@ -36,7 +36,7 @@ from marlab.market.learn.trainers import (
     NAMES,
     ActionTrainer,
     AdvantageTrainer,
-    GoalTrainer,
+    DayGoalTrainer,
     PhaseTrainer,
     WeightTrainer,
     new_coordinator,
@@ -221,7 +221,7 @@ class _Work:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
         if phase == "l2":
             model: nn.Module = new_manager(config, sizes)
-            made: PhaseTrainer = GoalTrainer(
+            made: PhaseTrainer = DayGoalTrainer(
                 model, DayTable(train, device), DayTable(val, device) if val else None, config, device
             )
         elif phase == "l4":

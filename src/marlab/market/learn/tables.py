@@ -53,7 +53,7 @@ def _send(values: NDArray[Any], device: torch.device) -> Tensor:
     return out
 
 
-class Days(NamedTuple):
+class DayBatch(NamedTuple):
     """A batch for L2."""
 
     x_static: Tensor  # [B, 12], and the extra features where there are any
@@ -72,13 +72,13 @@ class DayTable:
         self._store = Store({name: samples.macro[name] for name in names}, device)
         self.rows, self.device = self._store.rows, device
 
-    def batch(self, index: Tensor) -> Days:
+    def batch(self, index: Tensor) -> DayBatch:
         take = self._store.take
         x_static = torch.cat([take("x_static", index), take("extra", index)], 1)
-        return Days(x_static, take("x_temporal", index), take("x_role", index), take("label", index))
+        return DayBatch(x_static, take("x_temporal", index), take("x_role", index), take("label", index))
 
 
-class Decisions(NamedTuple):
+class DecisionBatch(NamedTuple):
     """A batch for L3."""
 
     inputs: L3Inputs
@@ -128,7 +128,7 @@ class DecisionTable:
         self._offers = Store({"row": offers if len(offers) else np.zeros((1, 4), np.float32)}, device)
         self.rows = self._store.rows
 
-    def batch(self, index: Tensor, slots: int = HISTORY) -> Decisions:
+    def batch(self, index: Tensor, slots: int = HISTORY) -> DecisionBatch:
         """Some decisions with `slots` rows of history, at least one and as many as their longest."""
         take = self._store.take
         back = torch.arange(slots, 0, -1, device=self.device)
@@ -143,7 +143,7 @@ class DecisionTable:
         labels = ActionLabels(
             take("op", index), take("residual", index), take("time_label", index), take("time_valid", index)
         )
-        return Decisions(inputs, labels, take("advantage", index))
+        return DecisionBatch(inputs, labels, take("advantage", index))
 
     def by_length(self, index: Tensor) -> list[tuple[int, Tensor]]:
         """Groups of decisions with the history rows that each group needs; only on a CPU, where asking is free."""
@@ -169,7 +169,7 @@ def rule_operators(samples: Samples) -> NDArray[np.int64]:
     return found
 
 
-class Rounds(NamedTuple):
+class RoundBatch(NamedTuple):
     """A batch for L4; K is the largest number of threads in it."""
 
     threads: Tensor  # [B, K, 24]
@@ -201,7 +201,7 @@ class RoundTable:
         self._micro = Store({name: samples.micro[name] for name in names}, device)
         self.rows, self.widest = len(calls), int(self.threads.max(initial=1))
 
-    def batch(self, index: Tensor) -> Rounds:
+    def batch(self, index: Tensor) -> RoundBatch:
         take = self._calls.take
         count = take("threads", index).unsqueeze(1)
         widest = self.widest if self.device.type != "cpu" else int(count.max())
@@ -214,7 +214,7 @@ class RoundTable:
             return values.view(*at.shape, *values.shape[1:])
 
         teacher = threads("alpha") * mask
-        return Rounds(
+        return RoundBatch(
             threads("thread"),
             threads("thread_day").long(),
             threads("role").long(),

@@ -149,7 +149,7 @@ class _Means:
         return {name: float(total) / max(1, self._rows) for name, total in self._sums.items()}
 
 
-class GoalTrainer(PhaseTrainer):
+class DayGoalTrainer(PhaseTrainer):
     """L2 learns the day's goal."""
 
     phase: Phase = "l2"

@@ -100,7 +100,7 @@ class _Morning:
         first: dict[str, Any] | None,
     ) -> None:
         self.data, self.around, self.missing, self.first = data, around, missing, first
-        self.found: dict[str, Any] = {"day": float(day)}
+        self.values: dict[str, Any] = {"day": float(day)}
 
     def fields(self, horizon: int) -> dict[str, Any]:
         """Every field of DayState; the past of exogenous contracts may still be None."""
@@ -111,48 +111,48 @@ class _Morning:
         for side in ("buy", "sell"):
             self._issues(side)
         for name in ("exogenous_in_mean", "exogenous_out_mean"):
-            self.found[name] = self.told(name)
+            self.values[name] = self.stated(name)
         reach = numbers(self.data.get("exogenous_reach"))
-        self.found["exogenous_reach"] = reach if reach is not None and len(reach) == LINES else None
-        return self.found
+        self.values["exogenous_reach"] = reach if reach is not None and len(reach) == LINES else None
+        return self.values
 
     @property
     def first_level(self) -> bool:
         """Buys nothing from agents."""
-        return bool(self.found["input_product"] == 0)
+        return bool(self.values["input_product"] == 0)
 
     @property
     def last_level(self) -> bool:
         """Sells nothing to agents."""
-        return bool(self.found["output_product"] == self.found["n_products"] - 1)
+        return bool(self.values["output_product"] == self.values["n_products"] - 1)
 
-    def told(self, name: str) -> float | None:
+    def stated(self, name: str) -> float | None:
         """What the event says, under the tracker's name or ours."""
         value = number(self.data.get(KEYS.get(name, name)))
         return number(self.data.get(name)) if value is None else value
 
     def need(self, name: str, *others: float | None) -> None:
         """A field without which a morning means nothing: from the event, or the first of `others` that is known."""
-        value = self.told(name)
+        value = self.stated(name)
         if value is None:
             self.missing[name] += 1
             value = next((other for other in others if other is not None), None)
         if value is None:
             raise self.cannot(KEYS.get(name, name))
-        self.found[name] = value
+        self.values[name] = value
 
     def cannot(self, key: str) -> UserError:
         """The file lacks what no rule replaces."""
-        where = f"{self.around.where}, day {int(self.found['day'])}"
+        where = f"{self.around.where}, day {int(self.values['day'])}"
         return UserError(f"{where}: daily_status has no {key}, and without it the morning cannot be rebuilt.")
 
     def fill(self, name: str, instead: float) -> None:
         """A field that may be missing."""
-        value = self.told(name)
+        value = self.stated(name)
         if value is None:
             self.missing[name] += 1
             value = instead
-        self.found[name] = value
+        self.values[name] = value
 
     def _game(self) -> None:
         game = self.around.game
@@ -160,38 +160,38 @@ class _Morning:
         self.need("n_steps", number(game.get("n_steps")))
         self.need("n_lines", number(game.get("n_lines")))
         self.need("input_product", number(game.get("level")))
-        self.fill("output_product", self.found["input_product"] + 1)
+        self.fill("output_product", self.values["input_product"] + 1)
         self.need("n_products", float(len(prices)) if prices else None)
         self.fill("n_suppliers", self.around.suppliers)
         self.fill("n_consumers", self.around.consumers)
         self.fill("league_horizon", LEAGUE_HORIZON)
         self.fill("production_cost", UNKNOWN_COST)
         for name, product in (("price_in", "input_product"), ("price_out", "output_product")):
-            index = int(self.found[product])
+            index = int(self.values[product])
             self.fill(name, prices[index] if 0 <= index < len(prices) else FALLBACK_PRICES[name])
 
     def _schedules(self, horizon: int) -> None:
         commitments = self.data.get("commitments")
         if not isinstance(commitments, Mapping):
             raise self.cannot("commitments")
-        left = min(horizon + 1, int(self.found["n_steps"] - self.found["day"]))
+        left = min(horizon + 1, int(self.values["n_steps"] - self.values["day"]))
         for name in SCHEDULES:
             slots = np.array(numbers(commitments.get(COMMITMENTS[name])) or [], np.float64)
             if slots.shape[0] < left:  # shorter than the rest of the game is a gap, not just the end of the game
                 self.missing["commitments"] += name == "q_in"
-            self.found[name] = fit_schedule(slots, horizon)
+            self.values[name] = fit_schedule(slots, horizon)
 
     def _money(self) -> None:
         self.need("balance")
         self.need("inventory_input")
         self.need("inventory_output")
-        balance = self.found["balance"]
+        balance = self.values["balance"]
         # the first morning's balance is the opening balance, whatever the tracker believed it to be
-        opening = self.first["initial_balance"] if self.first else self.told("initial_balance")
-        if self.first is None and (self.found["day"] == 0 or not opening):
+        opening = self.first["initial_balance"] if self.first else self.stated("initial_balance")
+        if self.first is None and (self.values["day"] == 0 or not opening):
             self.missing["initial_balance"] += opening != balance
             opening = balance
-        self.found["initial_balance"] = opening
+        self.values["initial_balance"] = opening
         self.fill("score", balance / opening if opening else balance)
         for name in ("storage_cost", "shortfall_penalty", "disposal_cost"):
             self.fill(name, 0.0)
@@ -200,16 +200,16 @@ class _Morning:
         for side in ("in", "out"):
             self.fill(f"exogenous_{side}_quantity", 0.0)
             self.fill(f"exogenous_{side}_price", 0.0)
-        found = self.found
+        found = self.values
         surplus = found["exogenous_in_quantity"] + found["inventory_input"] + found["q_in"][0]
         surplus -= found["exogenous_out_quantity"] + found["inventory_output"] + found["q_out"][0]
         self.fill("needed_supplies", 0.0 if self.first_level else -surplus)
         self.fill("needed_sales", 0.0 if self.last_level else surplus)
 
     def _issues(self, side: str) -> None:
-        found = self.found
+        found = self.values
         if self.first_level if side == "buy" else self.last_level:  # no such negotiations, no issues
-            found.update({f"{side}_{name}": self.told(f"{side}_{name}") or 0.0 for name in ISSUES})
+            found.update({f"{side}_{name}": self.stated(f"{side}_{name}") or 0.0 for name in ISSUES})
             return
         price = found["price_in"] if side == "buy" else found["price_out"]
         usual = {

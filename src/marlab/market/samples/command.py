@@ -26,14 +26,13 @@ from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.guide.data import save_l4_samples, save_samples
+from marlab.market.logs.find import LogFile, choose_experts, find_logs
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.samples.extract import GoalSource, SampleOptions
-from marlab.market.samples.find import LogFile, choose_experts, find_logs
 from marlab.market.samples.goals import BATCH, check_source
-from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, save_l4_samples, save_samples
 from marlab.market.samples.split import FILE as SPLIT_FILE
 from marlab.market.samples.split import SPLITS, SplitOptions, read_or_make_split, side_of
 from marlab.market.samples.stats import describe, draw, table

@@ -22,19 +22,20 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.l1 import Action, Caps, Issue, L1Options
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
+from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
 from marlab.market.samples.dataset import LogInfo, Samples, Sizes, schema
 from marlab.market.samples.known import (
     Deals,
-    Decisions,
     History,
     Known,
+    LogDecisions,
     Signed,
     deals_of,
     decisions_of,
     history_of,
+    morning_features,
     signed_before,
 )
-from marlab.market.samples.partners import EXTRA_SIZE, PARTNER_SIZE, morning_features
 
 GoalSource = Literal["none", "v2", "l2"]
 """Goals told to L3 and L4: zeros, what the expert did that day, or the prediction of a trained L2."""
@@ -125,7 +126,7 @@ def rewards(log: AgentLog) -> Array:
 # --- L3 -----------------------------------------------------------------------------------------------------------
 
 
-def _calls(decisions: Decisions) -> dict[str, Any]:
+def _calls(decisions: LogDecisions) -> dict[str, Any]:
     n = len(decisions.first)
     return {
         "macro": decisions.call_day,
@@ -136,7 +137,7 @@ def _calls(decisions: Decisions) -> dict[str, Any]:
     }
 
 
-class Situation(NamedTuple):
+class L1View(NamedTuple):
     """What L1 says to one side at one round of a call; many decisions share one."""
 
     state: DayState  # [U] the morning with the deals signed before the call
@@ -152,8 +153,8 @@ class Situation(NamedTuple):
 
 
 def _situations(
-    log: AgentLog, options: SampleOptions, decisions: Decisions, signed: Signed, offers: Offers
-) -> Situation:
+    log: AgentLog, options: SampleOptions, decisions: LogDecisions, signed: Signed, offers: Offers
+) -> L1View:
     state = log.days.take(decisions.call_day).with_signed(*signed)  # [C]
     x_temporal = features.temporal_features(state, offer_slots(state, offers), options.features)
     caps = l1.caps(state, options.l1)
@@ -168,11 +169,11 @@ def _situations(
     issue = l1.issue_of(state, selling)
     cap = caps.of(selling)
     today = np.where(selling[:, None], signed.q_out[call], signed.q_in[call])
-    return Situation(state, cap, caps.budget, issue, base, l1.time_mask(cap, issue), today, x_temporal, call, of)
+    return L1View(state, cap, caps.budget, issue, base, l1.time_mask(cap, issue), today, x_temporal, call, of)
 
 
 def _micro(
-    log: AgentLog, options: SampleOptions, decisions: Decisions, history: History, deals: Deals, known: Known
+    log: AgentLog, options: SampleOptions, decisions: LogDecisions, history: History, deals: Deals, known: Known
 ) -> dict[str, Any]:
     leaky = options.features.offers == "same_day_full"
     offers = known.of_whole_day(decisions.call_day) if leaky else known.before_calls(decisions)
@@ -212,7 +213,7 @@ def _micro(
     }
 
 
-def _expert(log: AgentLog, decisions: Decisions) -> Action:
+def _expert(log: AgentLog, decisions: LogDecisions) -> Action:
     """[M] what the expert offered or accepted; nan where it ended the negotiation."""
     table, today = decisions.table, log.days.day[decisions.day]
     accepts = table["op"] == ACCEPT
@@ -224,7 +225,7 @@ def _expert(log: AgentLog, decisions: Decisions) -> Action:
     return Action(chosen("quantity"), chosen("price"), chosen("day") - today)
 
 
-def _received(log: AgentLog, decisions: Decisions) -> Action:
+def _received(log: AgentLog, decisions: LogDecisions) -> Action:
     """[M] the partner's offer on the table; meaningless where there is none."""
     table = decisions.table
     quantity, price, day = (table[f"received_{name}"].astype(np.float64) for name in ("quantity", "price", "day"))
@@ -241,7 +242,7 @@ def nearest_open(is_open: NDArray[np.bool_], day: Array) -> tuple[NDArray[np.int
     return found, np.abs(found - label)
 
 
-def _goal_free(log: AgentLog, decisions: Decisions, history: History, at: Situation, base: Action) -> dict[str, Any]:
+def _goal_free(log: AgentLog, decisions: LogDecisions, history: History, at: L1View, base: Action) -> dict[str, Any]:
     """Features of threads and of L3, for a goal of zeros; units signed in the bucket of the thread's day."""
     of = at.of
     today = log.days.day[decisions.day]
@@ -275,7 +276,7 @@ def _same(values: Array, slots: int) -> Array:
     return np.broadcast_to(values[:, None], (len(values), slots, *values.shape[1:]))
 
 
-def _offer_rows(log: AgentLog, decisions: Decisions, history: History) -> Array:
+def _offer_rows(log: AgentLog, decisions: LogDecisions, history: History) -> Array:
     """[R, 4] rows of histories as L3 sees them."""
     delta = history.delivery - log.days.day[decisions.day[history.decision]]
     return features.history_rows(history.quantity, history.price, delta, history.mine, log.days.horizon)

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, Table
 from marlab.market.rules.offers import ROUNDS, Offers
+from marlab.market.rules.partners import PARTNER_SIZE, books_of, extra_features
 
 Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Decisions:
+class LogDecisions:
     """An agent's decisions in the order of its calls; one whose day has no record is left out."""
 
     table: Table  # columns of `decisions`, [M]
@@ -43,7 +44,7 @@ class Decisions:
         return self.table["op"] == REJECT
 
 
-def decisions_of(log: AgentLog) -> Decisions:
+def decisions_of(log: AgentLog) -> LogDecisions:
     """The decisions of a log with what they belong to."""
     negotiation = log.negotiations
     number = log.decisions["negotiation"].astype(np.int64)
@@ -55,7 +56,7 @@ def decisions_of(log: AgentLog) -> Decisions:
     starts = np.ones(len(order), bool)
     starts[1:] = (np.diff(table["call"]) != 0) | (np.diff(row) != 0)
     first = np.flatnonzero(starts)
-    return Decisions(
+    return LogDecisions(
         table=table,
         day=row,
         call=np.cumsum(starts) - 1,
@@ -102,7 +103,7 @@ class Signed(NamedTuple):
     receive: Array
 
 
-def signed_before(calls: Decisions, deals: Deals, horizon: int) -> Signed:
+def signed_before(calls: LogDecisions, deals: Deals, horizon: int) -> Signed:
     """Running sums over the calls of a day."""
     n = len(calls.first)
     added = np.zeros((4, n + 1, horizon + 1))
@@ -144,7 +145,7 @@ class History:
         return np.where(self.length > 0, self.start + self.length - 1, -1)
 
 
-def history_of(decisions: Decisions) -> History:
+def history_of(decisions: LogDecisions) -> History:
     """Every decision adds the offer it answers and, if it rejects, the agent's own one."""
     table, received, own = decisions.table, decisions.has_offer, decisions.answers
     order = np.lexsort((np.arange(len(received)), table["negotiation"]))
@@ -169,7 +170,7 @@ def history_of(decisions: Decisions) -> History:
 class Known:
     """Offers in the order in which the agent came to know them, day after day, so that what is known is a range."""
 
-    def __init__(self, log: AgentLog, decisions: Decisions, history: History) -> None:
+    def __init__(self, log: AgentLog, decisions: LogDecisions, history: History) -> None:
         of = history.decision
         day = decisions.day[of]
         since = decisions.call[of] + history.mine  # an own offer is known from the next call on
@@ -194,7 +195,7 @@ class Known:
         """All offers of the day, also later ones: for labels, and for comparisons with leaky features."""
         return self._offers(rows, self._starts[rows], self._starts[rows + 1])
 
-    def before_calls(self, decisions: Decisions) -> Offers:
+    def before_calls(self, decisions: LogDecisions) -> Offers:
         """Yesterday's offers and today's so far: rows are calls."""
         day, call = decisions.call_day, np.arange(len(decisions.call_day))
         until = np.searchsorted(_moment(self._day, self._since), _moment(day, call), side="right")
@@ -209,3 +210,21 @@ class Known:
         today = days[row]
         clock = np.where(self._day[at] == today, rounds, rounds - ROUNDS)
         return Offers(row, side, delivery - self._today[today], quantity, price, clock)
+
+
+def morning_features(log: AgentLog, decisions: LogDecisions) -> tuple[Array, Array]:
+    """What the factory knew about its partners (option `extra`): [D, 55] each morning, [M, 10] of each decision's
+    partner."""
+    table, number = log.negotiations, decisions.table["negotiation"].astype(np.int64)
+    partner = np.where(decisions.selling, table["buyer"][number], table["seller"][number]).astype(np.int64)
+    of_partner = np.zeros((len(partner), PARTNER_SIZE))
+    pooled = []
+    ends = np.searchsorted(decisions.day, np.arange(len(log.days) + 1))  # decisions are in the order of days
+    for day, book in enumerate(books_of(log)):  # one growing book: it must be read before the next morning
+        today = int(log.days.day[day])
+        pooled.append(np.concatenate([book.pooled(True, today), book.pooled(False, today)]))
+        rows = slice(ends[day], ends[day + 1])
+        pairs, of = np.unique(partner[rows] * 2 + decisions.selling[rows], return_inverse=True)
+        if len(pairs):
+            of_partner[rows] = np.stack([book.features(int(p) // 2, bool(p % 2)) for p in pairs])[of]
+    return extra_features(log.days, np.stack(pooled)), of_partner

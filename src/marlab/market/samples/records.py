@@ -8,7 +8,7 @@ offsets; texts (worlds, files, negotiations) are stored once and referred to by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
+from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.samples.dataset import HISTORY, Columns, Samples
@@ -123,7 +124,7 @@ class SampleList(Sequence[T], Generic[T]):
             raise UserError(f"There are no {cls.record.__name__}s to store.")
         columns: Columns = {}
         for field, name in cls.plain.items():
-            columns[name] = np.stack([np.asarray(cls.told(item, field)) for item in items])
+            columns[name] = np.stack([np.asarray(cls.value_of(item, field)) for item in items])
         for field, stem in cls.texts.items():
             columns |= _numbered(stem, [getattr(item, field) for item in items])
         for field, name in cls.ragged.items():
@@ -134,7 +135,7 @@ class SampleList(Sequence[T], Generic[T]):
         return cls(columns)
 
     @classmethod
-    def told(cls, item: T, field: str) -> Any:
+    def value_of(cls, item: T, field: str) -> Any:
         """A field of a record that may have been left out."""
         return getattr(item, field)
 
@@ -212,7 +213,7 @@ class MicroSamples(SampleList[MicroSample]):
         return cls({**columns, **_logs(samples, macro["log"][day]), **_negotiations(samples)}, samples)
 
     @classmethod
-    def told(cls, item: MicroSample, field: str) -> Any:
+    def value_of(cls, item: MicroSample, field: str) -> Any:
         """What a record that was made by hand may leave to its other fields."""
         if field == "x_role" and item.x_role is None:
             return np.eye(2, dtype=np.float32)[item.role]
@@ -299,7 +300,56 @@ def check_sizes(columns: Columns, path: Path) -> None:
         raise UserError(f"{path} holds goals of shape {columns['goals'].shape}, expected [samples, {GOAL_SIZE}].")
 
 
-def records_equal(a: Any, b: Any) -> bool:
-    """Whether two records hold the same values; nan equals nan."""
-    pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]
-    return all(x == y if isinstance(x, (str, list)) else np.array_equal(x, y, equal_nan=True) for x, y in pairs)
+def save_samples(
+    macro: Sequence[MacroSample], micro: Sequence[MicroSample], out_dir: str | Path, horizon: int = HORIZON
+) -> None:
+    """Write l2_samples.npz, l3_samples.npz and l3_histories.npz; an empty list writes no file."""
+    folder = Path(out_dir)
+    if len(macro):
+        columns = MacroSamples.of(macro).columns
+        _check_horizon(columns["state_temporal"].shape[1] - 1, horizon)
+        save_columns(folder / "l2_samples.npz", columns, horizon=horizon)
+    if len(micro):
+        columns = dict(MicroSamples.of(micro).columns)
+        _check_horizon(columns["time_masks"].shape[1] - 1, horizon)
+        histories = {name: columns.pop(name) for name in ("histories", "offsets")}
+        save_columns(folder / "l3_samples.npz", columns, horizon=horizon)
+        save_columns(folder / "l3_histories.npz", histories)
+
+
+def load_samples(in_dir: str | Path) -> tuple[Sequence[MacroSample], Sequence[MicroSample]]:
+    """What `save_samples` wrote; a kind that was not written is an empty list."""
+    folder = Path(in_dir)
+    macro: Sequence[MacroSample] = []
+    micro: Sequence[MicroSample] = []
+    if not (folder / "l2_samples.npz").exists() and not (folder / "l3_samples.npz").exists():
+        raise UserError(f"{folder} holds neither l2_samples.npz nor l3_samples.npz; save_samples writes them.")
+    if (folder / "l2_samples.npz").exists():
+        path = folder / "l2_samples.npz"
+        columns = load_columns(path, ("state_static", "state_temporal", "x_roles", "goals"))
+        columns.pop("horizon", None)
+        check_sizes(columns, path)
+        macro = MacroSamples(with_defaults(columns, MacroSamples))
+    if (folder / "l3_samples.npz").exists():
+        path = folder / "l3_samples.npz"
+        columns = load_columns(path, ("roles", "goals", "baselines", "residuals", "time_labels"))
+        check_sizes(columns, path)
+        slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
+        histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
+        micro = MicroSamples({**with_defaults(columns, MicroSamples, slots), **histories})
+    return macro, micro
+
+
+def save_l4_samples(samples: Sequence[L4DistillSample], out_dir: str | Path) -> None:
+    """Write l4_samples.npz."""
+    save_columns(Path(out_dir) / "l4_samples.npz", L4Samples.of(samples).columns)
+
+
+def load_l4_samples(in_dir: str | Path) -> L4Samples:
+    """What `save_l4_samples` wrote."""
+    return L4Samples(load_columns(Path(in_dir) / "l4_samples.npz", ("global_feats", "thread_feats", "offsets")))
+
+
+def _check_horizon(of_samples: int, asked: int) -> None:
+    if of_samples != asked:
+        raise UserError(f"The samples look {of_samples} days ahead, horizon is {asked}; give horizon={of_samples}.")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
+from marlab.market.logs.find import read_logs
 from marlab.market.samples.dataset import LogInfo, Samples, concatenate, empty, save_part
 from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
-from marlab.market.samples.find import read_logs
 
 if TYPE_CHECKING:
     from marlab.market.samples.goals import Backfill

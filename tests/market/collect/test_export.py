@@ -11,10 +11,10 @@ import pytest
 
 from marlab.cli import main
 from marlab.lab.errors import UserError
+from marlab.market.collect.export import ExportConfig, export
 from marlab.market.logs.daystate import SCHEDULES
 from marlab.market.logs.tracker import find_trackers, read_tracker, write_tracker
 from marlab.market.logs.worldlog import TABLES, WorldLog, empty_table, read_world, write_world
-from marlab.market.samples.export import ExportConfig, export
 from tests.market.logs.test_tracker import assert_same
 from tests.market.tracker_example import ME, NAMES, example_log
 

@@ -36,21 +36,21 @@ class LogFile(NamedTuple):
     types: tuple[str, ...]  # class names of the tracked agents in it
 
 
-class Found(NamedTuple):
+class FoundLogs(NamedTuple):
     """What is below a folder."""
 
     logs: list[LogFile]
     bad: dict[str, str]  # path -> why it cannot be used
 
 
-def find_logs(place: Path) -> Found:
+def find_logs(place: Path) -> FoundLogs:
     """All logs in a file or below a folder: recorded worlds, and tracker files where no recorded world is."""
     if not place.exists():
         raise UserError(f"There is nothing at {place}; give a run of `marlab market collect` or a folder with logs.")
     whole = place.is_dir()
     worlds = sorted(place.rglob("*.parquet")) if whole else [place] if place.suffix == ".parquet" else []
     trackers = find_trackers(place) if whole else [] if worlds else [place]
-    found = Found([], {})
+    found = FoundLogs([], {})
     for path in worlds:
         _look(path, _world, found)
     recorded = {log.world for log in found.logs}
@@ -65,10 +65,10 @@ def find_logs(place: Path) -> Found:
         )
     if not logs:
         raise UserError(f"No log in {place} can be used ({len(bad)} files); the first: {next(iter(bad.values()))}")
-    return Found(logs, bad)
+    return FoundLogs(logs, bad)
 
 
-def _look(path: Path, read: Callable[[Path], LogFile | None], found: Found) -> None:
+def _look(path: Path, read: Callable[[Path], LogFile | None], found: FoundLogs) -> None:
     try:
         log = read(path)
     except UserError as error:

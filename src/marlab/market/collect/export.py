@@ -9,8 +9,8 @@ from typing import Literal
 
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
+from marlab.market.logs.find import EVERYBODY, choose_experts, find_logs, read_logs
 from marlab.market.logs.tracker import FOLDER, write_tracker
-from marlab.market.samples.find import EVERYBODY, choose_experts, find_logs, read_logs
 
 
 @dataclass(frozen=True)
