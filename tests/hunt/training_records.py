@@ -12,7 +12,6 @@ from marlab.hunt.players.episodes import REWARD
 from marlab.lab.config import to_dict
 
 STEPS = 3000
-CONFIGS = {"ppo": "marlab.hunt.ppo.train:PPOTrainConfig", "hop": "marlab.hunt.selfplay.config:HopTrainConfig"}
 
 
 def rising(t: int) -> float:
@@ -47,8 +46,8 @@ def write_training(
     played = to_dict(game or GameConfig())
     config = {"variant": variant, "game": played, "agent_roles": roles, "total_steps": STEPS * (planned or iterations)}
     (path / "config.json").write_text(json.dumps(config))
-    kind = CONFIGS["ppo" if "ppo" in variant else "hop"]
-    record = {"schema": 1, "world": "hunt", "name": path.name, "status": "finished", "config_type": kind}
+    kind = "hunt/ppo" if "ppo" in variant else "hunt/hop"
+    record = {"schema": 1, "world": "hunt", "name": path.name, "status": "finished", "kind": kind}
     (path / "run.json").write_text(json.dumps(record))
     rows = [_row(t, variant, reward, seeds, entropy, excess, spread) for t in range(iterations)]
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -120,8 +120,8 @@ def test_refusals(config: DiagnoseConfig, said: str, tmp_path: Path, monkeypatch
 
 def test_a_run_of_another_kind_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     record = json.loads((runs["data"] / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps({**record, "config_type": "marlab.fish.training.train:TrainConfig"}))
-    with pytest.raises(UserError, match="not a run that can be diagnosed"):
+    (tmp_path / "run.json").write_text(json.dumps({**record, "kind": "fish"}))
+    with pytest.raises(UserError, match="cannot be diagnosed"):
         diagnose(DiagnoseConfig(run=str(tmp_path)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,7 @@ EPISODES_AT_ONCE = 512
 class CollectConfig:
     """What to collect."""
 
+    KIND: ClassVar[str] = "hunt/data"  # in run.json, so that other commands know what the run holds
     game: GameConfig = field(default_factory=GameConfig)
     """The game; `--preset msh_8x8_b5` and its like set it."""
     rows: int = 107_010

@@ -32,13 +32,7 @@ from marlab.lab.runs.files import plain_json, write_json, write_text
 from marlab.lab.runs.records import RunInfo, find_run
 
 FOLDER = "diagnose"
-COMMANDS = {
-    "CollectConfig": "hunt collect",
-    "PretrainGoalsConfig": "hunt pretrain vae",
-    "PretrainWorldConfig": "hunt pretrain world",
-    "PPOTrainConfig": "hunt train",
-    "HopTrainConfig": "hunt train",
-}
+COMMANDS = "`hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`"
 
 
 @dataclass(frozen=True)
@@ -165,25 +159,25 @@ def _trainings(opened: _Opened, out: Path) -> Section:
 def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
     opened = _Opened()
     for info in infos:
-        kind = (info.config_type or "").rpartition(":")[2]
         name = _name(info.path)
-        if kind == "CollectConfig":
+        if info.kind == "hunt/data":
             opened.take(load_dataset(info.path))
-        elif kind == "PretrainGoalsConfig":
+        elif info.kind == "hunt/goals":
             goals = open_goal_run(info.path, name, data)
             opened.goals.append(goals)
             opened.take(goals.dataset, goals.learnt_after_exit)
-        elif kind == "PretrainWorldConfig":
+        elif info.kind == "hunt/world-model":
             world = open_world_run(info.path, name, data)
             opened.worlds.append(world)
             opened.take(world.dataset)
-        elif kind == "PPOTrainConfig":
+        elif info.kind == "hunt/ppo":
             opened.ppo.append(open_ppo_run(info.path, name))
-        elif kind == "HopTrainConfig":
+        elif info.kind == "hunt/hop":
             opened.hop.append(open_hop_run(info.path, name))
         else:
-            known = ", ".join(f"`{command}`" for command in dict.fromkeys(COMMANDS.values()))
-            raise UserError(f"{info.path} is not a run that can be diagnosed ({kind or 'unknown'}), expected {known}.")
+            raise UserError(
+                f"{info.path} cannot be diagnosed ({info.kind or 'unknown'}), expected a run of {COMMANDS}."
+            )
     return opened
 
 

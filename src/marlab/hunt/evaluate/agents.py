@@ -17,9 +17,11 @@ from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
+from marlab.hunt.planner.agent import KIND as HOP
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.ppo.network import KIND as PPO
 from marlab.hunt.ppo.network import load_agents
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
@@ -88,15 +90,15 @@ def _trained(what: str, name: str | None) -> Agent:
     path, seed, options = parts.group(1), parts.group(2), parts.group(3) or ""
     info = find_run(path)
     label = name or what.replace(path, info.name, 1)
-    kind = (info.config_type or "").rpartition(":")[2]
-    if kind == "PPOTrainConfig":
+    if info.kind == PPO:
         if options:
             raise UserError(f"'{what}' has settings, which only planning agents take; {info.path} holds PPO players.")
         return _ppo(info.path, label, None if seed is None else int(seed))
-    playable = (info.path / "checkpoints").is_dir() or (info.path / "agents.pt").exists()
-    if playable and kind not in ("PretrainGoalsConfig", "PretrainWorldConfig"):
+    if info.kind == HOP:
         return _planner(info.path, label, None if seed is None else int(seed), options)
-    raise UserError(f"{info.path} holds no agents that play ({kind or 'unknown'}), expected a run of `hunt train`.")
+    raise UserError(
+        f"{info.path} holds no agents that play ({info.kind or 'unknown'}), expected a run of `hunt train`."
+    )
 
 
 def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:

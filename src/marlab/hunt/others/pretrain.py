@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.others.data import Faults, goal_data, some_sequences
@@ -29,6 +30,7 @@ from marlab.lab.runs.trainer import drive
 class PretrainGoalsConfig:
     """What to learn about other players, from which data."""
 
+    KIND: ClassVar[str] = "hunt/goals"  # in run.json, so that other commands know what the run holds
     data: Path = Path()
     """Run directory of `marlab hunt collect`."""
     goal_source: GoalSource = "history"

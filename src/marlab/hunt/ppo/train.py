@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from marlab.hunt.game.build import DEFAULT_MAPS, make_game
 from marlab.hunt.game.config import PRESETS, GameConfig
@@ -42,6 +42,7 @@ LEARNER = "PPO"
 class PPOTrainConfig:
     """The PPO baseline."""
 
+    KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
     variant: Literal["ppo", "ps-ppo"] = "ppo"
     """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
     game: GameConfig = field(default_factory=GameConfig)

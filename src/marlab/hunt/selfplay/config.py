@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from marlab.hunt.game.build import DEFAULT_MAPS
 from marlab.hunt.game.config import GameConfig
@@ -61,6 +61,7 @@ class PipelineConfig:
 class HopTrainConfig:
     """A training of agents that plan with beliefs about the others."""
 
+    KIND: ClassVar[str] = "hunt/hop"  # in run.json, so that other commands know what the run holds
     variant: VariantName = "hopplus-mcts"
     """What is planned with, whom the others are taken for, what is believed."""
     phases: str = AUTO

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +42,7 @@ SAMPLES = "hunt/world-samples"
 class PretrainWorldConfig:
     """The world model and its training."""
 
+    KIND: ClassVar[str] = "hunt/world-model"  # in run.json, so that other commands know what the run holds
     data: Path = Path("runs/hunt/data")
     """Run directory of `marlab hunt collect`."""
     also_test: tuple[Path, ...] = ()

@@ -24,6 +24,7 @@ class RunInfo:
     name: str
     status: str  # planned | running | finished | interrupted | failed | abandoned
     reason: str | None
+    kind: str | None  # what the config class calls it, such as "hunt/ppo": says who can open it
     command: str | None
     config_hash: str | None
     config_type: str | None

@@ -142,6 +142,7 @@ class Run:
         words = list(command) if command is not None else None
         self._record.update(
             command=self._record["command"] if words is None else shlex.join(words),
+            kind=getattr(config, "KIND", None),
             config_hash=config_hash(config),
             config_type=f"{type(config).__module__}:{type(config).__qualname__}",
             seed=getattr(config, "seed", None),
@@ -312,7 +313,7 @@ def _never_started(path: Path) -> bool:
 
 
 def _new_record(world: str, name: str) -> dict[str, Any]:
-    empty = dict.fromkeys(("reason", "command", "config_hash", "config_type", "seed", "started", "ended"))
+    empty = dict.fromkeys(("reason", "kind", "command", "config_hash", "config_type", "seed", "started", "ended"))
     return {
         "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": _now(),
         "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
