@@ -1,11 +1,152 @@
-"""Intervals against cases with known answers."""
+"""Intervals against hand numbers, definitions, scipy, and how often they are wrong."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from marlab.lab.stats import grouped_interval, grouped_resamples
+from marlab.lab.stats import (
+    EFFECT,
+    binomial_cdf,
+    bootstrap,
+    clopper_pearson_upper,
+    confidence_sequence,
+    grouped_interval,
+    grouped_resamples,
+    lower_bound,
+    mean_interval,
+    ratio_interval,
+    share_interval,
+    student,
+    upper_bound,
+)
+
+
+def test_intervals_agree_with_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 10, 31, 32, 200):
+        sample = rng.standard_normal(n)
+        mean, low, high = mean_interval(sample)
+        low_want, high_want = stats.t.interval(0.95, n - 1, loc=sample.mean(), scale=stats.sem(sample))
+        assert (mean, low, high) == pytest.approx((sample.mean(), low_want, high_want), rel=1e-4, abs=1e-4)
+    for hits, trials in ((0, 10), (3, 10), (199, 200), (7, 7)):
+        want = stats.binomtest(hits, trials).proportion_ci(method="wilson")
+        assert share_interval(hits, trials)[1:] == pytest.approx((want.low, want.high), abs=1e-9)
+
+
+def test_intervals_leave_out_missing_samples() -> None:
+    mean, low, high = mean_interval([[1.0, 5.0, np.nan], [3.0, np.nan, np.nan]])
+    assert mean[:2] == pytest.approx([2, 5]) and np.isnan(mean[2])
+    assert np.isfinite([low[0], high[0]]).all() and np.isnan([low[1], high[1], low[2]]).all()
+    with pytest.raises(ValueError, match="not a share"):
+        share_interval(3, 2)
+
+
+def test_binomial_cdf_equals_the_plain_sum() -> None:
+    for k in (0, 3, 9):
+        plain = sum(math.comb(40, j) * 0.13**j * 0.87 ** (40 - j) for j in range(k + 1))
+        assert binomial_cdf(k, 40, 0.13) == pytest.approx(plain, rel=1e-12)
+
+
+def test_binomial_cdf_at_its_edges() -> None:
+    assert binomial_cdf(-1, 10, 0.5) == 0.0
+    assert binomial_cdf(10, 10, 0.5) == 1.0
+    assert binomial_cdf(3, 10, 0.0) == 1.0
+    assert binomial_cdf(3, 10, 1.0) == 0.0
+    assert binomial_cdf(5, 100_000, 0.5) == 0.0  # far below the smallest double
+
+
+def test_clopper_pearson_zero_hits_has_a_closed_form() -> None:
+    assert clopper_pearson_upper(0, 100, 0.8) == pytest.approx(1 - 0.2 ** (1 / 100), rel=1e-9)
+
+
+def test_clopper_pearson_matches_a_published_table() -> None:
+    # 97.5 % upper limit of 5 in 20, the upper end of the usual exact 95 % interval
+    assert clopper_pearson_upper(5, 20, 0.975) == pytest.approx(0.4910, abs=5e-5)
+
+
+def test_nothing_observed_bounds_nothing() -> None:
+    assert upper_bound(0, 0, 0.8) == 1.0
+    assert lower_bound(0, 0, 0.8) == 0.0
+
+
+@given(trials=st.integers(1, 500), share=st.floats(0, 1), method=st.sampled_from(["wilson", "clopper_pearson"]))
+def test_bounds_enclose_the_observed_share_and_tighten_with_the_level(trials: int, share: float, method: str) -> None:
+    hits = round(share * trials)
+    loose, tight = upper_bound(hits, trials, 0.8, method), upper_bound(hits, trials, 0.95, method)  # type: ignore[arg-type]
+    assert hits / trials <= loose + 1e-12 <= tight + 2e-12 <= 1.0 + 3e-12
+    assert lower_bound(hits, trials, 0.8, method) <= hits / trials + 1e-12  # type: ignore[arg-type]
+
+
+def test_the_bootstrap_covers() -> None:
+    rng = np.random.default_rng(1)
+    hits = 0
+    for seed in range(60):
+        low, high = bootstrap(rng.normal(0.2, 1.0, 30).tolist(), seed) or (0.0, 0.0)
+        hits += low <= 0.2 <= high
+    assert hits >= 50
+
+
+def log_bayes_factor(values: np.ndarray[Any, Any], mean: float) -> float:
+    """The definition that the interval inverts, from a t statistic."""
+    n = len(values)
+    t2 = n * (values.mean() - mean) ** 2 / values.var(ddof=1)
+    grown = 1 + n * EFFECT**2
+    return -0.5 * math.log(grown) + n / 2 * (math.log1p(t2 / (n - 1)) - math.log1p(t2 / (n - 1) / grown))
+
+
+def test_the_sequence_inverts_the_bayes_factor() -> None:
+    values = np.random.default_rng(2).normal(0.3, 1.0, 14)
+    low, high = confidence_sequence(values.tolist(), 0.05) or (0.0, 0.0)
+    for edge in (low, high):
+        assert log_bayes_factor(values, edge) == pytest.approx(math.log(20))
+    assert confidence_sequence([1.0], 0.05) is None
+    assert confidence_sequence([1.0, 1.1], 0.05) == (-math.inf, math.inf)
+
+
+def test_looking_after_every_config_rarely_misleads() -> None:
+    """2,000 tournaments of 40 configs without a difference, looked at 39 times each: at most 5 % are ever decided."""
+    draws = np.random.default_rng(3).normal(0.0, 1.0, (2000, 40))
+    n = np.arange(1, 41)
+    mean = draws.cumsum(1) / n
+    variance = (np.square(draws).cumsum(1) - n * mean**2) / np.maximum(1, n - 1)
+    wrong = np.zeros(2000, dtype=bool)
+    naive = np.zeros(2000, dtype=bool)
+    for k in range(4, 41):
+        unit = confidence_sequence(np.linspace(-1, 1, k).tolist(), 0.05)
+        assert unit is not None
+        half = unit[1] / np.std(np.linspace(-1, 1, k), ddof=1)  # per standard deviation
+        wrong |= np.abs(mean[:, k - 1]) > half * np.sqrt(variance[:, k - 1])
+        naive |= np.abs(mean[:, k - 1]) > 1.96 * np.sqrt(variance[:, k - 1] / k)
+    assert wrong.mean() < 0.05 < 0.2 < naive.mean()
+
+
+def test_a_real_difference_is_found_early() -> None:
+    values = np.random.default_rng(4).normal(0.175, 0.05, 16).tolist()
+    needed = next(n for n in range(2, 17) if (confidence_sequence(values[:n], 0.05) or (0, 0))[0] > 0)
+    assert 3 <= needed <= 8
+
+
+def test_whole_groups_are_resampled() -> None:
+    """Rows of one group are no independent samples: with one group there is nothing to vary, however many rows."""
+    rows = np.arange(100.0)
+    ratio = lambda total, count: total / count  # noqa: E731
+    assert ratio_interval(np.zeros(100, np.int64), ratio, rows, np.ones(100)) == (49.5, 49.5)
+    low, high = ratio_interval(np.arange(100) // 50, ratio, rows, np.ones(100))
+    assert (low, high) == (24.5, 74.5)  # the means of the two groups
+    assert all(map(math.isnan, ratio_interval(np.zeros(0, np.int64), ratio, [], [])))
+
+
+def test_few_values_have_no_interval() -> None:
+    assert student([1.0]) is None and bootstrap([1.0]) is None
+    low, high = student([1.0, 3.0]) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-4)
 
 
 def test_resamples_stay_within_seeds() -> None:

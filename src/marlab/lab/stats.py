@@ -1,76 +1,28 @@
-"""Means and shares with 95 % intervals, and how a measured value is written."""
+"""Intervals: Student, Wilson, Clopper and Pearson, grouped bootstraps, and one that may be looked at at any time.
+
+All intervals are for 95 % unless a level is asked for. numpy only: machines that train need not have scipy.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from marlab.lab.measured import Measured
+
 Z95 = NormalDist().inv_cdf(0.975)
+RESAMPLES, GROUP_RESAMPLES = 10_000, 2000
+EFFECT = 1.0
+"""Spread, in standard deviations, of the differences that the confidence sequence is made for."""
+BoundMethod = Literal["wilson", "clopper_pearson"]
+Interval = tuple[float, float]
 
-
-@dataclass(frozen=True)
-class Measured:
-    """A value with its interval, as `results` in run.json stores it; None means not known."""
-
-    value: Any
-    low: float | None = None
-    high: float | None = None
-    unit: str | None = None
-    note: str | None = None
-
-    @property
-    def number(self) -> float | None:
-        """The value as a finite float, or None where it is a text, missing or not finite."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float | np.number):
-            return None
-        return float(self.value) if math.isfinite(self.value) else None
-
-    def interval(self) -> str:
-        """The interval as text, empty where there is none."""
-        if self.low is None or self.high is None:
-            return ""
-        return f"[{show(self.low)}, {show(self.high)}]"
-
-    def __str__(self) -> str:
-        return " ".join(part for part in (show(self.value), self.interval(), self.unit or "") if part)
-
-
-def measured(stored: Any) -> Measured:
-    """A result as run.json holds it (a plain value, or a table with value, low, high, unit, note)."""
-    if not isinstance(stored, Mapping):
-        return Measured(stored)
-    low, high = (_finite(stored.get(key)) for key in ("low", "high"))
-    unit, note = (str(stored[key]) if stored.get(key) is not None else None for key in ("unit", "note"))
-    return Measured(stored.get("value"), low, high, unit, note)
-
-
-def _finite(value: Any) -> float | None:
-    return Measured(value).number
-
-
-def show(value: Any) -> str:
-    """A value for people: four significant digits for numbers with a fraction, `unknown` for None."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        if number.is_integer() and abs(number) < 1e6:
-            return str(int(number))
-        return f"{number:.4g}"
-    return str(value)
-
-
-def written(number: float, digits: int) -> str:
-    """A number with fixed digits and a typographic minus; never "-0.00"."""
-    return f"{number:z.{digits}f}".replace("-", "\u2212")
+# --- means --------------------------------------------------------------------------------------------------
 
 
 def mean_interval(samples: ArrayLike, axis: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -89,43 +41,32 @@ def mean_interval(samples: ArrayLike, axis: int = 0) -> tuple[NDArray[Any], NDAr
     return mean, mean - half, mean + half
 
 
-def share_interval(hits: int, trials: int) -> tuple[float, float, float]:
-    """Share with Wilson's 95 % interval (share, low, high), honest also near 0 and 1."""
-    if not 0 <= hits <= trials or trials == 0:
-        raise ValueError(f"{hits} hits in {trials} trials is not a share")
-    share, z2 = hits / trials, Z95**2
-    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = Z95 / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    return share, max(0.0, middle - half), min(1.0, middle + half)
+def student(values: Sequence[float]) -> Interval | None:
+    """Student's interval of the mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    _, low, high = mean_interval(values)
+    return float(low), float(high)
 
 
-RESAMPLES = 2000
+def confidence_sequence(values: Sequence[float], alpha: float) -> Interval | None:
+    """An interval for the mean that may be looked at after every value: it is wrong at any look with chance `alpha`.
 
-
-def grouped_resamples(groups: NDArray[np.integer], resamples: int = RESAMPLES) -> NDArray[np.int64]:
-    """[M, R'] places in `groups` [R] drawn with replacement: first whole groups, then the members of each drawn one.
-
-    A group is what varies most, such as a training seed. The draws depend on the groups only, so all quantities of
-    the same rows are resampled alike and differences stay paired. Groups count with the size of the smallest.
+    The Bayes factor of "standardised mean ~ normal(0, EFFECT)" against "mean is m", with the scale integrated out, is
+    a martingale for normal values when m is right, so it passes 1 / alpha at any time with chance alpha at most. The
+    interval holds every m that it has not passed for. It is unlimited while there are too few values.
     """
-    rng = np.random.default_rng(0)
-    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    size = min(len(places) for places in members)
-    table = np.stack([places[:size] for places in members])  # [groups, members]
-    chosen = rng.integers(len(members), size=(resamples, len(members)))
-    place = rng.integers(size, size=(resamples, len(members), size))
-    return table[chosen[:, :, None], place].reshape(resamples, -1)
-
-
-def grouped_interval(values: NDArray[np.float64], groups: NDArray[np.integer], resamples: int = RESAMPLES) -> Measured:
-    """Mean of values [R] with its 95 % bootstrap interval over groups [R] and their members."""
-    return percentiles(float(values.mean()), values[grouped_resamples(groups, resamples)].mean(1))
-
-
-def percentiles(value: float, resampled: NDArray[np.float64]) -> Measured:
-    """A value with the 95 % interval of its resamples [M]; NaN resamples do not count."""
-    low, high = np.nanpercentile(resampled, [2.5, 97.5])
-    return Measured(value, float(low), float(high))
+    n = len(values)
+    if n < 2:
+        return None
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    grown = 1 + n * EFFECT**2
+    ratio = (math.sqrt(grown) / alpha) ** (2 / n)  # of (1 + x) / (1 + x / grown), where x = t^2 / (n - 1)
+    if ratio >= grown:
+        return -math.inf, math.inf
+    x = (ratio - 1) / (1 - ratio / grown)
+    half = math.sqrt((n - 1) * x) * spread / math.sqrt(n)
+    return mean - half, mean + half
 
 
 # Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom; beyond, the expansion around the normal is
@@ -143,3 +84,135 @@ def _student_95(freedom: NDArray[Any]) -> NDArray[Any]:
     far = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
     near = _STUDENT[np.clip(np.asarray(freedom, dtype=int), 1, len(_STUDENT)) - 1]
     return np.where(v <= len(_STUDENT), near, far)
+
+
+# --- shares -------------------------------------------------------------------------------------------------
+
+
+def wilson(hits: float, trials: float, level: float = 0.95) -> Interval:
+    """Score interval of a share, honest also near 0 and 1; `trials` may be an effective (fractional) sample size."""
+    return _wilson(hits, trials, NormalDist().inv_cdf(0.5 + level / 2))
+
+
+def share_interval(hits: int, trials: int) -> tuple[float, float, float]:
+    """A share with Wilson's interval (share, low, high)."""
+    if not 0 <= hits <= trials or trials == 0:
+        raise ValueError(f"{hits} hits in {trials} trials is not a share")
+    return hits / trials, *wilson(hits, trials)
+
+
+def upper_bound(hits: float, trials: float, level: float, method: BoundMethod = "wilson") -> float:
+    """One-sided upper bound: the true share lies below it with probability `level`."""
+    if trials <= 0:
+        return 1.0
+    if method == "clopper_pearson":
+        return clopper_pearson_upper(math.ceil(hits), round(trials), level)
+    return _wilson(hits, trials, NormalDist().inv_cdf(level))[1]
+
+
+def lower_bound(hits: float, trials: float, level: float, method: BoundMethod = "wilson") -> float:
+    """One-sided lower bound: the true share lies above it with probability `level`."""
+    return 1.0 - upper_bound(trials - hits, trials, level, method)
+
+
+def clopper_pearson_upper(hits: int, trials: int, level: float) -> float:
+    """The share at which seeing at most `hits` of `trials` would have probability 1 - level."""
+    if trials <= 0 or hits >= trials:
+        return 1.0
+    low, high = max(hits, 0) / trials, 1.0
+    for _ in range(60):  # halving 60 times is below the spacing of doubles
+        middle = (low + high) / 2
+        if binomial_cdf(hits, trials, middle) > 1.0 - level:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def binomial_cdf(hits: float, trials: int, share: float) -> float:
+    """P(X <= hits) for `trials` independent draws that each hit with probability `share`."""
+    k = math.floor(hits)
+    if k < 0:
+        return 0.0
+    if k >= trials or share <= 0.0:
+        return 1.0
+    if share >= 1.0:
+        return 0.0
+    j = np.arange(1, k + 1)
+    # log of the k+1 terms C(n,j) p^j (1-p)^(n-j), each from the one before
+    steps = np.log((trials - j + 1) / j) + math.log(share) - math.log1p(-share)
+    logs = trials * math.log1p(-share) + np.concatenate(([0.0], np.cumsum(steps)))
+    top = float(logs.max())
+    return min(1.0, math.exp(top) * float(np.exp(logs - top).sum()))
+
+
+def _wilson(hits: float, trials: float, z: float) -> Interval:
+    if trials <= 0:
+        return 0.0, 1.0
+    share = min(max(hits / trials, 0.0), 1.0)
+    spread = 1.0 + z * z / trials
+    middle = (share + z * z / (2 * trials)) / spread
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / spread
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+# --- resampling ---------------------------------------------------------------------------------------------
+
+
+def bootstrap(values: Sequence[float], seed: int = 0) -> Interval | None:
+    """Percentile interval of the mean over resampled values; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = np.asarray(values)[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
+    return middle_95(drawn)
+
+
+def grouped_resamples(groups: NDArray[np.integer], resamples: int = GROUP_RESAMPLES) -> NDArray[np.int64]:
+    """[M, R'] places drawn with replacement: first the groups, then the places of each drawn group.
+
+    groups [R]: for example the training seed of each of R runs. The draws depend on the groups only, so every quantity
+    of the same runs is resampled alike.
+    """
+    rng = np.random.default_rng(0)
+    places = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    size = min(len(p) for p in places)
+    table = np.stack([p[:size] for p in places])  # [groups, places]
+    chosen = rng.integers(len(places), size=(resamples, len(places)))
+    place = rng.integers(size, size=(resamples, len(places), size))
+    return table[chosen[:, :, None], place].reshape(resamples, -1)
+
+
+def grouped_interval(
+    values: NDArray[np.float64], groups: NDArray[np.integer], resamples: int = GROUP_RESAMPLES
+) -> Measured:
+    """Mean of values [R] with its bootstrap interval, resampled group by group."""
+    return percentiles(float(values.mean()), values[grouped_resamples(groups, resamples)].mean(1))
+
+
+def percentiles(value: float, resampled: NDArray[np.float64]) -> Measured:
+    """A value with the middle 95 % of what resampling made of it."""
+    return Measured(value, *middle_95(resampled))
+
+
+def ratio_interval(
+    groups: NDArray[np.integer],
+    measure: Callable[[Any, Any], Any],
+    total: ArrayLike,
+    count: ArrayLike,
+    resamples: int = 500,
+) -> Interval:
+    """Interval of measure(sum of total, sum of count) when whole groups are resampled; all three are [N] rows."""
+    if not len(groups):
+        return float("nan"), float("nan")
+    sums = np.bincount(groups, np.asarray(total, np.float64))
+    counts = np.bincount(groups, np.asarray(count, np.float64))
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), resamples)  # [M, groups]
+    return middle_95(measure(drawn @ sums, drawn @ counts))
+
+
+def middle_95(resamples: ArrayLike) -> Interval:
+    """The middle 95 % of resampled values; NaN ones do not count."""
+    low, high = np.nanpercentile(np.asarray(resamples, dtype=float), [2.5, 97.5])
+    return float(low), float(high)

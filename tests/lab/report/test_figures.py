@@ -12,10 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from marlab.lab.measured import Measured
 from marlab.lab.report import figures, heat
 from marlab.lab.report.figures import Curve, moving_mean, reliability_bins
 from marlab.lab.report.style import legend, overhang, panels, save, settle
-from marlab.lab.stats import Measured, mean_interval, share_interval
+from marlab.lab.stats import share_interval
 
 ACTIONS = ("up", "down", "left", "right", "stay", "stag", "hare")
 
@@ -317,24 +318,3 @@ def test_reliability_by_hand() -> None:
         reliability_bins([1.2], [1])
     with pytest.raises(ValueError, match="one length"):
         reliability_bins([0.2], [1, 0])
-
-
-def test_intervals_agree_with_scipy() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    rng = np.random.default_rng(0)
-    for n in (2, 3, 10, 31, 32, 200):
-        sample = rng.standard_normal(n)
-        mean, low, high = mean_interval(sample)
-        low_want, high_want = stats.t.interval(0.95, n - 1, loc=sample.mean(), scale=stats.sem(sample))
-        assert (mean, low, high) == pytest.approx((sample.mean(), low_want, high_want), rel=1e-4, abs=1e-4)
-    for hits, trials in ((0, 10), (3, 10), (199, 200), (7, 7)):
-        want = stats.binomtest(hits, trials).proportion_ci(method="wilson")
-        assert share_interval(hits, trials)[1:] == pytest.approx((want.low, want.high), abs=1e-9)
-
-
-def test_intervals_leave_out_missing_samples() -> None:
-    mean, low, high = mean_interval([[1.0, 5.0, np.nan], [3.0, np.nan, np.nan]])
-    assert mean[:2] == pytest.approx([2, 5]) and np.isnan(mean[2])
-    assert np.isfinite([low[0], high[0]]).all() and np.isnan([low[1], high[1], low[2]]).all()
-    with pytest.raises(ValueError, match="not a share"):
-        share_interval(3, 2)

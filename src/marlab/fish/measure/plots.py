@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from marlab.fish.measure.stats import headings
 from marlab.fish.sea.config import EPISODE_STEPS
+from marlab.lab.measured import Measured
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
 from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled
 from marlab.lab.runs.files import replacing
-from marlab.lab.stats import Measured, share_interval
+from marlab.lab.stats import share_interval
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

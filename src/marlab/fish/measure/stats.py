@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.fish.schedule.bounds import wilson_interval
 from marlab.fish.sea.config import EPISODE_STEPS
+from marlab.lab.stats import wilson
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -200,7 +200,7 @@ def ne_high_speed_interval(velocity: ArrayLike, episode: ArrayLike, level: float
         return None
     weight = np.unique(np.asarray(episode), return_counts=True)[1].astype(np.float64)
     size = float(weight.sum() ** 2 / (weight**2).sum())
-    return wilson_interval(float(inside.mean()) * size, size, level)
+    return wilson(float(inside.mean()) * size, size, level)
 
 
 def _is_ne(velocity: ArrayLike) -> NDArray[np.bool_]:

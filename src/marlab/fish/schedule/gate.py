@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from marlab.fish.schedule.bounds import binomial_cdf, lower_bound, upper_bound
 from marlab.lab.errors import UserError
+from marlab.lab.stats import binomial_cdf, lower_bound, upper_bound
 
 GateConfidence = Literal["none", "wilson", "clopper_pearson"]
 GateRule = Literal["conditions", "score"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from marlab.lab.errors import UserError
-from marlab.lab.stats import show
+from marlab.lab.measured import show
 
 Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO", "planner", "self-play"]
 MODULES: tuple[Module, ...] = get_args(Module)

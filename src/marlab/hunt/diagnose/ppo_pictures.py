@@ -10,10 +10,10 @@ from marlab.hunt.diagnose.ppo import PPORun
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.episodes import REWARD, team_optimum
 from marlab.hunt.players.published import PPO_END
+from marlab.lab.measured import Measured
 from marlab.lab.report.curves import column, seed_columns
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, panels
-from marlab.lab.stats import Measured
 
 
 def draw_ppo(run: PPORun, section: Section, out: Path) -> None:

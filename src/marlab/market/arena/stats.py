@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.lab.stats import mean_interval
+from marlab.lab.stats import bootstrap, confidence_sequence, student
 
 Seat = dict[str, Any]
 """One tested factory of one world: the record of arena_world with `config`, `turn` and `world_id`."""
-RESAMPLES = 10_000
-EFFECT = 1.0
-"""Spread, in standard deviations over configs, of the differences that the confidence sequence is made for."""
 POSITIONS = ("first", "middle", "last")
 
 
@@ -61,44 +58,6 @@ def score_interval(seats: Sequence[Seat], agent: str) -> tuple[float, tuple[floa
     """Mean score over configs and its bootstrap interval."""
     values = list(means_by_config(seats, agent).values())
     return float(np.mean(values)), bootstrap(values)
-
-
-def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float] | None:
-    """95 % percentile interval of the mean over resampled configs; None for fewer than two."""
-    if len(values) < 2:
-        return None
-    rng = np.random.default_rng(seed)
-    drawn = np.asarray(values)[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
-
-
-def student(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's 95 % interval; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    _, low, high = mean_interval(values)
-    return float(low), float(high)
-
-
-def confidence_sequence(values: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """An interval for the mean that may be looked at after every value: it is wrong at any look with chance `alpha`.
-
-    The Bayes factor of "standardised mean ~ normal(0, EFFECT)" against "mean is m", with the scale integrated out, is
-    a martingale for normal values when m is right, so it passes 1 / alpha at any time with chance alpha at most. The
-    interval holds every m that it has not passed for. It is unlimited while there are too few values.
-    """
-    n = len(values)
-    if n < 2:
-        return None
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    grown = 1 + n * EFFECT**2
-    ratio = (math.sqrt(grown) / alpha) ** (2 / n)  # of (1 + x) / (1 + x / grown), where x = t^2 / (n - 1)
-    if ratio >= grown:
-        return -math.inf, math.inf
-    x = (ratio - 1) / (1 - ratio / grown)
-    half = math.sqrt((n - 1) * x) * spread / math.sqrt(n)
-    return mean - half, mean + half
 
 
 def compare(seats: Sequence[Seat], agents: Sequence[str], against: str, alpha: float, paired: bool) -> list[Comparison]:

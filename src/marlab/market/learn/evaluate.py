@@ -6,7 +6,7 @@ one world are not independent of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from marlab.lab.stats import ratio_interval
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
@@ -24,7 +25,6 @@ from marlab.market.samples.dataset import HISTORY, Samples
 
 Floats = NDArray[np.float64]
 BATCH = 4096
-REPEATS = 500
 """Bootstrap repetitions."""
 
 
@@ -86,7 +86,7 @@ def evaluate_goals(model: HorizonManagerPPO, samples: Samples, device: torch.dev
             mask = allowed & chosen
             squares = np.where(mask, (goal - target) ** 2, 0).sum(1)
             errors[part]["rmse_interval"] = list(  # type: ignore[assignment]
-                world_interval(worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1))
+                ratio_interval(worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1))
             )
         found[name] = errors
     found["per_bucket"] = [
@@ -174,11 +174,11 @@ def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDA
     found["recall_by_op"] = {name: float(value) for name, value in found["recall_by_op"].items()}
     for name, values in (("q", error[:, 0]), ("p", error[:, 1])):
         found[f"mae_{name}"] = _share(values, offered)
-        found[f"mae_{name}_interval"] = list(world_interval(worlds, _ratio, np.where(offered, values, 0), offered))
+        found[f"mae_{name}_interval"] = list(ratio_interval(worlds, _ratio, np.where(offered, values, 0), offered))
     found["mse_residual"] = _share((error / np.array([10.0, 5.0])) ** 2 @ np.array([0.5, 0.5]), offered)
     found["day_acc"], found["day_within_1"] = _share(away == 0, offered), _share(away <= 1, offered)
     hits = op == wanted
-    found["op_acc_interval"] = list(world_interval(worlds, _ratio, hits, np.ones(len(hits))))
+    found["op_acc_interval"] = list(ratio_interval(worlds, _ratio, hits, np.ones(len(hits))))
     return found
 
 
@@ -244,20 +244,6 @@ def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.d
 def world_numbers(samples: Samples) -> NDArray[np.int64]:
     """[logs] a number per world."""
     return np.unique([log.world for log in samples.logs], return_inverse=True)[1].astype(np.int64)
-
-
-def world_interval(
-    worlds: NDArray[np.integer], measure: Callable[[Any, Any], Any], total: NDArray[Any], count: NDArray[Any]
-) -> tuple[float, float]:
-    """95 % interval of measure(sum of total, sum of count) under resampling of worlds; [N] rows."""
-    if not len(worlds):
-        return float("nan"), float("nan")
-    sums = np.bincount(worlds, np.asarray(total, np.float64))
-    counts = np.bincount(worlds, np.asarray(count, np.float64))
-    rng = np.random.default_rng(0)
-    drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), REPEATS)  # [R, worlds]
-    low, high = np.percentile(measure(drawn @ sums, drawn @ counts), [2.5, 97.5])
-    return float(low), float(high)
 
 
 def plan_advice(l3_val: Mapping[str, Any]) -> str:
