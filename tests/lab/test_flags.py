@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from marlab.lab.config import defaults_of, from_dict, group, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, describe, parse, parse_run
 from marlab.lab.ppo.config import PPOConfig
@@ -128,6 +131,83 @@ def test_help_shows_field_docs_and_presets(tmp_path: Path, capsys: pytest.Captur
     assert leaving.value.code == 0
     for word in ("marlab x", "Steps per rollout.", "--time-limit", "small", "--ppo.gae-lambda"):
         assert word in shown
+
+
+# --- groups and short help ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gate:
+    """When to go on."""
+
+    limit: float = 0.5
+    """Success from here on."""
+    strict: bool = False
+    """No second chance."""
+
+    def __post_init__(self) -> None:
+        if self.limit > 1:
+            raise UserError(f"gate_limit is {self.limit:g}, expected at most 1.")
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A training with groups."""
+
+    COMMON: ClassVar = ("seed", "gamma")
+
+    seed: int = 0
+    """Seed of everything."""
+    folder: Path | None = None
+    """Where."""
+    ppo: PPOConfig = group(lambda: PPOConfig(gamma=0.9), "learning")
+    gate: Gate = group(Gate, "the gate", prefix="gate_")
+
+
+def test_groups_are_flat_outside_of_python(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text("seed = 3\ngae_lambda = 0.5\n[gate]\nlimit = 0.25\n")
+    argv = ["--preset", "small", "--gate_strict", "--n-steps", "7", "--name", "a"]
+    config = parse_run(Grouped, argv, prog="x", presets=tmp_path).config
+    assert config == Grouped(3, None, PPOConfig(gamma=0.9, gae_lambda=0.5, n_steps=7), Gate(0.25, True))
+    stored = to_dict(config)
+    assert stored["gate_limit"] == 0.25 and stored["n_steps"] == 7 and "ppo" not in stored
+    assert from_dict(Grouped, stored, "x") == config
+    assert defaults_of(Grouped) == to_dict(Grouped()) and from_dict(Grouped, {"gamma": 0.1}, "x", config).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--gate-limit", "2"], "gate_limit is 2, expected at most 1."),
+        (["--gate-limit", "x"], "--gate-limit is 'x', expected a number"),
+        (["--gate-limits", "1"], "did you mean --gate-limit?"),
+        (["--n-steps", "0"], "n_steps is 0"),
+    ],
+)
+def test_errors_in_groups_are_one_sentence(argv: list[str], says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse(Grouped, argv, prog="x")
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(UserError, match=r"unknown key 'gate_limits', did you mean 'gate_limit'"):
+        from_dict(Grouped, {"gate_limits": 1.0}, "x")
+
+
+def _shown(capsys: pytest.CaptureFixture[str], word: str) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        parse(Grouped, [word], prog="marlab x", positional=("folder",))
+    assert leaving.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_short_and_full_help(capsys: pytest.CaptureFixture[str]) -> None:
+    short, full = _shown(capsys, "--help"), _shown(capsys, "--help-all")
+    assert short.startswith("usage: marlab x FOLDER [flags]\n\nA training with groups.")
+    assert "--folder" not in full  # it is a plain word
+    assert "  --seed N" in short and "Seed of everything. (0)" in short
+    assert "learning\n  --gamma X" in short and "(0.9)" in short and "--gate-limit" not in short
+    assert f"--help-all` shows {len(dataclasses.fields(PPOConfig)) - 1 + 2} more flags" in short
+    assert "the gate\n  --gate-limit X" in full and "--gate-[no-]strict" not in full and "--[no-]gate-strict" in full
+    assert "--help-all" not in full
 
 
 def test_describe_marks_changes() -> None:

@@ -4,6 +4,9 @@ A command's config is a frozen dataclass. Allowed field types: bool, int, float,
 tuples and nested dataclasses of these. Impossible combinations raise `UserError` in `__post_init__`, so that a
 config cannot exist in a wrong state however it was made. The flags live in `lab/flags.py`, the only place that
 needs tyro; everything here works where tyro is not installed.
+
+A nested dataclass is a table of its own (`[ppo]` in TOML, `--ppo.gamma`), unless it is made by `group`: then it is a
+part of the config for Python only, and its fields stand beside the others in flags, TOML and JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import json
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
@@ -34,9 +37,37 @@ class Preset:
     inferred: tuple[str, ...] = field(default=())  # fields whose value was concluded, not recorded
 
 
+def group(make: Callable[[], C], title: str, prefix: str = "") -> C:
+    """A field for a nested config whose fields are flags of the whole: `--gamma`, with a prefix `--gate-gamma`."""
+    return field(default_factory=make, metadata={"title": title, "prefix": prefix})
+
+
+def _prefix(f: dataclasses.Field[Any]) -> str | None:
+    """What a group's fields are called by outside of Python, in front of their names; None: not a group."""
+    prefix = f.metadata.get("prefix")
+    return None if prefix is None else str(prefix)
+
+
+def has_groups(cls: type[Any]) -> bool:
+    return any(_prefix(f) is not None for f in fields(cls))
+
+
 def to_dict(config: Any) -> dict[str, Any]:
-    """A config as plain JSON values; tuples become lists, paths become strings."""
-    return {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
+    """A config as plain JSON values; tuples become lists, paths become strings, groups stand flat."""
+    return _flat({f.name: getattr(config, f.name) for f in fields(config)}, type(config))
+
+
+def _flat(values: Mapping[str, Any], cls: type[Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for f in fields(cls):
+        if f.name not in values:
+            continue
+        prefix = _prefix(f)
+        if prefix is None:
+            flat[f.name] = _plain(values[f.name])
+        else:
+            flat |= {prefix + name: value for name, value in to_dict(values[f.name]).items()}
+    return flat
 
 
 def _plain(value: Any) -> Any:
@@ -59,7 +90,8 @@ def from_dict(cls: type[C], data: Mapping[str, Any], where: str, base: C | None 
 
 def _build(cls: type[C], data: Mapping[str, Any], where: str, prefix: str, base: Any) -> C:
     hints = typing.get_type_hints(cls)
-    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    data = _nested(cls, data)
+    names = _known(cls)
     for key in data:
         if key not in names:
             raise UserError(f"{where}: unknown key '{prefix}{key}'{_closest(key, names)}.")
@@ -73,6 +105,28 @@ def _build(cls: type[C], data: Mapping[str, Any], where: str, prefix: str, base:
         else:
             raise UserError(f"{where}: '{prefix}{f.name}' is missing and has no default.")
     return cls(**values)
+
+
+def _nested(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` with the fields of groups in tables of their own, as the class has them."""
+    nested = dict(data)
+    for f in fields(cls):
+        prefix = _prefix(f)
+        if prefix is None:
+            continue
+        inner = _known(typing.get_type_hints(cls)[f.name])
+        taken = {name: nested.pop(prefix + name) for name in inner if prefix + name in nested}
+        if taken and isinstance(nested.get(f.name, {}), Mapping):
+            nested[f.name] = {**nested.get(f.name, {}), **taken}
+    return nested
+
+
+def _known(cls: type[Any]) -> list[str]:
+    """Every key that may stand in a table of this class."""
+    hints = typing.get_type_hints(cls)
+    groups = {f.name: prefix for f in fields(cls) if (prefix := _prefix(f)) is not None}
+    inner = [prefix + name for group, prefix in groups.items() for name in _known(hints[group])]
+    return [f.name for f in fields(cls)] + inner
 
 
 def _default(f: dataclasses.Field[Any]) -> Any:
@@ -208,4 +262,47 @@ def config_hash(config: Any) -> str:
 def defaults_of(cls: type[Any]) -> dict[str, Any]:
     """The default of every field that has one, as `to_dict` would show it."""
     found = {f.name: _default(f) for f in fields(cls)}
-    return {k: _plain(v) for k, v in found.items() if v is not dataclasses.MISSING}
+    return _flat({k: v for k, v in found.items() if v is not dataclasses.MISSING}, cls)
+
+
+# --- the fields one by one ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One value of a config, wherever it lies within."""
+
+    flag: str  # as flags and tables call it: gamma, gate_gamma, or ppo.gamma in a table of its own
+    path: tuple[str, ...]  # the attributes that lead to it
+    owner: type[Any]  # the class that declares it
+    hint: Any
+    default: Any  # MISSING where there is none
+    title: str  # of its group or table, empty at the top
+
+    @property
+    def name(self) -> str:
+        return self.path[-1]
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not dataclasses.MISSING
+
+
+def leaves(cls: type[Any], config: Any | None = None) -> list[Leaf]:
+    """Every value of a config class in order, with the values of `config` (or else the defaults)."""
+    return _leaves(cls, config, "", (), "")
+
+
+def _leaves(cls: type[Any], config: Any, prefix: str, path: tuple[str, ...], title: str) -> list[Leaf]:
+    hints = typing.get_type_hints(cls)
+    found: list[Leaf] = []
+    for f in fields(cls):
+        value, here = getattr(config, f.name) if config is not None else _default(f), (*path, f.name)
+        if not is_dataclass(hints[f.name]):
+            found.append(Leaf(prefix + f.name, here, cls, hints[f.name], value, title))
+            continue
+        given = None if value is dataclasses.MISSING else value
+        inside = _prefix(f)
+        inner = prefix + (f"{f.name}." if inside is None else inside)
+        found += _leaves(hints[f.name], given, inner, here, f.metadata.get("title", f.name.replace("_", " ")))
+    return found

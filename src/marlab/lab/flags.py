@@ -6,12 +6,13 @@ import contextlib
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import MISSING, dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
-from marlab.lab.config import Preset, defaults_of, flatten, from_dict, load_preset, to_dict
+from marlab.lab.config import Preset, defaults_of, flatten, from_dict, has_groups, leaves, load_preset, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.help import HELP_WORDS, Part, help_text
 from marlab.lab.runs.run import RunOptions
 
 C = TypeVar("C")
@@ -41,8 +42,10 @@ def parse(cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[
 
     A last name with three dots, such as "runs...", takes all words that are left.
     """
-    words = _lead_words(list(argv), positional, prog)
-    return _tyro(cls, words, prog, default=None)
+    words = list(argv)
+    _help(words, prog, Part(cls), positional=positional)
+    words = _lead_words(words, positional, prog)
+    return _made(cls, None, _tyro(_flat_class(cls, None), words, prog))
 
 
 def parse_run(
@@ -56,42 +59,67 @@ def parse_run(
 ) -> Parsed[C]:
     """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset."""
     words = _translate(list(argv), old or OldFlags(), prog)
-    words = _lead_words(words, positional, prog)
     name, words = _take_preset(words, prog)
     preset = load_preset(name, presets) if name else None
     default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else None
+    known = sorted(p.stem for p in presets.glob("*.toml")) if presets else []
+    _help(words, prog, Part(cls, default), Part(RunOptions), positional=positional, presets=known)
+    words = _lead_words(words, positional, prog)
     import tyro
 
-    no_prefix = tyro.conf.arg(name="")
-    config_field = field(default=default) if default is not None else field(default_factory=cls)
+    flat, no_prefix = _flat_class(cls, default), tyro.conf.arg(name="")
+    config_field = field(default=default) if flat is cls and default is not None else field(default_factory=flat)
     command = make_dataclass(
         "Command",
         [
-            ("config", Annotated[cls, no_prefix], config_field),
+            ("config", Annotated[flat, no_prefix], config_field),
             ("options", Annotated[RunOptions, no_prefix], field(default_factory=RunOptions)),
         ],
     )
-    known = sorted(p.stem for p in presets.glob("*.toml")) if presets else []
-    title = "--preset NAME|FILE starts from a preset" + (f" ({', '.join(known)})" if known else "")
-    made: Any = _tyro(command, words, prog, default=None, description=title + "; other flags override it.")
-    return Parsed(made.config, made.options, preset)
+    made: Any = _tyro(command, words, prog)
+    return Parsed(_made(cls, default, made.config), made.options, preset)
 
 
-def _tyro(cls: type[C], words: list[str], prog: str, default: C | None, description: str | None = None) -> C:
+def _help(words: Sequence[str], prog: str, *parts: Part, **more: Any) -> None:
+    """Print the help that is asked for, if any, and leave."""
+    if any(word in HELP_WORDS for word in words):
+        print(help_text(prog, parts, everything="--help-all" in words, **more))
+        raise SystemExit(0)
+
+
+def _flat_class(cls: type[Any], default: Any | None) -> type[Any]:
+    """A class with every value of the config at its top, for tyro, which would put the name of a group before it."""
+    if not has_groups(cls):
+        return cls
+    values = [(leaf.flag, leaf.hint, _standard(leaf.default)) for leaf in leaves(cls, default)]
+    return make_dataclass(cls.__name__, values)
+
+
+def _standard(value: Any) -> Any:
+    return field() if value is MISSING else field(default=value)
+
+
+def _made(cls: type[C], default: C | None, flat: Any) -> C:
+    """The config from what tyro read."""
+    if type(flat) is cls:
+        return flat
+    tables: dict[str, Any] = {}
+    for leaf in leaves(cls, default):
+        table = tables
+        for name in leaf.path[:-1]:
+            table = table.setdefault(name, {})
+        table[leaf.name] = getattr(flat, leaf.flag)
+    return from_dict(cls, tables, "the flags")
+
+
+def _tyro(cls: type[C], words: list[str], prog: str) -> C:
     import tyro
 
-    kwargs: dict[str, Any] = {"prog": prog, "args": words, "description": description}
-    if default is not None:
-        kwargs["default"] = default
-    if any(w in ("-h", "--help") for w in words):
-        return tyro.cli(cls, **kwargs)  # prints the help and leaves
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            return tyro.cli(cls, **kwargs)
-    except SystemExit as leaving:
-        if leaving.code in (0, None):
-            raise
+            return tyro.cli(cls, prog=prog, args=words)
+    except SystemExit:
         raise UserError(_one_sentence(said.getvalue(), prog)) from None
 
 

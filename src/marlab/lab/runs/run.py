@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from marlab.lab.config import Preset, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
@@ -40,6 +40,9 @@ LEFT_BY_A_START = re.compile(r"log\.txt|lock|\.lock\.[0-9a-f]{32}|\.run\.json\..
 @dataclass(frozen=True)
 class RunOptions:
     """How a run is kept, not what it computes: nothing here changes a result."""
+
+    COMMON: ClassVar = ("name", "output_dir", "resume", "time_limit", "background")
+    TITLE: ClassVar = "the run"
 
     name: str | None = None
     """Name of the run below runs/<world>/; by default made from the preset, the seed and the config."""
