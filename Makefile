@@ -3,19 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# One worker per core; each takes a run of neighbouring tests, so that a fixture of a module is made once.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist worksteal
 
-.PHONY: quickstart test lint bench market clean
+.PHONY: quickstart check test test-long lint bench market clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
 quickstart: $(VENV)/.report $(VENV)/.experts
 	$(BIN)/marlab quickstart
 
+# While you work: lint, types and the fast tests, in two minutes.
+check: $(VENV)/.dev $(VENV)/.experts lint
+	$(PYTEST) -m "not slow and not long"
+
+# Before you commit: all tests but the long ones, in ten minutes on two cores.
 test: $(VENV)/.dev $(VENV)/.experts lint
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not long"
+
+# Kills, fuzz, replays, clusters and big worlds.
+test-long: $(VENV)/.dev $(VENV)/.experts
+	$(PYTEST) -m long
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 # One benchmark: make bench NAME=ppo_vs_sb3

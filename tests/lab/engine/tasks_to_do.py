@@ -30,9 +30,10 @@ def trouble(kind: str, number: int) -> int:
         ctypes.string_at(0)
     if kind == "eat":
         eaten = []
-        while True:
+        for _ in range(40):  # 640 MB at most: on a busy machine it may take a while until somebody looks
             eaten.append(np.ones(2_000_000))  # 16 MB, really written
             time.sleep(0.002)
+        time.sleep(3600)
     if kind == "raise":
         raise ValueError(f"no luck with {number}")
     return number * number
@@ -50,6 +51,12 @@ def surroundings() -> dict[str, object]:
 def careless() -> tuple[float, float, int]:
     """What code does that never thinks of seeds: global generators, and hashes that Python varies."""
     return random.random(), float(np.random.random()), hash("the same in every process")
+
+
+def wait_for(path: str) -> None:
+    """Return once there is something at `path`."""
+    while not Path(path).exists():
+        time.sleep(0.01)
 
 
 def say(text: str) -> None:
@@ -71,14 +78,14 @@ def large(megabytes: int) -> np.ndarray:
 
 
 class HeavyToWrite:
-    """Takes memory only while it is pickled, and long enough to be seen."""
+    """Takes memory only while it is pickled, and then until somebody sees it."""
 
     def __init__(self, megabytes: int) -> None:
         self.megabytes = megabytes
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
         held = np.full(self.megabytes * 2**20, 7, dtype=np.uint8)
-        time.sleep(1.0)
+        time.sleep(3600)
         return int, (len(held),)
 
 

@@ -67,7 +67,7 @@ time.sleep(3600)
         time.sleep(0.3)
         assert child.is_running()
         parent.kill()
-    child.wait(30)
+    child.wait(120)
 
 
 def test_anonymous_files_hold_what_was_written() -> None:
@@ -94,7 +94,7 @@ def test_a_runner_is_shared_by_threads_and_closed_by_another() -> None:
         time.sleep(0.02)
     runner.close()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert [outcome.kind for outcome in outcomes] == ["cancelled"] * 3
     assert runner.run(job(0)).kind == "cancelled"
 
@@ -129,7 +129,7 @@ def test_closing_does_not_wait_for_a_long_import(tmp_path: Path, monkeypatch: py
         time.sleep(0.02)
     monkeypatch.setattr(child, "_CLOSE_S", 3600)
     runner.close()
-    thread.join(30)
+    thread.join(120)
     assert not thread.is_alive()
 
 
@@ -138,7 +138,7 @@ def test_idle_processes_end_themselves_and_come_back() -> None:
     assert runner.run(job(1)).kind == "ok"
     processes = psutil.Process().children(recursive=True)
     assert processes
-    psutil.wait_procs(processes, timeout=30)
+    psutil.wait_procs(processes, timeout=120)
     assert not [process for process in processes if process.is_running()]
     assert pickle.loads(runner.run(job(2)).payload) == -2
     runner.close()

@@ -174,7 +174,7 @@ def _readable(sock: socket.socket, timeout_s: float) -> bool:
 
 
 class _Nursery:
-    """Handle of one nursery process (engine_nursery.py)."""
+    """Handle of one nursery process (nursery.py)."""
 
     def __init__(self, function: FunctionSpec, preload: bool) -> None:
         self._control, theirs = socket.socketpair()

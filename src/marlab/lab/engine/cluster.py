@@ -1,6 +1,6 @@
 """A cluster on this machine for the engines `dask` and `ray`, as a program that lives as long as its caller.
 
-The program (engine_dask_node.py, engine_ray_node.py) prints the cluster's address as its only line and serves
+The program (nodes.py) prints the cluster's address as its only line and serves
 until its standard input ends, which also happens when the caller is killed. A process of its own keeps the
 framework's event loops, logging and signal handling out of the caller, and needs no main guard in a script.
 """
@@ -27,7 +27,8 @@ def local_cluster(engine: str, workers: int) -> Iterator[str]:
     """Run a cluster of `workers` single-core workers on the loopback interface; yields its address."""
     with tempfile.TemporaryFile() as errors:
         node = start_program(
-            f"marlab.lab.engine.{engine}_node",
+            "marlab.lab.engine.nodes",
+            engine,
             str(workers),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -60,10 +61,3 @@ def _end(node: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(node.pid, signal.SIGKILL)
         node.wait()
-
-
-def serve_until_abandoned(address: str) -> None:
-    """The node's side: announce the address, then wait for standard input to end."""
-    print(address, flush=True)
-    while os.read(0, 4096):
-        pass

@@ -18,7 +18,7 @@ from marlab.lab.engine.local import usable_cores
 from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 from marlab.lab.errors import UserError
 
-_CONNECT_S = 10
+_CONNECT_S = 30
 _WORKERS_S = 60
 _COUNT_EVERY_S = 5.0
 _LOGGERS = ("distributed", "distributed.client", "tornado")

@@ -37,7 +37,7 @@ _LOOK_SHARE = 20
 """A look that takes t seconds is followed by at least this many times t without one (machines with very many
 processes are slow to look through)."""
 _MAXRSS_PER_MB = 2**20 if sys.platform == "darwin" else 2**10
-_STACK_S = 1.0
+_STACK_S = 5.0
 """Time a child gets to write down where it was before it is ended for its time limit."""
 _KILL_S = 0.1
 """Time a killed child gets to vanish before we look through all processes of the machine for its kin."""
