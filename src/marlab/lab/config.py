@@ -259,6 +259,12 @@ def config_hash(config: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def changed(config: Any) -> dict[str, Any]:
+    """The settings that differ from the defaults, under dotted names."""
+    standard = flatten(defaults_of(type(config)))
+    return {k: v for k, v in flatten(to_dict(config)).items() if k not in standard or standard[k] != v}
+
+
 def defaults_of(cls: type[Any]) -> dict[str, Any]:
     """The default of every field that has one, as `to_dict` would show it."""
     found = {f.name: _default(f) for f in fields(cls)}

@@ -230,6 +230,16 @@ class Run:
         raise Interrupted(self.stop_reason() or "stopped on request")
 
     @property
+    def status(self) -> str:
+        return str(self._record["status"])
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is interrupted or failed."""
+        reason: str | None = self._record["reason"]
+        return reason
+
+    @property
     def exit_code(self) -> int:
         """0, or 128 + the signal that ended the run, as shells expect."""
         return 0 if self._signal is None else 128 + self._signal

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 from marlab.lab.progress import Progress
@@ -12,7 +13,11 @@ from marlab.lab.runs.run import Run
 
 
 class Trainer(Protocol):
-    """Something that learns in units (iterations, epochs) and can be saved between any two of them."""
+    """Something that learns in units (iterations, epochs) and can be saved between any two of them.
+
+    One with an attribute `stopped` that is True has nothing left to do before `total`, for example because validation
+    no longer improves.
+    """
 
     step: int
     """Units done so far."""
@@ -27,18 +32,55 @@ class Trainer(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-def restore(trainer: Trainer, run: Run, store: CheckpointStore) -> MetricsWriter:
-    """Continue a resumed run from its newest usable checkpoint; returns the metrics writer to go on with."""
+def complete(trainer: Trainer) -> bool:
+    """Whether there is nothing left to do."""
+    return trainer.step >= trainer.total or bool(getattr(trainer, "stopped", False))
+
+
+def loop(
+    trainer: Trainer,
+    *,
+    log: Callable[[Mapping[str, Any]], None],
+    should_stop: Callable[[], bool] = lambda: False,
+    save: Callable[[float | None], None] | None = None,
+    save_every: int = 1,
+    bar: Progress | None = None,
+    show: Sequence[str] = (),
+) -> bool:
+    """Units until the training is complete (True), or until it should stop (False); the last one done is saved then.
+
+    `log` gets the metrics of every unit. `save` gets the unit's score; it is called after every `save_every` units, for
+    every unit with a score, and for the last one. `show`: metrics whose newest value stands beside the progress bar,
+    under the last part of their name.
+    """
+    with bar or nullcontext():
+        while not complete(trainer):
+            values = dict(trainer.iterate())
+            log(values)
+            if bar is not None:
+                shown = {name.rpartition("/")[2]: values[name] for name in show if values.get(name) is not None}
+                bar.show(**shown)
+                bar.advance(1)
+            stopping, score = should_stop(), values.get("score")
+            due = stopping or score is not None or trainer.step % save_every == 0 or complete(trainer)
+            if save is not None and due:
+                save(score)
+            if stopping and not complete(trainer):
+                return False
+    return True
+
+
+def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "cpu") -> None:
+    """Continue a resumed run from its newest usable checkpoint."""
     if not run.resumed:
-        return run.metrics()
-    checkpoint, problems = store.load_latest()
+        return
+    checkpoint, problems = store.load_latest(device)
     for problem in problems:
         run.log(problem)
         print(f"{problem} The checkpoint before it is used.")
     if checkpoint is not None:
         trainer.load_state_dict(checkpoint.state)
     run.log(f"resumed at step {trainer.step}")
-    return run.metrics(resume_step=trainer.step)
 
 
 def drive(
@@ -50,24 +92,28 @@ def drive(
     unit: str,
     show: Sequence[str] = (),
     quiet: bool = False,
+    name: str | None = None,
+    metrics: MetricsWriter | None = None,
+    first_step: int = 0,
+    on_save: Callable[[], None] | None = None,
+    device: Any = "cpu",
 ) -> None:
-    """Work until `total`, or until the run should stop; the last unit done is always in a checkpoint then.
+    """Train in a run until the training is complete, or leave the run at a safe point when it should stop.
 
-    `show`: metrics whose newest value stands beside the progress bar, under the last part of their name.
+    A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
+    `first_step`. `on_save` is called after every checkpoint, for example to write bare weights beside it.
     """
-    metrics = restore(trainer, run, store)
-    saved = trainer.step
-    with Progress(run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet) as bar:
-        while trainer.step < trainer.total:
-            values = dict(trainer.iterate())
-            score = values.get("score")
-            metrics.log(trainer.step, values)
-            bar.show(**{name.rpartition("/")[2]: values[name] for name in show if values.get(name) is not None})
-            bar.advance(1)
-            stopping = run.should_stop()
-            if stopping or score is not None or trainer.step % save_every == 0 or trainer.step == trainer.total:
-                store.save(trainer.step, trainer.state_dict(), score)
-                saved = trainer.step
-            if stopping and trainer.step < trainer.total:
-                assert saved == trainer.step
-                run.leave()
+    restore(trainer, run, store, device)
+    writer = metrics or run.metrics(resume_step=trainer.step if run.resumed else None)
+
+    def save(score: float | None) -> None:
+        store.save(trainer.step, trainer.state_dict(), score)
+        if on_save is not None:
+            on_save()
+
+    bar = Progress(name or run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet)
+    if not loop(
+        trainer, log=lambda values: writer.log(first_step + trainer.step, values), should_stop=run.should_stop,
+        save=save, save_every=save_every, bar=bar, show=show,
+    ):  # fmt: skip
+        run.leave()

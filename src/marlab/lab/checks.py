@@ -1,0 +1,37 @@
+"""Checks of a config's values: each raises one sentence that names the field, its value and what would be right.
+
+def __post_init__(self) -> None:
+    positive(self, "num_envs", "learning_rate")
+    share(self, "dropout")
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from marlab.lab.errors import UserError
+
+
+def positive(config: Any, *names: str) -> None:
+    _each(config, names, lambda value: value > 0, "a number above 0")
+
+
+def at_least(config: Any, least: float, *names: str) -> None:
+    _each(config, names, lambda value: value >= least, f"{least:g} or more")
+
+
+def share(config: Any, *names: str) -> None:
+    """From 0 to 1, both included."""
+    _each(config, names, lambda value: 0 <= value <= 1, "a share from 0 to 1")
+
+
+def finite(config: Any, *names: str) -> None:
+    _each(config, names, lambda value: True, "a finite number")
+
+
+def _each(config: Any, names: tuple[str, ...], right: Any, expected: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not (math.isfinite(value) and right(value)):
+            raise UserError(f"{name} is {value!r}, expected {expected}.")

@@ -1,0 +1,91 @@
+"""The one loop: what is logged and saved when, early ends, safe points, several trainings in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive, loop
+from tests.lab.test_command import CountConfig
+
+
+class Counter:
+    """Counts; scores every third unit; has enough after `enough`."""
+
+    def __init__(self, total: int = 5, enough: int = 100) -> None:
+        self.step, self.total, self.enough = 0, total, enough
+
+    @property
+    def stopped(self) -> bool:
+        return self.step >= self.enough
+
+    def iterate(self) -> Mapping[str, Any]:
+        self.step += 1
+        return {"count": float(self.step), **({"score": 1.0} if self.step % 3 == 0 else {})}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": torch.tensor(self.step)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = int(state["step"])
+
+
+def test_what_is_saved_when() -> None:
+    saved: list[tuple[int, float | None]] = []
+    logged: list[float] = []
+    trainer = Counter(5)
+    whole = loop(
+        trainer, log=lambda v: logged.append(v["count"]), save=lambda s: saved.append((trainer.step, s)), save_every=2
+    )
+    assert whole and logged == [1, 2, 3, 4, 5]
+    assert saved == [(2, None), (3, 1.0), (4, None), (5, None)]  # every second, every score, the last
+
+
+def test_a_training_that_has_enough_ends_early() -> None:
+    trainer = Counter(5, enough=2)
+    assert loop(trainer, log=lambda v: None) and trainer.step == 2
+
+
+def test_a_stop_saves_the_last_unit_first() -> None:
+    saved: list[int] = []
+    trainer = Counter(5)
+    whole = loop(
+        trainer, log=lambda v: None, should_stop=lambda: trainer.step == 2, save=lambda s: saved.append(trainer.step),
+        save_every=100,
+    )  # fmt: skip
+    assert not whole and saved == [2]
+
+
+def test_several_trainings_in_one_run(tmp_path: Path) -> None:
+    with Run.open("toy", CountConfig(), RunOptions(output_dir=tmp_path / "r")) as run:
+        metrics, written = run.metrics(), []
+        for number, first in ((1, 0), (2, 5)):
+            store = CheckpointStore(run.checkpoints, "toy", f"phase{number}_{{step}}.pt", Keep(last=1))
+            drive(
+                Counter(5), run, store, save_every=5, unit="units", quiet=True, metrics=metrics, first_step=first,
+                on_save=lambda: written.append(len(written)),
+            )  # fmt: skip
+    rows = read_metrics(tmp_path / "r" / "metrics.jsonl")
+    assert [(row["step"], row["count"]) for row in rows] == [(s, (s - 1) % 5 + 1.0) for s in range(1, 11)]
+    assert len(written) == 4  # the scored unit and the last one of each
+
+
+def test_leaving_marks_the_run_and_resuming_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(resume: bool) -> Run:
+        with Run.open("toy", CountConfig(), RunOptions(output_dir=tmp_path / "r", resume=resume)) as run:
+            store = CheckpointStore(run.checkpoints, "toy", "unit_{step}.pt", Keep(last=2))
+            drive(Counter(5), run, store, save_every=1, unit="units", quiet=True)
+        return run
+
+    monkeypatch.setattr(Run, "should_stop", lambda run: True)
+    assert once(resume=False).status == "interrupted"
+    monkeypatch.setattr(Run, "should_stop", lambda run: False)
+    assert once(resume=True).status == "finished"
+    assert [row["count"] for row in read_metrics(tmp_path / "r" / "metrics.jsonl")] == [1, 2, 3, 4, 5]

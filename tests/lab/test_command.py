@@ -1,0 +1,99 @@
+"""The one way to run a command: what is printed, what reaches the work, what a stop says, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marlab.lab.command import RunCommand
+from marlab.lab.config import Preset
+from marlab.lab.errors import UserError
+from marlab.lab.runs.run import Run, RunOptions
+
+
+@dataclass(frozen=True)
+class CountConfig:
+    """Counting, the smallest work."""
+
+    to: int = 3
+    """Where to stop."""
+    step: int = 1
+    """How far at once."""
+    quiet: bool = False
+    """Say nothing."""
+
+    def run_config(self) -> CountConfig:
+        return CountConfig(self.to, self.step)
+
+
+def count(
+    config: CountConfig, options: RunOptions, *, preset: Preset | None = None, command: Sequence[str] | None = None
+) -> Run:
+    with Run.open("toy", config.run_config(), options, preset=preset, command=command) as run:
+        run.add_results({"counted": config.to})
+        if config.to < 0:
+            run.leave()
+    return run
+
+
+main = RunCommand("toy count", CountConfig, "tests.lab.test_command:count")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def record(name: str) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads((Path("runs/toy") / name / "run.json").read_text())
+    return stored
+
+
+def test_only_changed_settings_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--to", "5", "--name", "a"]) == 0
+    printed = capsys.readouterr().out
+    assert "to = 5" in printed and "step" not in printed
+    assert "The run is in runs/toy/a; `marlab note runs/toy/a` tells its story." in printed
+    assert record("a")["command"] == "marlab toy count --to 5 --name a" and record("a")["results"] == {"counted": 5}
+
+
+def test_quiet_says_nothing_and_does_not_change_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-q"]) == 0 and capsys.readouterr().out == ""
+    with pytest.raises(UserError, match="exists already"):
+        main([])  # the same run: how much is printed decides no result
+
+
+def test_a_stopped_run_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--to", "-1", "--name", "s"]) == 0
+    assert "Stopped (stopped on request)" in capsys.readouterr().out
+    assert record("s")["status"] == "interrupted"
+    assert main(["--to", "-1", "--name", "s", "--resume"]) == 0
+
+
+def test_wrong_flags_are_refused_before_the_work_is_imported() -> None:
+    broken = RunCommand("toy count", CountConfig, "no.such.module:count")
+    with pytest.raises(UserError, match="expected a whole number"):
+        broken(["--to", "x"])
+    with pytest.raises(ModuleNotFoundError):
+        broken([])
+
+
+def test_background_detaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[Sequence[str], Path]] = []
+    monkeypatch.setattr("marlab.lab.command.detach", lambda words, path: started.append((words, path)) or 4711)
+    assert main(["--background", "--name", "b"]) == 0
+    assert capsys.readouterr().out == "Process 4711 works in the background and logs to runs/toy/b/log.txt.\n"
+    assert started == [(["toy", "count", "--background", "--name", "b"], Path("runs/toy/b"))]
+
+
+def test_importing_it_is_light() -> None:
+    code = "import sys, marlab.lab.command; sys.exit(any(m in sys.modules for m in ('torch', 'tyro', 'matplotlib')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
