@@ -31,7 +31,8 @@ from tests.hunt.reference import ReferenceGame
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.players.rules import RulePlayers, parse_roles
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.world import HuntWorld
 
 ROUNDS, ROUND_S = 5, 0.5

@@ -24,7 +24,9 @@ import torch
 from machine import commit, describe
 
 from marlab.hunt.players.episodes import REWARD
-from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, parse_seeds
+from marlab.hunt.players.seats import parse_seeds
+from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.hunt.ppo.train import PPOTrainer
 from marlab.lab.ppo.config import PPOConfig
 
 TARGET = 2.5

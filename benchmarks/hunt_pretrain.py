@@ -24,9 +24,12 @@ from typing import Any, NamedTuple
 import torch
 from machine import commit, describe
 
-from marlab.hunt.data.collect import CollectConfig, collect
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, load_goal_dataset, make_trainer, pretrain
-from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
+from marlab.hunt.data.collect import collect
+from marlab.hunt.data.config import HuntCollectConfig
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.pretrain import load_goal_dataset, make_trainer, pretrain
+from marlab.hunt.world_model.config import PretrainWorldConfig
+from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.stats import mean_interval
 
@@ -105,7 +108,7 @@ def data_in(folder: Path) -> Path:
     """The data set in a folder, collected if it is not there yet."""
     path = folder / "data"
     if not (path / "run.json").exists():
-        collect(CollectConfig(rows=107_010), RunOptions(output_dir=path), quiet=True)
+        collect(HuntCollectConfig(rows=107_010), RunOptions(output_dir=path), quiet=True)
     return path
 
 
@@ -125,7 +128,7 @@ def speed(data: Path, epochs: int) -> None:
         print(
             f"{name}: {epochs} epochs of {trainer.data.train.rows} training rows in {wall:.1f} s, CPU {busy:.1f} s "
             f"(training {parts['train']:.1f} s, evaluation {parts['evaluate']:.1f} s; loading and tensors before it "
-            f"{ready - started:.1f} s); {trainer.updates} steps of about {config.batch} rows; validation top-1 "
+            f"{ready - started:.1f} s); {trainer.updates} steps of about {config.batch_size} rows; validation top-1 "
             f"{values['moa/validation/top1']:.4f}, cross-entropy {values['moa/validation/ce']:.4f}"
         )
 

@@ -30,7 +30,8 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import State
 from marlab.hunt.game.views import View, flat_observation
-from marlab.hunt.players.rules import RulePlayers, parse_roles
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import parse_roles
 from marlab.lab.search.graph import record_search
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, search
 

@@ -26,7 +26,7 @@ from marlab.hunt.exact.best_response import BestResponse
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game, State
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 from marlab.lab.search.search import SearchConfig, SearchResult, Tree
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -27,13 +27,15 @@ from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import GOAL_KINDS
+from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import RuleCoPlayers
 from marlab.hunt.planner.dynamics import TrueGame
 from marlab.hunt.planner.nets import PlayerNets, copy_generators
-from marlab.hunt.planner.planner import PlanConfig, Planner
+from marlab.hunt.planner.planner import Planner
 from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.search.search import SearchConfig

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from marlab.hunt.planner.agent import KIND, PATTERN
-from marlab.hunt.planner.planner import PlanConfig
-from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
+from marlab.hunt.planner.config import PlanConfig
+from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.ppo.config import PPOConfig

@@ -8,17 +8,16 @@ from pathlib import Path
 import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.planner.mind import Goals, Mind, MindConfig
-from marlab.hunt.planner.planner import PlanConfig
+from marlab.hunt.planner.config import MindConfig, PlanConfig
+from marlab.hunt.planner.mind import Goals, Mind
 from marlab.hunt.planner.variants import VARIANTS
-from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.selfplay.config import HopTrainConfig, LearnConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import seeded
 
 PLAN = PlanConfig(trees=2, draws=3, search=SearchConfig(simulations=6, root="gumbel", max_depth=4))
-LEARN = LearnConfig(updates=2, batch=16, moa_updates=2, moa_batch=8, replay=200, warm_updates=3)
+LEARN = LearnConfig(updates=2, batch_size=16, moa_updates=2, moa_batch_size=8, replay=200, warm_updates=3)
 TINY = game_config("msh_tiny")
 
 
@@ -46,7 +45,8 @@ def small_training(**changes: object) -> HopTrainConfig:
 
 def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
     """A small data set of rule-based players."""
-    from marlab.hunt.data.collect import CollectConfig, collect
+    from marlab.hunt.data.collect import collect
+    from marlab.hunt.data.config import HuntCollectConfig
     from marlab.lab.runs.run import RunOptions
 
-    return collect(CollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True)
+    return collect(HuntCollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True)

@@ -9,18 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt.data.collect import CollectConfig, class_report, collect, main
+from marlab.hunt.data.collect import class_report, collect, main
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, STAY
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_same
 
 
 def made(folder: Path, **changes) -> Dataset:
-    config = CollectConfig(**{"rows": 6000, "maps": 32, **changes})
+    config = HuntCollectConfig(**{"rows": 6000, "maps": 32, **changes})
     return load_dataset(collect(config, RunOptions(output_dir=folder), quiet=True))
 
 
@@ -98,10 +99,12 @@ def test_classes_come_near_the_note_and_every_stay_has_a_cause(tmp_path: Path) -
 def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
     files = []
     for name in ("a", "b"):
-        path = collect(CollectConfig(rows=800), RunOptions(output_dir=tmp_path / name), quiet=True)
+        path = collect(HuntCollectConfig(rows=800), RunOptions(output_dir=tmp_path / name), quiet=True)
         files.append([(path / "data" / f).read_bytes() for f in ("rows.parquet", "sequences.parquet", "classes.json")])
     assert files[0] == files[1]
-    other = load_dataset(collect(CollectConfig(rows=800, seed=1), RunOptions(output_dir=tmp_path / "c"), quiet=True))
+    other = load_dataset(
+        collect(HuntCollectConfig(rows=800, seed=1), RunOptions(output_dir=tmp_path / "c"), quiet=True)
+    )
     assert not torch.equal(other.rows.a[:500], load_dataset(tmp_path / "a").rows.a[:500])
 
 
@@ -132,9 +135,9 @@ def test_unusable_data_is_refused_in_one_sentence(data: Dataset, tmp_path: Path)
     with pytest.raises(UserError, match="not part of a marlab data set"):
         load_dataset(tmp_path)
     with pytest.raises(UserError, match="expected 1 or more"):
-        CollectConfig(rows=0)
+        HuntCollectConfig(rows=0)
     with pytest.raises(UserError, match="no stag and hare players"):
-        CollectConfig(game=game_config("msg_4x4"))
+        HuntCollectConfig(game=game_config("msg_4x4"))
 
 
 def test_the_command_collects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

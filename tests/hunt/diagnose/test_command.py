@@ -9,18 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.collect import collect
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.diagnose.command import DiagnoseConfig, diagnose, main
 from marlab.hunt.diagnose.online import play_rows
 from marlab.hunt.diagnose.parts import Gates
 from marlab.hunt.diagnose.ppo import diagnose_ppo, open_ppo_run
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
+from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.others.floor import rule_rows
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
-from marlab.hunt.players.rules import Kind, Role, RulePlayers
-from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
-from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
+from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, Role
+from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.hunt.ppo.train import train_ppo
+from marlab.hunt.world_model.config import PretrainWorldConfig
+from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.run import RunOptions
@@ -32,7 +37,7 @@ TINY = game_config("msh_tiny")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One small run of every kind on the smallest game."""
     root = tmp_path_factory.mktemp("runs")
-    data = collect(CollectConfig(TINY, rows=1500), RunOptions(output_dir=root / "offline"), quiet=True)
+    data = collect(HuntCollectConfig(TINY, rows=1500), RunOptions(output_dir=root / "offline"), quiet=True)
     goals = PretrainGoalsConfig(data=data, epochs=2, vae_epochs=1, belief_games=4, overfit_check=False)
     dense = PretrainWorldConfig(data=data, rows=0, model="dense", epochs=1)
     ppo = PPOConfig(n_steps=8, batch_size=64)
@@ -134,7 +139,7 @@ def test_a_training_without_its_metrics_is_refused(runs: dict[str, Path], tmp_pa
 
 def test_data_of_another_game_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     other = collect(
-        CollectConfig(game_config("msh_2p_4x4"), rows=200), RunOptions(output_dir=tmp_path / "d"), quiet=True
+        HuntCollectConfig(game_config("msh_2p_4x4"), rows=200), RunOptions(output_dir=tmp_path / "d"), quiet=True
     )
     with pytest.raises(UserError, match=r"another game|grid"):
         diagnose(DiagnoseConfig(run=str(runs["goals"]), data=other))

@@ -15,17 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt.data.collect import CollectConfig, _sequence_table, collect
+from marlab.hunt.data.collect import _sequence_table, collect
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_dataset, metadata, rows_table
 from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.diagnose.command import DiagnoseConfig, Report, diagnose
 from marlab.hunt.diagnose.parts import Gates
 from marlab.hunt.others import pretrain as pretrain_goals
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.pretrain import pretrain
 from marlab.hunt.others.trainer import Splits
 from marlab.hunt.world_model import pretrain as pretrain_world
+from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions
-from marlab.hunt.world_model.pretrain import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world as train_world
 from marlab.lab.runs.run import RunOptions
 
@@ -38,12 +40,18 @@ TINY = replace(
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("faults") / "data"
-    return collect(CollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True)
+    return collect(HuntCollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True)
 
 
 def goals(data: Path, out: Path, **changes: object) -> Path:
     config = PretrainGoalsConfig(
-        data=data, goal_source="type", epochs=7, batch=64, lr=1.5e-3, belief_games=0, overfit_check=False
+        data=data,
+        goal_source="type",
+        epochs=7,
+        batch_size=64,
+        learning_rate=1.5e-3,
+        belief_games=0,
+        overfit_check=False,
     )
     return pretrain(replace(config, **changes), RunOptions(output_dir=out), quiet=True)  # type: ignore[arg-type]
 

@@ -21,7 +21,8 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rollout import moments
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded, small_game
 

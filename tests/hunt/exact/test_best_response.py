@@ -12,7 +12,8 @@ from marlab.hunt.exact.best_response import best_response, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded, situations
 from tests.hunt.reference import ReferenceGame, Situation

@@ -11,7 +11,8 @@ import torch
 
 from marlab.hunt.exact import check as checking
 from marlab.hunt.exact.ceilings import ceilings
-from marlab.hunt.exact.check import CheckConfig, Row, check, main
+from marlab.hunt.exact.check import Row, check, main
+from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.rules import RulePlayers

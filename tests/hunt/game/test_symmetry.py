@@ -7,7 +7,7 @@ from marlab.hunt.game.rules import ABSENT, HUNT_HARE, HUNT_STAG, STAY
 from marlab.hunt.game.symmetry import Symmetry, symmetries
 from marlab.hunt.game.views import View
 from marlab.hunt.others.floor import rule_rows
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 from tests.hunt.offline import offline_data
 
 

@@ -5,17 +5,9 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, STAY, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import (
-    TRAINING_DISCOUNT,
-    BeliefConfig,
-    BeliefTracker,
-    ExactLikelihoods,
-    counted,
-    observed,
-    prior_of,
-    revealed,
-)
+from marlab.hunt.others.belief import BeliefTracker, ExactLikelihoods, counted, observed, prior_of, revealed
 from marlab.hunt.others.belief_report import across_episodes, after_switch, exact_source, within_episode
+from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 from tests.hunt.helpers import placed

@@ -9,7 +9,8 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.data import Faults, goal_data
+from marlab.hunt.others.config import Faults
+from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.floor import bayes_beliefs, rule_rows, truth_of
 from marlab.hunt.others.moa import (
     Moa,
@@ -21,7 +22,8 @@ from marlab.hunt.others.moa import (
     others_of,
     refuse_probabilities,
 )
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded
 from tests.hunt.offline import offline_data

@@ -8,19 +8,11 @@ import torch
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.others.belief import BeliefConfig
 from marlab.hunt.others.belief_report import within_episode
+from marlab.hunt.others.config import BeliefConfig, PretrainGoalsConfig
 from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.others.overfit import label_noise, overfit_one_batch
-from marlab.hunt.others.pretrain import (
-    PretrainGoalsConfig,
-    load_goal_dataset,
-    main,
-    make_splits,
-    make_trainer,
-    model_spec,
-    pretrain,
-)
+from marlab.hunt.others.pretrain import load_goal_dataset, main, make_splits, make_trainer, model_spec, pretrain
 from marlab.hunt.others.report import learned_source
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
@@ -102,7 +94,7 @@ def test_kl_schedule_defaults_follow_the_objective():
 def test_with_the_type_given_a_small_training_already_predicts_well():
     """5 % of the data and 8 epochs; benchmarks/hunt_pretrain.py measures the full size, where the gates are higher."""
     data = offline_data()
-    config = PretrainGoalsConfig(data=data.path, goal_source="type", epochs=8, batch=128)
+    config = PretrainGoalsConfig(data=data.path, goal_source="type", epochs=8, batch_size=128)
     trainer = make_trainer(config, data)
     for _ in range(config.epochs):
         values = trainer.iterate()
@@ -197,10 +189,10 @@ def test_missing_models_and_data_are_told(tmp_path: Path):
         main([str(tmp_path)])
     with pytest.raises(UserError, match="vae_epochs is 2 of 2"):
         PretrainGoalsConfig(epochs=2)
-    with pytest.raises(UserError, match="batch is 1"):
-        PretrainGoalsConfig(batch=1)
-    with pytest.raises(UserError, match="lr is 0"):
-        PretrainGoalsConfig(lr=0.0)
+    with pytest.raises(UserError, match="batch_size is 1"):
+        PretrainGoalsConfig(batch_size=1)
+    with pytest.raises(UserError, match="learning_rate is 0"):
+        PretrainGoalsConfig(learning_rate=0.0)
 
 
 def test_command_line(tmp_path: Path):

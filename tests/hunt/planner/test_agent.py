@@ -14,8 +14,9 @@ from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
 from marlab.hunt.planner.mind import Goals, Mind, mind_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
-from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
+from marlab.hunt.selfplay.config import LearnConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
@@ -57,7 +58,7 @@ def test_only_its_own_seats_are_planned() -> None:
 def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -> None:
     """A warm-started agent tells NS from NH by their steps, expects the same next time, and can forget a team."""
     data = offline(tmp_path / "data", FOUR, 12_000)
-    learn = LearnConfig(warm_updates=250, batch=64, moa_batch=256)
+    learn = LearnConfig(warm_updates=250, batch_size=64, moa_batch_size=256)
     trainer = HopTrainer(small_training(game=FOUR, load_data=data, learn=learn, hidden=64))
     game = small_game(FOUR)
     agent = HopAgent(game, trainer.learner.slow, seats=[0], belief=replace(trainer.config.mind.beliefs, discount=0.9))

@@ -9,11 +9,12 @@ from torch import Tensor
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
 from marlab.hunt.game.views import View
+from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.coplayers import RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.planner.dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
-from marlab.hunt.planner.mind import Goals, Mind, MindConfig, fold, unfold
+from marlab.hunt.planner.mind import Goals, Mind, fold, unfold
 from marlab.hunt.planner.nets import OtherNets, PlayerNets, copy_generators
-from marlab.hunt.planner.planner import PlanConfig, Planner, boltzmann, decisions, draw_goals, normalised
+from marlab.hunt.planner.planner import Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.hunt.planner.rows import FAR, encode, row_layout
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig

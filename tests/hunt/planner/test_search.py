@@ -19,7 +19,8 @@ from marlab.hunt.game.rules import HUNT_HARE, Game, State
 from marlab.hunt.game.symmetry import symmetries
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.planner import boltzmann, decision_metrics, normalised, summarise
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search
 from tests.hunt.helpers import placed, seeded
 from tests.lab.search.table_game import random_game

@@ -13,7 +13,8 @@ from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Team, choose
 from marlab.hunt.players.rollout import HARE, NONE, STAG, moments, play
-from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role, parse_roles, rule_probabilities
+from marlab.hunt.players.rules import RulePlayers, rule_probabilities
+from marlab.hunt.players.seats import Kind, Role, parse_role, parse_roles
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import placed, seeded, situations, small_game

@@ -14,10 +14,12 @@ from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.players.episodes import episode_report, team_optimum
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
+from marlab.hunt.ppo.config import NetworkConfig, PPOTrainConfig
 from marlab.hunt.ppo.learners import Crowd, SeedWorld, value_errors
-from marlab.hunt.ppo.network import NetworkConfig, NetworkPolicy, PlayerNet, load_agents
-from marlab.hunt.ppo.train import PPOTrainConfig, PPOTrainer, main, parse_seats, parse_seeds, train_ppo
+from marlab.hunt.ppo.network import NetworkPolicy, PlayerNet, load_agents
+from marlab.hunt.ppo.train import PPOTrainer, main, train_ppo
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig

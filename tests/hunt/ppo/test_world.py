@@ -9,7 +9,8 @@ import torch
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
-from marlab.hunt.players.rules import RulePlayers, parse_roles
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig

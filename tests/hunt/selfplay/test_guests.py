@@ -11,7 +11,8 @@ import torch
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.mind import Goals
-from marlab.hunt.selfplay.guests import GuestConfig, Guests, goal_weights
+from marlab.hunt.selfplay.config import GuestConfig
+from marlab.hunt.selfplay.guests import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded

@@ -17,8 +17,8 @@ from marlab.hunt.planner.mind import Goals
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.planner.rows import Symmetries, encode, row_layout
 from marlab.hunt.players.rollout import play
-from marlab.hunt.selfplay.config import HopTrainConfig, parse_phases
-from marlab.hunt.selfplay.guard import Guard, GuardConfig
+from marlab.hunt.selfplay.config import GuardConfig, HopTrainConfig, parse_phases
+from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import examine, offline_experience, with_hindsight
 from marlab.hunt.selfplay.trainer import HopTrainer
@@ -217,7 +217,7 @@ def test_variants_train(variant: str) -> None:
 def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path: Path) -> None:
     game = GameConfig(height=6, width=6, max_block_comp=4)
     data = offline(tmp_path / "data", game, 6000)
-    learn = replace(LEARN, warm_updates=200, batch=64, moa_batch=128)
+    learn = replace(LEARN, warm_updates=200, batch_size=64, moa_batch_size=128)
     right = {}
     for paths in (False, True):
         config = small_training(game=game, paths=paths, load_data=data, learn=learn, hidden=32, maps=16)

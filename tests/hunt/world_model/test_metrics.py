@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from marlab.hunt.data.collect import CollectConfig, play_batches
+from marlab.hunt.data.collect import play_batches
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig, game_config
@@ -32,7 +33,7 @@ NOTE_CHANNELS = (6.775978e-3, 1.623118e-2, 1.559676e-2, 8.610861e-3, 4.749758e-8
 
 @pytest.fixture(scope="module")
 def data() -> Transitions:
-    rows: Rows = next(play_batches(CollectConfig(game=GAME, seed=1))).rows
+    rows: Rows = next(play_batches(HuntCollectConfig(game=GAME, seed=1))).rows
     rows = rows.select(torch.arange(3000))
     last = rows.t == rows.steps - 1
     follow = torch.where(last, -1, torch.arange(1, rows.size + 1))

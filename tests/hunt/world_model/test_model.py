@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.data.collect import CollectConfig, play_batches
+from marlab.hunt.data.collect import play_batches
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Rows
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.maps import draw_maps
@@ -41,7 +42,7 @@ CROWDED = game_config("msh_6x6_b4")
 
 
 def real_rows(game: GameConfig, seed: int = 0) -> Rows:
-    return next(play_batches(CollectConfig(game=game, seed=seed, rand_share=0.3, maps=16))).rows
+    return next(play_batches(HuntCollectConfig(game=game, seed=seed, rand_share=0.3, maps=16))).rows
 
 
 def as_transitions(game: GameConfig, rows: Rows) -> Transitions:

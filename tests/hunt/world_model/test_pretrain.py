@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.collect import collect
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.config import game_config
+from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import transitions
 from marlab.hunt.world_model.model import load_world_model
-from marlab.hunt.world_model.pretrain import SAMPLES, PretrainWorldConfig, WorldTrainer, main, pretrain_world
+from marlab.hunt.world_model.pretrain import SAMPLES, WorldTrainer, main, pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
@@ -26,7 +28,7 @@ TINY = game_config("msh_tiny")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("tiny") / "data"
-    return collect(CollectConfig(game=TINY, rows=1500), RunOptions(output_dir=out), quiet=True)
+    return collect(HuntCollectConfig(game=TINY, rows=1500), RunOptions(output_dir=out), quiet=True)
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import (
     BLOCKED,
     CAUSES,
@@ -27,15 +27,15 @@ from marlab.hunt.data.dataset import (
     metadata,
     rows_table,
 )
-from marlab.hunt.game.build import DEFAULT_MAPS, make_game
-from marlab.hunt.game.config import PRESETS, GameConfig
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GAMES
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game
 from marlab.hunt.game.views import View
 from marlab.hunt.players.published import CLASSES
 from marlab.hunt.players.rollout import Moment, captures, moments
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
-from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.rng import Rngs
@@ -44,42 +44,14 @@ from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 EPISODES_AT_ONCE = 512
 
 
-@dataclass(frozen=True)
-class CollectConfig:
-    """What to collect."""
-
-    KIND: ClassVar[str] = "hunt/data"  # in run.json, so that other commands know what the run holds
-    game: GameConfig = field(default_factory=GameConfig)
-    """The game; `--preset msh_8x8_b5` and its like set it."""
-    rows: int = 107_010
-    """At least this many rows; the last episode is kept whole."""
-    rand_share: float = 0.0
-    """Probability that a player is RAND; otherwise NS or NH with equal chance."""
-    train_share: float = 0.8
-    """Share of the episodes for training; the rest is halved into validation and test."""
-    maps: int = DEFAULT_MAPS
-    """Obstacle maps to draw starts from, in games with obstacles."""
-    seed: int = 0
-    """Seed of everything random."""
-
-    def __post_init__(self) -> None:
-        if self.rows < 1 or self.maps < 1:
-            raise UserError(f"rows is {self.rows} and maps is {self.maps}, expected 1 or more of both.")
-        if not 0 <= self.rand_share <= 1 or not 0 < self.train_share <= 1:
-            told = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
-            raise UserError(f"{told}, expected shares from 0 to 1.")
-        if self.game.rules != "hunt":
-            raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")
-
-
-class Batch(NamedTuple):
+class EpisodeBatch(NamedTuple):
     """Rows of some whole episodes, and their lengths per (episode, player)."""
 
     rows: Rows
     steps: Tensor  # [E, n] int64
 
 
-def collect(config: CollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+def collect(config: HuntCollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
             command: Sequence[str] | None = None, quiet: bool = False) -> Path:  # fmt: skip
     """Collect a data set into a run directory, check it row by row, and return the directory."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
@@ -106,7 +78,7 @@ def collect(config: CollectConfig, options: RunOptions | None = None, *, preset:
     return run.path
 
 
-def play_batches(config: CollectConfig) -> Iterator[Batch]:
+def play_batches(config: HuntCollectConfig) -> Iterator[EpisodeBatch]:
     """Endless batches of whole episodes; episode numbers are filled in by the writer."""
     rngs = Rngs(config.seed)
     game = make_game(config.game, rngs.torch("maps"), maps=config.maps)
@@ -118,14 +90,14 @@ def play_batches(config: CollectConfig) -> Iterator[Batch]:
         yield _gather(game, types, list(played))
 
 
-def _draw_types(config: CollectConfig, game: Game, generator: torch.Generator) -> Tensor:
+def _draw_types(config: HuntCollectConfig, game: Game, generator: torch.Generator) -> Tensor:
     """[E, n] a rule for every player, independently."""
     coins = torch.rand(2, EPISODES_AT_ONCE, game.players, generator=generator)
     types = torch.where(coins[0] < 0.5, int(Kind.NS), int(Kind.NH))
     return torch.where(coins[1] < config.rand_share, int(Kind.RAND), types)
 
 
-def _gather(game: Game, types: Tensor, played: list[Moment]) -> Batch:
+def _gather(game: Game, types: Tensor, played: list[Moment]) -> EpisodeBatch:
     """Rows sorted by episode, player and time from the steps of a batch."""
     seats = torch.arange(game.players).expand(EPISODES_AT_ONCE, -1)
     kept = torch.stack([m.running.unsqueeze(1) & m.view.state.alive for m in played], 2)  # [E, n, T]
@@ -167,7 +139,7 @@ def _gather(game: Game, types: Tensor, played: list[Moment]) -> Batch:
         cause=rows([_causes(game, types, m) for m in played]),
         first_hunt=everyone([m.view.state.first_hunt for m in played]),
     )
-    return Batch(made, steps)
+    return EpisodeBatch(made, steps)
 
 
 def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:
@@ -182,7 +154,7 @@ def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def _write_rows(config: CollectConfig, folder: Path, quiet: bool) -> None:
+def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
     about: dict[str, Any] = {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
     told = metadata(config.game, about)
     sequences: list[pa.Table] = []
@@ -210,7 +182,7 @@ def _write_rows(config: CollectConfig, folder: Path, quiet: bool) -> None:
         pq.write_table(table.replace_schema_metadata(told), temporary, compression="zstd")
 
 
-def _whole_episodes(batch: Batch, wanted: int) -> tuple[Rows, Tensor]:
+def _whole_episodes(batch: EpisodeBatch, wanted: int) -> tuple[Rows, Tensor]:
     """The first episodes of a batch that together have at least `wanted` rows (all of them if they have fewer)."""
     total = batch.steps.sum(1).cumsum(0)  # [E]
     keep = min(int((total < wanted).sum()) + 1, total.shape[0])
@@ -232,7 +204,7 @@ def _sequence_table(rows: Rows, steps: Tensor, first_episode: int) -> pa.Table:
     )
 
 
-def _with_split(table: pa.Table, episodes: int, config: CollectConfig) -> pa.Table:
+def _with_split(table: pa.Table, episodes: int, config: HuntCollectConfig) -> pa.Table:
     """Add where each sequence's rows start and its split; all players of an episode share the split."""
     order = Rngs(config.seed).numpy("split").permutation(episodes)
     train = round(config.train_share * episodes)
@@ -276,7 +248,7 @@ def main(argv: Sequence[str]) -> int:
     """`marlab hunt collect [--preset GAME] [--rows N] ...`"""
     from marlab.lab.flags import parse_run
 
-    parsed = parse_run(CollectConfig, argv, prog="marlab hunt collect", presets=PRESETS)
+    parsed = parse_run(HuntCollectConfig, argv, prog="marlab hunt collect", presets=GAMES)
     words = ["hunt", "collect", *argv]
     if parsed.options.background:
         path = run_path("hunt", parsed.config, parsed.options, parsed.preset)

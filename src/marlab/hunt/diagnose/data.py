@@ -16,7 +16,7 @@ from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.others.metrics import class_table
 from marlab.hunt.players.published import CONFUSION, ROWS
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels
 

@@ -25,7 +25,8 @@ from marlab.hunt.others.trainer import predict
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.published import ONLINE_BROKEN
 from marlab.hunt.players.rollout import Moment, captures, moments
-from marlab.hunt.players.rules import Kind, Role, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, Role
 from marlab.lab.runs.rng import Rngs
 
 

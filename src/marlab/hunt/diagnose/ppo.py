@@ -16,9 +16,10 @@ from marlab.hunt.players.episodes import REWARD, episode_report, team_optimum, v
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.published import OPTIMUM, PPO_END, PPO_HOURS, PPO_ITERATIONS, PPO_START
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind, Role, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, Role, parse_seats
+from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import Agents, load_agents
-from marlab.hunt.ppo.train import PPOTrainConfig, parse_seats
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json

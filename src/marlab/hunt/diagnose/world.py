@@ -13,10 +13,10 @@ from marlab.hunt.data.dataset import Dataset, SplitName, load_dataset
 from marlab.hunt.diagnose.parts import Check, Gates, Section, Table, fitting_weights
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
+from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions, transitions
 from marlab.hunt.world_model.metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all
 from marlab.hunt.world_model.model import Prediction, WorldModel, load_world_model
-from marlab.hunt.world_model.pretrain import PretrainWorldConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json

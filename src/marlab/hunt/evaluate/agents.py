@@ -20,7 +20,8 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.planner.agent import KIND as HOP
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
-from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, Role, parse_role
 from marlab.hunt.ppo.network import KIND as PPO
 from marlab.hunt.ppo.network import load_agents
 from marlab.lab.config import to_dict

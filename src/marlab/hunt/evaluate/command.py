@@ -27,7 +27,7 @@ from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import episode_report, over_seeds
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from marlab.hunt.players.reciprocators import parse_reciprocity
-from marlab.hunt.players.rules import Kind, parse_role
+from marlab.hunt.players.seats import Kind, parse_role
 from marlab.lab.errors import UserError
 
 SUITE_VERSION = 1

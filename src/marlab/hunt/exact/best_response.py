@@ -19,7 +19,8 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import ABSENT, STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import STAY, Game
 from marlab.hunt.players.rollout import moments
-from marlab.hunt.players.rules import Kind, RulePlayers, parse_role, rule_probabilities
+from marlab.hunt.players.rules import RulePlayers, rule_probabilities
+from marlab.hunt.players.seats import Kind, parse_role
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.stats import mean_interval
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -27,41 +26,19 @@ from marlab.hunt.exact.calibration import (
     STAY_SHARE,
 )
 from marlab.hunt.exact.ceilings import TIE_RULE, Score, ceilings
+from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY, Game, State
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind, RulePlayers, parse_roles
-from marlab.lab.errors import UserError
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, parse_roles
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.stats import mean_interval
 
 TEAMS = ("NS,NS,NS", "NS,NS,NH", "NS,NH,NH", "NH,NH,NH")
-
-
-@dataclass(frozen=True)
-class CheckConfig:
-    """How much to simulate."""
-
-    episodes: int = 4096
-    """Episodes per population and per focal player and team."""
-    ceiling_episodes: int = 20_000
-    """Episodes for the prediction ceilings."""
-    layouts: int = 50
-    """Starts that are solved exactly, per team."""
-    maps: int = 1024
-    """Obstacle maps of the 8x8 game."""
-    seed: int = 0
-    """Seed of everything random."""
-    json: Path | None = None
-    """Also write every row to this JSON file."""
-
-    def __post_init__(self) -> None:
-        for name in ("episodes", "ceiling_episodes", "layouts", "maps"):
-            if getattr(self, name) < 2:
-                raise UserError(f"{name} is {getattr(self, name)}, expected 2 or more.")
 
 
 @dataclass(frozen=True)

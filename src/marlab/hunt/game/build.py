@@ -5,14 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.game.maps import draw_maps, make_maps
 from marlab.hunt.game.rules import STAY, Game, StagHunt, State
 from marlab.hunt.game.snowdrift import Snowdrift
 from marlab.lab.errors import UserError
-
-DEFAULT_MAPS = 1024
-"""Obstacle maps a game draws unless told otherwise; every start picks one of them."""
 
 RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
 

@@ -12,7 +12,10 @@ from typing import Any, Literal
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 
-PRESETS = Path(__file__).parents[1] / "presets"
+GAMES = Path(__file__).parents[1] / "presets" / "game"
+"""Presets of games."""
+DEFAULT_MAPS = 1024
+"""Obstacle maps a game draws unless told otherwise; every start picks one of them."""
 BLOCK_CELLS = 4
 """The largest obstacle shape has this many cells."""
 
@@ -117,11 +120,11 @@ class GameConfig:
 
 def game_names() -> list[str]:
     """Names of the shipped games."""
-    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+    return sorted(path.stem for path in GAMES.glob("*.toml"))
 
 
 def game_config(name: str, **changes: Any) -> GameConfig:
     """A shipped game by name (or a TOML file with a [game] table), with some fields changed."""
-    preset = load_preset(name, PRESETS)
+    preset = load_preset(name, GAMES)
     config = from_dict(GameConfig, preset.values.get("game", {}), f"preset {name}")
     return replace(config, **changes) if changes else config

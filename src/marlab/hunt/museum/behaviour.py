@@ -18,7 +18,8 @@ from marlab.hunt.game.views import View
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import moments
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import INK, legend, panels, save

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.collect import collect
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import code, image, plain, table
 from marlab.lab.runs.files import write_json, write_text
@@ -101,7 +102,7 @@ class Museum:
         """Offline data, collected once."""
         if self._data is None:
             out = self.config.out / "runs" / "data"
-            config = CollectConfig(rows=self.config.rows, seed=self.config.seed)
+            config = HuntCollectConfig(rows=self.config.rows, seed=self.config.seed)
             self._data = collect(config, RunOptions(output_dir=_fresh(out)), quiet=True)
         return self._data
 

@@ -19,7 +19,8 @@ from marlab.hunt.diagnose.draw import explain
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.pretrain import pretrain
 from marlab.hunt.players.published import CONFUSION
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
@@ -41,7 +42,7 @@ LEGACY_CAPACITY, FULL_ROWS = 1000, 12_000
 
 def _train(museum: Museum, part: str, **switches: Any) -> Path:
     config = PretrainGoalsConfig(
-        data=museum.data(), goal_source="type", epochs=museum.config.epochs, batch=128, belief_games=0,
+        data=museum.data(), goal_source="type", epochs=museum.config.epochs, batch_size=128, belief_games=0,
         overfit_check=False, seed=museum.config.seed, device=museum.config.device,
     )  # fmt: skip
     return pretrain(replace(config, **switches), RunOptions(output_dir=museum.fresh(part)), quiet=True)

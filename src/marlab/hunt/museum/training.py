@@ -19,15 +19,13 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import STAY, Outcome
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
-from marlab.hunt.planner.planner import PlanConfig
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY, REWARD
 from marlab.hunt.players.published import MCTS_END, OPTIMUM, RANDOM_REWARD
 from marlab.hunt.selfplay import learn as hop_learn
-from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.guard import GuardConfig
-from marlab.hunt.selfplay.guests import GuestConfig
-from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.selfplay.config import GuardConfig, GuestConfig, HopTrainConfig, LearnConfig
 from marlab.hunt.selfplay.play import SelfPlay
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.progress import Progress
@@ -109,7 +107,7 @@ class Training:
 def small(museum: Museum, **changes: Any) -> HopTrainConfig:
     """A training of minutes: few games, two small trees, no imagined guests, as in the original."""
     plan = PlanConfig(trees=2, search=SearchConfig(simulations=16))
-    learn = LearnConfig(updates=20, batch=512, moa_updates=8, moa_batch=128)
+    learn = LearnConfig(updates=20, batch_size=512, moa_updates=8, moa_batch_size=128)
     config = HopTrainConfig(
         variant="hop", seeds=str(museum.config.seed), num_envs=GAMES, steps=STEPS, plan=plan, learn=learn,
         total_steps=GAMES * STEPS * museum.config.iterations, device=museum.config.device,
@@ -124,7 +122,9 @@ def as_the_original(config: HopTrainConfig) -> HopTrainConfig:
     search = replace(config.plan.search, root="puct", legacy_q=True, normalise="none", c1=1.0)
     plan = replace(config.plan, legacy_beta=2.0, target="boltzmann", search=search)
     fresh = max(64, config.num_envs * config.steps // 2)  # of each player: about what an iteration brings
-    learn = replace(config.learn, replay=fresh, follow=0.0, symmetries=False, lr_end=config.learn.lr)
+    learn = replace(
+        config.learn, replay=fresh, follow=0.0, symmetries=False, final_learning_rate=config.learn.learning_rate
+    )
     return replace(config, plan=plan, learn=learn, guard=replace(config.guard, drop=0.0))
 
 

@@ -11,7 +11,6 @@ Letters: B games, n players, G goals, *P whom a belief is about: (n,) for every 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -19,43 +18,15 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
+from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.players.policy import Memory
 from marlab.hunt.players.rollout import OUTCOMES, captures
-from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
-from marlab.lab.errors import UserError
+from marlab.hunt.players.rules import RulePlayers, rule_probabilities
+from marlab.hunt.players.seats import Kind
 
 STAG_GOAL, HARE_GOAL = 0, 1
 GOAL_KINDS = (Kind.NS, Kind.NH)
 """The rule-based player of each goal."""
-TRAINING_DISCOUNT = 0.995
-"""Half of an old episode's weight is left after 138 episodes: for training, where co-players change slowly."""
-
-
-@dataclass(frozen=True)
-class BeliefConfig:
-    """How beliefs move."""
-
-    floor: float = 1e-3
-    """Least likelihood an observed action is given, so that no goal is ever ruled out for good."""
-    mixing: float = 0.01
-    """Share of the episode's prior mixed in after every step; lets goals change within an episode."""
-    discount: float = 0.9
-    """Weight an episode keeps when the next one ends: 0.9 adapts in a few episodes, training uses 0.995."""
-    strength: float = 1.0
-    """Weight of the even prior, in episodes."""
-    intra: bool = True
-    """Learn from the actions within an episode."""
-    inter: bool = True
-    """Learn from the goals of past episodes."""
-
-    def __post_init__(self) -> None:
-        for name in ("floor", "mixing"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"belief {name} is {getattr(self, name):g}, expected 0 or more and below 1.")
-        if not 0 < self.discount <= 1:
-            raise UserError(f"belief discount is {self.discount:g}, expected a value above 0 and at most 1.")
-        if not self.strength > 0:
-            raise UserError(f"belief strength is {self.strength:g}, expected a value above 0.")
 
 
 # --- the updates, as functions of tensors -------------------------------------------------------------------------

@@ -14,18 +14,12 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.rules import Game
-from marlab.hunt.others.belief import (
-    GOAL_KINDS,
-    HARE_GOAL,
-    TRAINING_DISCOUNT,
-    BeliefConfig,
-    BeliefTracker,
-    ExactLikelihoods,
-    Likelihoods,
-)
+from marlab.hunt.others.belief import GOAL_KINDS, HARE_GOAL, BeliefTracker, ExactLikelihoods, Likelihoods
+from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
 from marlab.hunt.players.policy import Memory
 from marlab.hunt.players.rollout import Moment, moments
-from marlab.hunt.players.rules import Kind, Role, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, Role
 from marlab.lab.runs.rng import Rngs
 
 ENOUGH_STEPS = 4

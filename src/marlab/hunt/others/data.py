@@ -12,11 +12,11 @@ from marlab.hunt.data.dataset import Part
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.symmetry import Symmetry
+from marlab.hunt.others.config import NO_FAULTS, Faults, GoalSource
 from marlab.hunt.others.floor import truth_of
-from marlab.hunt.others.models import GoalSource
 from marlab.hunt.others.vae import PackedOrder, packed_order, subgoal_rows
 from marlab.hunt.players.rollout import HARE, NONE, STAG
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.players.seats import Kind
 
 
 class GoalData(NamedTuple):
@@ -43,7 +43,7 @@ class GoalData(NamedTuple):
         return self.offsets.shape[0] - 1
 
 
-class Batch(NamedTuple):
+class GoalBatch(NamedTuple):
     """Some rows of the data, perhaps turned or mirrored."""
 
     planes: Tensor  # [R, H, W, C] uint8
@@ -53,25 +53,15 @@ class Batch(NamedTuple):
     joint: Tensor  # [R, n] int64
 
 
-def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> Batch:
+def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> GoalBatch:
     """The rows [R] of a data set, seen through a symmetry of the grid."""
-    found = Batch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
+    found = GoalBatch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
     if symmetry is None:
         return found
-    return Batch(
+    return GoalBatch(
         symmetry.planes(found.planes), symmetry.mask(found.mask), found.time,
         symmetry.actions(found.action), symmetry.actions(found.joint),
     )  # fmt: skip
-
-
-class Faults(NamedTuple):
-    """Faults of the original that can be put into the data on purpose."""
-
-    global_prev_actions: bool = False
-    rows_after_exit: bool = False
-
-
-NO_FAULTS = Faults()
 
 
 def goal_data(

@@ -15,8 +15,10 @@ from marlab.hunt.data.dataset import Part, Rows
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import GOAL_KINDS, BeliefConfig, observed
-from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.others.belief import GOAL_KINDS, observed
+from marlab.hunt.others.config import BeliefConfig
+from marlab.hunt.players.rules import RulePlayers, rule_probabilities
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 
 NO_FORGETTING = BeliefConfig(floor=0.0, mixing=0.0)

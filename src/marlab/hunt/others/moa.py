@@ -10,7 +10,7 @@ G goals tried at once, W goal width, A actions.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +21,9 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
+from marlab.hunt.others.config import Balance
 from marlab.lab.ppo.choices import apply_mask
 
-Balance = Literal["none", "sqrt", "full"]
 Tensors = tuple[Tensor, ...] | list[Tensor]
 TARGET_DECAY = 0.995
 """Decay of the averaged weights that planners and beliefs use."""

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.others.codes import Codebook
+from marlab.hunt.others.config import GoalSource
 from marlab.hunt.others.moa import Moa
 from marlab.hunt.others.vae import GoalVAE, HistoryEncoder
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
-GoalSource = Literal["history", "state", "type", "outcome", "none"]
 FILE = "models.pt"
 KIND = "hunt/goals"
 

@@ -14,7 +14,7 @@ from marlab.hunt.others.models import ModelSpec
 from marlab.lab.runs.rng import Rngs
 
 if TYPE_CHECKING:
-    from marlab.hunt.others.pretrain import PretrainGoalsConfig
+    from marlab.hunt.others.config import PretrainGoalsConfig
 
 ROWS = 256
 LR = 3e-3

@@ -20,14 +20,15 @@ from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.others.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
-from marlab.hunt.others.data import Faults, GoalData, goal_data
+from marlab.hunt.others.config import Faults
+from marlab.hunt.others.data import GoalData, goal_data
 from marlab.hunt.others.figures import draw_figures
 from marlab.hunt.others.floor import Truth, truth_of
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.moa import MoaLikelihoods
 from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
-from marlab.hunt.others.trainer import GoalTrainer, Prediction, predict, vae_scores
-from marlab.hunt.players.rules import Kind
+from marlab.hunt.others.trainer import OthersTrainer, Prediction, predict, vae_scores
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import plain_json, read_json, replacing, write_json
@@ -37,7 +38,7 @@ from marlab.lab.runs.run import Run
 PROBE_TIMES = (0, 1, 2, 4, 8)
 
 
-def finish(run: Run, store: CheckpointStore, trainer: GoalTrainer, dataset: Dataset, *, quiet: bool = False) -> None:
+def finish(run: Run, store: CheckpointStore, trainer: OthersTrainer, dataset: Dataset, *, quiet: bool = False) -> None:
     """Take the best epoch's models, judge them on all splits, and write everything down."""
     best = store.load_best(trainer.device)
     trainer.load_state_dict(best.state)
@@ -62,7 +63,7 @@ def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:
     return codebook is not None or models.spec.goal_source in ("type", "outcome")
 
 
-def evaluate_all(trainer: GoalTrainer, dataset: Dataset, folder: Path) -> tuple[dict[str, Any], Codebook | None]:
+def evaluate_all(trainer: OthersTrainer, dataset: Dataset, folder: Path) -> tuple[dict[str, Any], Codebook | None]:
     """Scores on every split beside the best possible ones, and what the codes hold."""
     config, models = trainer.config, trainer.averaged
     source = trainer.spec.goal_source

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from marlab.hunt.game.symmetry import Symmetry, symmetries
-from marlab.hunt.others.data import Batch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
+from marlab.hunt.others.data import GoalBatch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
 from marlab.hunt.others.floor import Truth
 from marlab.hunt.others.metrics import ActionScores, score_actions, write_evaluation
 from marlab.hunt.others.moa import MoaLoss, action_loss, averaged_copy
@@ -27,7 +27,7 @@ from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
 
 if TYPE_CHECKING:
-    from marlab.hunt.others.pretrain import PretrainGoalsConfig
+    from marlab.hunt.others.config import PretrainGoalsConfig
 
 Stage = Literal["labels", "vae", "history"]
 CURVE_POINTS = 32
@@ -67,7 +67,7 @@ class Splits(NamedTuple):
     validation_truth: Truth
 
 
-class GoalTrainer:
+class OthersTrainer:
     """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch."""
 
     def __init__(
@@ -90,7 +90,7 @@ class GoalTrainer:
         moa = list(self.models.moa.parameters())
         codes = [p for net in (self.models.vae, self.models.history) if net is not None for p in net.parameters()]
         groups = [{"params": moa, "weight_decay": config.weight_decay}, {"params": codes, "weight_decay": 0.0}]
-        self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], config.lr, fused=True)
+        self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], config.learning_rate, fused=True)
         self.watch = Stopwatch(self.device)
         self._symmetries = symmetries(spec.game.height, spec.game.width)
 
@@ -156,7 +156,7 @@ class GoalTrainer:
         steps: list[int] = []
         factors: list[float] = []
         sums, count = torch.zeros(len(Losses._fields), device=self.device), 0
-        every = max(1, self.data.train.rows // self.config.batch // CURVE_POINTS)
+        every = max(1, self.data.train.rows // self.config.batch_size // CURVE_POINTS)
         for batch in batches:
             factor = self._kl_factor(stage)
             values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
@@ -176,8 +176,8 @@ class GoalTrainer:
     def _batches(self, stage: Stage) -> Any:
         shuffle = self.rngs.torch("shuffle", "cpu")
         if stage == "history":
-            return sequence_batches(self.data.train, self.config.batch, shuffle)
-        return row_batches(self.data.train, self.config.batch, shuffle)
+            return sequence_batches(self.data.train, self.config.batch_size, shuffle)
+        return row_batches(self.data.train, self.config.batch_size, shuffle)
 
     def train_step(self, stage: Stage, batch: Tensor | PackedOrder) -> Losses:
         """One optimiser step on rows [R] or on whole sequences."""
@@ -188,7 +188,7 @@ class GoalTrainer:
             losses = self._row_losses(stage, batch, turn)
         self.optimiser.zero_grad(set_to_none=True)
         losses.total.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.models.parameters(), self.config.grad_clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.models.parameters(), self.config.max_grad_norm)
         self.optimiser.step()
         self.target.update_parameters(self.models)
         self.updates += 1
@@ -262,7 +262,7 @@ class GoalTrainer:
         back = rows - (place * (rows - data.first[rows] + 1)).long()
         return torch.where(coin < 0.5, rows, torch.where(coin < 0.75, ahead, back))
 
-    def _moa_loss(self, batch: Batch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
+    def _moa_loss(self, batch: GoalBatch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
         c, slots = self.config, self.spec.game.players - 1
         slot = torch.randint(slots, batch.action.shape, generator=self.rngs.torch("slots"), device=self.device)
         given, free = self.models.moa.rows(batch.planes, batch.time, goals, slot)
@@ -284,7 +284,7 @@ class GoalTrainer:
     def _hint_share(self) -> float:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
         data = self.data.train
-        each = max(1, round(self.config.batch * data.sequences / data.rows))
+        each = max(1, round(self.config.batch_size * data.sequences / data.rows))
         stage_length = (self.config.epochs - self.config.vae_epochs) * -(-data.sequences // each)
         return max(0.0, 1.0 - 2.0 * self.stage_updates / stage_length)
 

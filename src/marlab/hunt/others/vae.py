@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,20 +20,15 @@ from torch.nn.utils.rnn import PackedSequence
 
 from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.others.blocks import Trunk, kaiming_linear
+from marlab.hunt.others.config import CODE_WIDTH, ReconLoss
 from marlab.hunt.players.rollout import OUTCOMES
 
-CODE_WIDTH = 16
 HIDDEN = 128
 MEMORY = 96
 NOW = 32
 LOG_VAR_RANGE = (-8.0, 4.0)
 ACTIVE_VARIANCE = 0.01
 """A code dimension is in use when its mean varies by more than this from row to row."""
-
-Objective = Literal["recon", "moa", "joint"]
-ReconLoss = Literal["bce", "mse"]
-KL_SCHEDULES: dict[Objective, tuple[float, float]] = {"recon": (1e-3, 1e4), "moa": (5e-5, 2e4), "joint": (1e-3, 1e4)}
-"""(largest KL factor, time constant in optimiser steps) of each objective."""
 
 
 class Code(NamedTuple):

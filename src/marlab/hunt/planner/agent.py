@@ -24,9 +24,10 @@ from torch import Tensor
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import BeliefConfig
-from marlab.hunt.planner.mind import Goals, Mind, MindConfig
-from marlab.hunt.planner.planner import Plan, PlanConfig
+from marlab.hunt.others.config import BeliefConfig
+from marlab.hunt.planner.config import MindConfig, PlanConfig
+from marlab.hunt.planner.mind import Goals, Mind
+from marlab.hunt.planner.planner import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
 from marlab.hunt.world_model.model import WorldModel, make_model
@@ -50,7 +51,7 @@ class Explanation(NamedTuple):
     belief: Tensor  # [B, n, n - 1, K] over goals
     stag: Tensor  # [B, n, n - 1] the part of the belief that is about the stag
     expected: Tensor  # [B, n, n - 1, A] predicted next moves of the others
-    plan: Plan  # policy, prior, q, visits, value, guess: [B, n, ...], values in reward units
+    plan: JointPlan  # policy, prior, q, visits, value, guess: [B, n, ...], values in reward units
     line: Tensor  # [B, n, D] most visited line of play of the first tree, -1 after its end
     actions: Tensor  # [B, n] what was chosen
 
@@ -82,7 +83,7 @@ class HopAgent(Policy):
         self.tracker = mind.tracker(game, belief)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True
-        self._last: tuple[View, Tensor, Plan, Tensor, Tensor] | None = None
+        self._last: tuple[View, Tensor, JointPlan, Tensor, Tensor] | None = None
 
     # --- the policy interface -------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import GOAL_KINDS
 from marlab.hunt.planner.dynamics import Embedding, Seen
 from marlab.hunt.planner.nets import OtherNets, PlayerNets
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 
 
 class CoPlayers(Protocol):

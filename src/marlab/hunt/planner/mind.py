@@ -7,7 +7,6 @@ can be cut down to one seed. Letters as in `hop_planner`; P copies of a network 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,55 +15,18 @@ from torch import Tensor, nn
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import BeliefConfig, BeliefTracker
+from marlab.hunt.others.belief import BeliefTracker
+from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.others.moa import others_of
+from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, ImaginedGame, TrueGame
 from marlab.hunt.planner.nets import OtherNets, PlayerNets, copy_generators, masked_mixture
-from marlab.hunt.planner.planner import PlanConfig, Planner
+from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.rows import RowLayout, encode, row_layout
-from marlab.hunt.planner.variants import VARIANTS, Variant, VariantName
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
-
-
-@dataclass(frozen=True)
-class MindConfig:
-    """Everything that decides the shape and the use of a mind."""
-
-    variant: VariantName = "hopplus-mcts"
-    """What is planned with, whom the others are taken for, what is believed."""
-    hidden: int = 128
-    """Width of the networks' two hidden layers."""
-    paths: bool = False
-    """Networks are also told the shortest ways to stag and hare; otherwise they read them off the map, or do not."""
-    independent: bool = False
-    """A network of its own for every seat; otherwise the seats of a seed share one (each sees itself first)."""
-    own_moa: bool = True
-    """Models of others of its own for every seat; otherwise the seats of a seed share theirs."""
-    plan: PlanConfig = field(default_factory=PlanConfig)
-    """How a player plans."""
-    belief: BeliefConfig = field(default_factory=lambda: BeliefConfig(discount=0.995))
-    """How beliefs move (intra and inter are the variant's); evaluation forgets faster, see `load_hop`."""
-    reward_scale: float = 0.2
-    """Rewards times this are what networks and trees see: a stag shared by two is worth 1."""
-    exact_step: bool = False
-    """Use the game itself where the variant has a world model: what is left of a difference is the model's error."""
-
-    def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise UserError(f"variant is '{self.variant}', expected one of {', '.join(VARIANTS)}.")
-        if self.hidden < 1 or self.reward_scale <= 0:
-            raise UserError(f"hidden is {self.hidden} and reward_scale {self.reward_scale:g}, expected more than 0.")
-
-    @property
-    def parts(self) -> Variant:
-        return VARIANTS[self.variant]
-
-    @property
-    def beliefs(self) -> BeliefConfig:
-        return replace(self.belief, inter=self.parts.inter, intra=self.parts.intra)
 
 
 class Goals:

@@ -10,8 +10,7 @@ M decisions of a group, N trees of a decision, R = G M N roots.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,15 +18,16 @@ from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
+from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.replay import RankedRewards
-from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.lab.errors import UserError
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.ppo.choices import apply_mask, sample
 from marlab.lab.search.graph import RecordedSearch, record_search
-from marlab.lab.search.search import Evaluation, Expand, SearchConfig, SearchResult, Transition, search
+from marlab.lab.search.search import Evaluation, Expand, SearchResult, Transition, search
 
 RECORDED_SIZES = 8
 """Recorded searches are made for so many sizes of batches."""
@@ -35,37 +35,7 @@ LINE = 6
 """Steps of the most visited line of play that a plan shows."""
 
 
-@dataclass(frozen=True)
-class PlanConfig:
-    """How a player plans."""
-
-    trees: int = 5
-    """Goal combinations drawn from the belief per decision; each gets its own tree."""
-    search: SearchConfig = field(default_factory=lambda: SearchConfig(simulations=64, max_depth=12))
-    """The search of one tree."""
-    draws: int = 16
-    """One-step look-ahead: draws of goals and of the others' actions for every action of its own."""
-    gamma: float = 0.95
-    """Discount per step."""
-    target: Literal["improved", "boltzmann"] = "improved"
-    """The planned policy is softmax(log prior + beta Q), or softmax(beta Q) as in the paper."""
-    beta_start: float = 5.0
-    """beta at the start of training, on Q normalised to 0..1 by the values found in the decision's trees."""
-    beta_end: float = 25.0
-    """beta at the end of training and in evaluation."""
-    legacy_beta: float = 0.0
-    """If above 0: softmax of this times the raw Q, as the original did."""
-
-    def __post_init__(self) -> None:
-        if self.trees < 1 or self.draws < 1:
-            raise UserError(f"trees is {self.trees} and draws is {self.draws}, expected 1 or more of both.")
-        if not 0 < self.gamma <= 1:
-            raise UserError(f"gamma is {self.gamma:g}, expected a value above 0 and at most 1.")
-        if min(self.beta_start, self.beta_end, self.legacy_beta) < 0:
-            raise UserError("beta_start, beta_end and legacy_beta must be 0 or more.")
-
-
-class Decisions(NamedTuple):
+class SeatDecisions(NamedTuple):
     """Who is to decide, in groups of one size."""
 
     game: Tensor  # [G, M] int64
@@ -73,7 +43,7 @@ class Decisions(NamedTuple):
     real: Tensor  # [G, M] bool: the others only fill up their group
 
 
-class Plan(NamedTuple):
+class JointPlan(NamedTuple):
     """What was planned, per game and seat; zeros where nobody was to decide. Values in reward units of the game."""
 
     policy: Tensor  # [B, n, A] the distribution to act by
@@ -86,7 +56,7 @@ class Plan(NamedTuple):
     metrics: dict[str, Tensor]  # means over decisions
 
 
-class Found(NamedTuple):
+class TreeResults(NamedTuple):
     """Results of all trees of all decisions."""
 
     q: Tensor  # [G M, N, A]
@@ -98,7 +68,7 @@ class Found(NamedTuple):
     metrics: dict[str, Tensor]  # [G M] each
 
 
-def decisions(want: Tensor, seeds: int, sizes: int | None = None) -> Decisions | None:
+def decisions(want: Tensor, seeds: int, sizes: int | None = None) -> SeatDecisions | None:
     """Group the seats that `want` [B, n] a decision; None if nobody does. Reads one number back to the host.
 
     sizes: fill groups up to one of so many sizes, for searches that are recorded once per size.
@@ -114,7 +84,7 @@ def decisions(want: Tensor, seeds: int, sizes: int | None = None) -> Decisions |
     real, order = wanted.to(torch.uint8).sort(dim=1, descending=True, stable=True)
     group = torch.arange(seeds * players, device=want.device).unsqueeze(1)
     seat = (group % players).expand(-1, size)
-    return Decisions(order[:, :size] + group // players * games, seat, real[:, :size].bool())
+    return SeatDecisions(order[:, :size] + group // players * games, seat, real[:, :size].bool())
 
 
 class Planner:
@@ -146,13 +116,13 @@ class Planner:
     @torch.no_grad()
     def plan(
         self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None
-    ) -> Plan:
+    ) -> JointPlan:
         """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals."""
         empty = torch.zeros(*want.shape, self.game.actions, device=want.device)
         who = decisions(want, self.seeds, RECORDED_SIZES if self.record else None)
         if who is None:
             nothing, no_line = empty[..., 0], torch.full((*want.shape, LINE), -1, device=want.device)
-            return Plan(empty, empty, empty, empty, nothing, nothing, no_line, {})
+            return JointPlan(empty, empty, empty, empty, nothing, nothing, no_line, {})
         game, seat = who.game.flatten(), who.seat.flatten()
         root = self.dynamics.root(state, game, seat)
         own = self.dynamics.own(root)
@@ -165,7 +135,7 @@ class Planner:
 
     # --- searching ------------------------------------------------------------------------------------------------
 
-    def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
+    def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> TreeResults:
         trees = self.config.trees
         goals = draw_goals(believed, trees, generator).flatten(0, 1)  # [R, S']
         prepared, told = self.coplayers.prepare(goals), self._told(one_hot(goals, believed.shape[-1]).to(believed))
@@ -210,7 +180,7 @@ class Planner:
 
         return expand
 
-    def _look_ahead(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> Found:
+    def _look_ahead(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> TreeResults:
         """Every action tried once per draw of goals and of the others' actions."""
         draws, actions = self.config.draws, self.game.actions
         goals = draw_goals(believed, draws, generator).flatten(0, 1)  # [GM draws, S']
@@ -233,7 +203,9 @@ class Planner:
         def line(first: Tensor) -> Tensor:
             return pad(first.unsqueeze(1), (0, LINE - 1), value=-1)
 
-        return Found(q, visits, value, low, high, line, {"depth": depth, "depth_max": depth, "terminal_share": ends})
+        return TreeResults(
+            q, visits, value, low, high, line, {"depth": depth, "depth_max": depth, "terminal_share": ends}
+        )
 
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
         """[R, S'] drawn actions of the others; of players who left, 0."""
@@ -286,8 +258,15 @@ class Planner:
     # --- combining ------------------------------------------------------------------------------------------------
 
     def _combine(
-        self, who: Decisions, found: Found, logits: Tensor, guess: Tensor, legal: Tensor, beta: float, want: Tensor
-    ) -> Plan:
+        self,
+        who: SeatDecisions,
+        found: TreeResults,
+        logits: Tensor,
+        guess: Tensor,
+        legal: Tensor,
+        beta: float,
+        want: Tensor,
+    ) -> JointPlan:
         q = found.q.mean(1)  # [GM, A]
         prior_logits = apply_mask(logits, legal)
         prior = prior_logits.softmax(1)
@@ -309,13 +288,13 @@ class Planner:
 
         back = 1.0 / self.reward_scale
         planned = q.masked_fill(~legal, 0.0) * back
-        return Plan(
+        return JointPlan(
             put(policy), put(prior), put(planned), put(found.visits.sum(1)), put(found.value.mean(1) * back),
             put(guess * back), torch.where(want.unsqueeze(2), put(line + 1.0).long() - 1, -1), means,
         )  # fmt: skip
 
 
-def summarise(result: SearchResult, trees: int) -> Found:
+def summarise(result: SearchResult, trees: int) -> TreeResults:
     """The trees of each decision together."""
 
     def by_decision(x: Tensor) -> Tensor:
@@ -324,7 +303,7 @@ def summarise(result: SearchResult, trees: int) -> Found:
     def line(first: Tensor) -> Tensor:
         return result.tree.line(LINE, torch.arange(len(first), device=first.device) * trees, first)
 
-    return Found(
+    return TreeResults(
         by_decision(result.q), by_decision(result.visits), by_decision(result.value),
         by_decision(result.low).amin(1), by_decision(result.high).amax(1), line,
         {
@@ -354,7 +333,7 @@ def boltzmann(q: Tensor, legal: Tensor, beta: float, logits: Tensor | None = Non
 
 
 def decision_metrics(
-    found: Found, q: Tensor, policy: Tensor, prior: Tensor, legal: Tensor, unit: float
+    found: TreeResults, q: Tensor, policy: Tensor, prior: Tensor, legal: Tensor, unit: float
 ) -> dict[str, Tensor]:
     """[D] planner sanity figures of every decision; values times `unit`.
 

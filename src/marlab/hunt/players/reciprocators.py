@@ -16,7 +16,8 @@ import torch
 from marlab.hunt.game.rules import HUNT_STAG, Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy
-from marlab.hunt.players.rules import Kind, RulePlayers
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 
 _NAME = re.compile(r"(GRIM|TFT)(?:\((\d+)\))?")

@@ -7,10 +7,7 @@ SWITCH(10,NH) for the reverse, WAIT(5), EXPL; ND clears the nearest drift in the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import reduce
 from operator import or_
 from typing import Literal, NamedTuple
@@ -23,61 +20,8 @@ from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy, choose
+from marlab.hunt.players.seats import DEFAULT_VALUES, Kind, Role
 from marlab.lab.errors import UserError
-
-
-class Kind(IntEnum):
-    """How a player decides. Data sets store these numbers."""
-
-    NS = 0  # nearest stag
-    NH = 1  # nearest hare
-    RAND = 2  # uniform over legal actions
-    MIX = 3  # draws NS or NH at every start
-    SWITCH = 4  # NS before a time, NH from then on, or the reverse
-    WAIT = 5  # NS that gives up after some steps alone on the stag and becomes NH
-    EXPL = 6  # takes a hare unless another player already stands on a stag
-    ND = 7  # nearest drift (snowdrift)
-
-
-@dataclass(frozen=True)
-class Role:
-    """A seat's player."""
-
-    kind: Kind
-    value: float = 0.0
-    """MIX: probability of NS; SWITCH: the time; WAIT: the patience in steps."""
-    reverse: bool = False
-    """SWITCH: NH first, then NS."""
-
-    def __str__(self) -> str:
-        if self.kind in (Kind.MIX, Kind.SWITCH, Kind.WAIT):
-            return f"{self.kind.name}({self.value:g}{',NH' if self.reverse else ''})"
-        return self.kind.name
-
-
-_ROLE = re.compile(r"([A-Z]+)(?:\(([0-9.]+)(?:,(NS|NH))?\))?")
-_DEFAULTS = {Kind.MIX: 0.5, Kind.SWITCH: 8.0, Kind.WAIT: 5.0}
-
-
-def parse_role(text: str) -> Role:
-    """A player from its name in the tables, such as NS, MIX(0.3) or SWITCH(10,NH)."""
-    match = _ROLE.fullmatch(text.strip())
-    names = ", ".join(kind.name for kind in Kind)
-    if match is None or match.group(1) not in Kind.__members__:
-        raise UserError(f"'{text}' is not a player, expected one of {names}, such as NS, MIX(0.5) or SWITCH(10,NH).")
-    kind = Kind[match.group(1)]
-    value, first = match.group(2), match.group(3)
-    if (value is not None and kind not in _DEFAULTS) or (first is not None and kind != Kind.SWITCH):
-        raise UserError(f"'{text}' gives {kind.name} a value it does not take.")
-    number = _DEFAULTS.get(kind, 0.0) if value is None else float(value)
-    if kind == Kind.MIX and number > 1:
-        raise UserError(f"'{text}' has the probability {number:g}, expected a value from 0 to 1.")
-    return Role(kind, number, first == "NH")
-
-
-def parse_roles(text: str) -> tuple[Role, ...]:
-    """Players of all seats from a list such as "NS,NH,MIX(0.5),SWITCH(10,NH)"."""
-    return tuple(parse_role(part) for part in re.split(r",(?![^(]*\))", text))
 
 
 class Pursuit(NamedTuple):
@@ -105,7 +49,9 @@ class RulePlayers(Policy):
     ) -> None:
         """`ns_wait`: what NS does alone on a stag; `fallback`: what a player does once its prey is gone."""
         self.game, self.ns_wait, self.fallback = game, ns_wait, fallback
-        self.roles = tuple(role if isinstance(role, Role) else Role(role, _DEFAULTS.get(role, 0.0)) for role in roles)
+        self.roles = tuple(
+            role if isinstance(role, Role) else Role(role, DEFAULT_VALUES.get(role, 0.0)) for role in roles
+        )
         if len(self.roles) != game.players:
             raise UserError(f"There are {len(self.roles)} roles for {game.players} players; give one per player.")
         hunt_only = [role for role in self.roles if (role.kind == Kind.ND) != (game.config.rules == "snowdrift")]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,31 +20,15 @@ from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
 from marlab.hunt.others.blocks import JOIN_WIDTH, Body
 from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.ppo.config import NetworkConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample
-from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ACTIVATIONS, mlp, orthogonal_linear
 from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
 
 KIND = "hunt/ppo"
 PATTERN = "model_iter_{step}.pt"
-
-
-@dataclass(frozen=True)
-class NetworkConfig:
-    """What a player's network looks like."""
-
-    kind: Literal["mlp", "conv"] = "mlp"
-    """mlp reads everything a player sees as one vector; conv reads the planes with convolutions, and the time."""
-    hidden: tuple[int, ...] = (128, 128)
-    """mlp: widths of its hidden layers (conv has the fixed widths of the other models of this game)."""
-    activation: Activation = "relu"
-    """mlp: what follows each hidden layer."""
-
-    def __post_init__(self) -> None:
-        if not self.hidden or min(self.hidden) < 1:
-            raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
 
 
 class PlayerNet(nn.Module):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, cast
 
-from marlab.hunt.game.build import DEFAULT_MAPS, make_game
-from marlab.hunt.game.config import PRESETS, GameConfig
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GAMES
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import (
     ENV_STEPS,
@@ -21,113 +20,20 @@ from marlab.hunt.players.episodes import (
 )
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.rules import Kind, Role, RulePlayers, parse_role
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
 from marlab.hunt.ppo.learners import Crowd, Learner, SeedWorld, value_errors
-from marlab.hunt.ppo.network import KIND, PATTERN, NetworkConfig, NetworkPolicy, PlayerNet
+from marlab.hunt.ppo.network import KIND, PATTERN, NetworkPolicy, PlayerNet
 from marlab.hunt.ppo.run import describe, keep_evaluation, start, train_in
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
-from marlab.lab.errors import UserError
-from marlab.lab.ppo.config import PPOConfig, scheduled_lr
+from marlab.lab.ppo.config import scheduled_lr
 from marlab.lab.ppo.ppo import PPO, Rollout
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
-
-LEARNER = "PPO"
-
-
-@dataclass(frozen=True)
-class PPOTrainConfig:
-    """The PPO baseline."""
-
-    KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
-    variant: Literal["ppo", "ps-ppo"] = "ppo"
-    """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
-    game: GameConfig = field(default_factory=GameConfig)
-    """The game; `--preset msh_8x8_b5` and its like set it."""
-    agent_roles: str = ""
-    """Who sits where, such as PPO,NS,NH,NH: PPO learns, the others are rule-based; empty lets all seats learn."""
-    networks: Literal["shared", "independent"] = "shared"
-    """One network for all learning seats (it sees itself first), or one for each."""
-    seeds: str = "0"
-    """Seeds to train side by side, such as 0..4 or 1,5,7; their games run in one batch."""
-    total_steps: int = 1_000_000
-    """Game steps per seed."""
-    num_envs: int = 256
-    """Games per seed."""
-    maps: int = DEFAULT_MAPS
-    """Obstacle maps that training draws its starts from, in games with obstacles."""
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    """What a player's network looks like."""
-    ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(
-            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.99, gae_lambda=0.95,
-            entropy_coef=0.05,
-        )
-    )  # fmt: skip
-    """How PPO learns. entropy_coef is its value at the start; batch_size is that of a network that learns from all
-    seats: one that learns from fewer takes as much smaller minibatches, so all take as many gradient steps."""
-    entropy_end: float = 0.0
-    """The entropy bonus falls linearly to this at the end."""
-    reward_scale: float = 0.2
-    """Rewards are multiplied by this before PPO sees them; every report is in the units of the game."""
-    eval_episodes: int = 2000
-    """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
-    save_every: int = 25
-    """Iterations between checkpoints."""
-    device: str = "cpu"
-    """cpu, cuda, cuda:N or auto."""
-
-    def __post_init__(self) -> None:
-        for name in ("total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
-        if self.entropy_end < 0:
-            raise UserError(f"entropy_end is {self.entropy_end}, expected 0 or more.")
-        parse_seeds(self.seeds)
-        parse_seats(self.agent_roles, self.game.players)
-
-    @property
-    def iterations(self) -> int:
-        """Rollouts until every seed has seen `total_steps` game steps."""
-        return -(-self.total_steps // (self.num_envs * self.ppo.n_steps))
-
-    @property
-    def played(self) -> GameConfig:
-        """The game as it is taught: prosocial in the prosocial variant."""
-        return replace(self.game, prosocial=True) if self.variant == "ps-ppo" else self.game
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """Different whole numbers from a list of numbers and ranges, such as "0..4" or "1,5,7"."""
-    found: list[int] = []
-    try:
-        for part in text.split(","):
-            first, dots, last = part.partition("..")
-            found += range(int(first), int(last) + 1) if dots else [int(first)]
-    except ValueError:
-        found = []
-    if not found or len(set(found)) != len(found) or min(found) < 0:
-        raise UserError(f"seeds is '{text}', expected different whole numbers such as 0..4 or 1,5,7.")
-    return tuple(found)
-
-
-def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[int, ...], tuple[Role, ...]]:
-    """(learning seats, everyone's roles) from roles such as "PPO,NS,NH,NH"; a learner's own role is never asked.
-
-    `learner` is the word for seats that learn.
-    """
-    if not text.strip():
-        return tuple(range(players)), (Role(Kind.RAND),) * players
-    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]  # SWITCH(10,NH) is one word
-    if len(parts) != players:
-        raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
-    seats = tuple(seat for seat, part in enumerate(parts) if part == learner)
-    if not seats:
-        raise UserError(f"agent_roles '{text}' has no {learner}: nobody would learn.")
-    return seats, tuple(Role(Kind.RAND) if part == learner else parse_role(part) for part in parts)
 
 
 class PPOTrainer:
@@ -322,5 +228,5 @@ def main(argv: Sequence[str]) -> int:
     """`marlab hunt train --variant ppo [--preset GAME] [--seeds 0..4] ...`"""
     from marlab.lab.flags import parse_run
 
-    parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=PRESETS)
+    parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=GAMES)
     return start(argv, parsed, _train)

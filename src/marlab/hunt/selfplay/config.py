@@ -2,25 +2,118 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.hunt.game.build import DEFAULT_MAPS
-from marlab.hunt.game.config import GameConfig
-from marlab.hunt.others.belief import TRAINING_DISCOUNT, BeliefConfig
-from marlab.hunt.planner.mind import MindConfig
-from marlab.hunt.planner.planner import PlanConfig
-from marlab.hunt.planner.variants import VariantName
-from marlab.hunt.ppo.train import parse_seats, parse_seeds
-from marlab.hunt.selfplay.guard import GuardConfig
-from marlab.hunt.selfplay.guests import GuestConfig
-from marlab.hunt.selfplay.learn import LearnConfig
+from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
+from marlab.hunt.others.config import Balance
+from marlab.hunt.planner.config import MindConfig
+from marlab.hunt.players.seats import parse_seats, parse_seeds
 from marlab.lab.errors import UserError
 
 LEARNER = "HOP"
 PHASES = ("P0", "P1", "P2", "P3", "P4", "P5", "P6", "P7")
 AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """How networks learn."""
+
+    learning_rate: float = 1e-3
+    """Adam step size at the start; it falls linearly."""
+    final_learning_rate: float = 1e-4
+    """Adam step size at the end."""
+    updates: int = 60
+    """Optimiser steps of prior and value per iteration."""
+    batch_size: int = 1024
+    """Steps in a minibatch of each network."""
+    moa_updates: int = 20
+    """Optimiser steps of the models of others per iteration."""
+    moa_batch_size: int = 256
+    """Steps in a minibatch for each pair of observer and other."""
+    offline_ratio: float = 0.25
+    """Share of offline steps in the batches of the models of others, where there are any."""
+    class_balance: Balance = "sqrt"
+    """How much more rare actions weigh for the models of others."""
+    value_weight: float = 1.0
+    """Weight of the squared value error beside the policy's cross-entropy."""
+    entropy: float = 0.01
+    """Entropy bonus of the prior at the start; it falls linearly to 0."""
+    weight_decay: float = 1e-4
+    """L2 penalty of the weights."""
+    max_grad_norm: float = 1.0
+    """Largest norm of each network's own gradient."""
+    follow: float = 0.995
+    """Weights used for planning keep this share of themselves at every optimiser step."""
+    replay: int = 40_000
+    """Steps kept of every player: about 20 iterations."""
+    warm_updates: int = 1500
+    """Optimiser steps on offline data before the first game, where there is any."""
+    warm_learning_rate: float = 2e-3
+    """Adam step size at the start of those; it falls to 0."""
+    legacy_double_softmax: bool = False
+    """Feed probabilities to the cross-entropy of the models of others, as the original did."""
+    symmetries: bool = True
+    """Turn and mirror batches at random: a turned game is the same game."""
+
+    def __post_init__(self) -> None:
+        for name in ("updates", "batch_size", "moa_updates", "moa_batch_size", "replay"):
+            if getattr(self, name) < 1:
+                raise UserError(f"learn {name} is {getattr(self, name)}, expected 1 or more.")
+        for name in ("learning_rate", "final_learning_rate", "max_grad_norm"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"learn {name} is {getattr(self, name):g}, expected a value above 0.")
+        if self.warm_updates < 0 or not 0 <= self.follow < 1:
+            raise UserError(
+                f"learn warm_updates is {self.warm_updates} and follow {self.follow:g}, expected 0 or more, and from 0 "
+                "to below 1."
+            )
+        if not 0 <= self.offline_ratio <= 1:
+            raise UserError(f"offline_ratio is {self.offline_ratio:g}, expected a share from 0 to 1.")
+
+
+@dataclass(frozen=True)
+class GuestConfig:
+    """How much of a training is spent with imagined guests."""
+
+    share: float = 0.5
+    """Share of the games that have guests, where all seats learn and others are modelled; 0 is self-play alone."""
+    stay: float = 0.9
+    """Probability that a party stays for another episode; planners forget a party that leaves."""
+    alike: float = 0.5
+    """Share of the parties whose guests are all after the same prey; in the others everybody draws its own."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.share <= 1 and 0 <= self.stay < 1 and 0 <= self.alike <= 1):
+            told = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
+            raise UserError(f"{told}, expected shares from 0 to 1 (stay below 1).")
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """When to raise an alarm, and when to go back."""
+
+    patience: float = 0.1
+    """Share of the training that passes before alarms count."""
+    entropy: float = 1.2
+    """Alarm above this behaviour entropy in nats; random players have about 1.45."""
+    spread: float = 1.0
+    """Alarm below this beta times normalised spread of Q: then the plan is as good as uniform."""
+    excess: float = 0.5
+    """Alarm above this excess of the models of others over the floor, in nats. Plans differ from search to search,
+    which the floor does not know, so planners never come near 0."""
+    smoothing: float = 0.9
+    """Weight of the past in the smoothed reward that rollbacks go by."""
+    drop: float = 0.1
+    """Go back to the best weights when the smoothed reward falls by this share of its best; 0 never does."""
+    wait: int = 10
+    """Iterations after a start or a rollback before the next rollback."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.smoothing < 1 and 0 <= self.drop < 1 and 0 <= self.patience <= 1) or self.wait < 1:
+            raise UserError("guard smoothing, drop and patience are shares below 1, wait is 1 or more.")
 
 
 @dataclass(frozen=True)
@@ -58,12 +151,10 @@ class PipelineConfig:
 
 
 @dataclass(frozen=True)
-class HopTrainConfig:
-    """A training of agents that plan with beliefs about the others."""
+class HopTrainConfig(MindConfig):
+    """A training of agents that plan with beliefs about the others: a mind, and how it learns."""
 
     KIND: ClassVar[str] = "hunt/hop"  # in run.json, so that other commands know what the run holds
-    variant: VariantName = "hopplus-mcts"
-    """What is planned with, whom the others are taken for, what is believed."""
     phases: str = AUTO
     """Phases to go through in order, such as P0..P7 or P1,P6; auto takes those that the variant needs to train."""
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
@@ -88,18 +179,6 @@ class HopTrainConfig:
     """Run of `marlab hunt pretrain vae` whose codes are the goals of the hopplus variants."""
     load_wm: Path | None = None
     """Run of `marlab hunt pretrain world`, for the variants that imagine."""
-    hidden: int = 128
-    """Width of the networks' two hidden layers."""
-    paths: bool = False
-    """Networks are also told the shortest ways to stag and hare; otherwise they read them off the map, or do not."""
-    independent: bool = False
-    """A network of its own for every seat; otherwise the seats of a seed share one (each sees itself first)."""
-    own_moa: bool = True
-    """Models of others of its own for every seat; otherwise the seats of a seed share theirs."""
-    plan: PlanConfig = field(default_factory=PlanConfig)
-    """How a player plans."""
-    belief: BeliefConfig = field(default_factory=lambda: BeliefConfig(discount=TRAINING_DISCOUNT))
-    """How beliefs move; intra and inter are the variant's."""
     learn: LearnConfig = field(default_factory=LearnConfig)
     """How networks learn."""
     guests: GuestConfig = field(default_factory=GuestConfig)
@@ -110,20 +189,17 @@ class HopTrainConfig:
     """Weight of rule-based rollouts in leaf values at the start; it falls to 0 over the first third of training."""
     r2: bool = False
     """Rank final rewards to +1 and -1 for value labels."""
-    exact_step: bool = False
-    """Use the game itself where the variant has a world model."""
-    reward_scale: float = 0.2
-    """Rewards times this are what networks and trees see: a stag shared by two is worth 1."""
     eval_episodes: int = 1000
     """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
     save_every: int = 50
     """Iterations between checkpoints."""
     record: bool = False
     """On a GPU, record the search as one CUDA graph per size of batch: fewer launches, more memory."""
-    device: str = "cpu"
-    """cpu, cuda, cuda:N or auto."""
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("total_steps", "num_envs", "steps", "maps", "eval_episodes", "save_every"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}, expected 1 or more.")
@@ -131,7 +207,7 @@ class HopTrainConfig:
             raise UserError(f"rollout_share is {self.rollout_share:g}, expected a share from 0 to 1.")
         if self.game.rules != "hunt":
             raise UserError("Planning agents play the stag hunt; the snowdrift game has no goals stag and hare.")
-        if self.rollout_share and self.mind.parts.world_model and not self.exact_step:
+        if self.rollout_share and self.parts.world_model and not self.exact_step:
             raise UserError("rollout_share needs the game itself to roll out in: use --exact-step, or leave it at 0.")
         parse_phases(self.phases)
         parse_seeds(self.seeds)
@@ -147,7 +223,7 @@ class HopTrainConfig:
         named = parse_phases(self.phases)
         if named is not None:
             return named
-        parts = self.mind.parts
+        parts = self.parts
         needed = {
             "P1": self.load_data is None,
             "P2": parts.goals == "latent" and self.load_vae is None,
@@ -164,10 +240,7 @@ class HopTrainConfig:
     @property
     def mind(self) -> MindConfig:
         """What is saved with the agents."""
-        return MindConfig(
-            self.variant, self.hidden, self.paths, self.independent, self.own_moa, self.plan, self.belief,
-            self.reward_scale, self.exact_step,
-        )  # fmt: skip
+        return MindConfig(**{f.name: getattr(self, f.name) for f in fields(MindConfig)})
 
 
 def parse_phases(text: str) -> tuple[str, ...] | None:

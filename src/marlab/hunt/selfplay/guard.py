@@ -8,36 +8,10 @@ are looked at in every iteration, and a seed whose reward falls goes back to its
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from marlab.hunt.selfplay.config import GuardConfig
 from marlab.hunt.selfplay.learn import BestWeights
-from marlab.lab.errors import UserError
-
-
-@dataclass(frozen=True)
-class GuardConfig:
-    """When to raise an alarm, and when to go back."""
-
-    patience: float = 0.1
-    """Share of the training that passes before alarms count."""
-    entropy: float = 1.2
-    """Alarm above this behaviour entropy in nats; random players have about 1.45."""
-    spread: float = 1.0
-    """Alarm below this beta times normalised spread of Q: then the plan is as good as uniform."""
-    excess: float = 0.5
-    """Alarm above this excess of the models of others over the floor, in nats. Plans differ from search to search,
-    which the floor does not know, so planners never come near 0."""
-    smoothing: float = 0.9
-    """Weight of the past in the smoothed reward that rollbacks go by."""
-    drop: float = 0.1
-    """Go back to the best weights when the smoothed reward falls by this share of its best; 0 never does."""
-    wait: int = 10
-    """Iterations after a start or a rollback before the next rollback."""
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.smoothing < 1 and 0 <= self.drop < 1 and 0 <= self.patience <= 1) or self.wait < 1:
-            raise UserError("guard smoothing, drop and patience are shares below 1, wait is 1 or more.")
 
 
 class Guard:

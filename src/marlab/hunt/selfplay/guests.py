@@ -11,32 +11,14 @@ Letters: B games, n players, K goals, A actions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from marlab.hunt.planner.mind import Goals
-from marlab.lab.errors import UserError
+from marlab.hunt.selfplay.config import GuestConfig
 from marlab.lab.ppo.choices import apply_mask, sample
-
-
-@dataclass(frozen=True)
-class GuestConfig:
-    """How much of a training is spent with imagined guests."""
-
-    share: float = 0.5
-    """Share of the games that have guests, where all seats learn and others are modelled; 0 is self-play alone."""
-    stay: float = 0.9
-    """Probability that a party stays for another episode; planners forget a party that leaves."""
-    alike: float = 0.5
-    """Share of the parties whose guests are all after the same prey; in the others everybody draws its own."""
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.share <= 1 and 0 <= self.stay < 1 and 0 <= self.alike <= 1):
-            told = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
-            raise UserError(f"{told}, expected shares from 0 to 1 (stay below 1).")
 
 
 class Guests:

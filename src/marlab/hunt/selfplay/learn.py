@@ -10,69 +10,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.others.moa import Balance, action_loss
+from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.nets import OtherNets
 from marlab.hunt.planner.replay import Experience, Replay
 from marlab.hunt.planner.rows import Symmetries
-from marlab.lab.errors import UserError
+from marlab.hunt.selfplay.config import LearnConfig
 from marlab.lab.ppo.choices import apply_mask
-
-
-@dataclass(frozen=True)
-class LearnConfig:
-    """How networks learn."""
-
-    lr: float = 1e-3
-    """Adam step size at the start; it falls linearly."""
-    lr_end: float = 1e-4
-    """Adam step size at the end."""
-    updates: int = 60
-    """Optimiser steps of prior and value per iteration."""
-    batch: int = 1024
-    """Steps in a minibatch of each network."""
-    moa_updates: int = 20
-    """Optimiser steps of the models of others per iteration."""
-    moa_batch: int = 256
-    """Steps in a minibatch for each pair of observer and other."""
-    offline_ratio: float = 0.25
-    """Share of offline steps in the batches of the models of others, where there are any."""
-    class_balance: Balance = "sqrt"
-    """How much more rare actions weigh for the models of others."""
-    value_weight: float = 1.0
-    """Weight of the squared value error beside the policy's cross-entropy."""
-    entropy: float = 0.01
-    """Entropy bonus of the prior at the start; it falls linearly to 0."""
-    weight_decay: float = 1e-4
-    """L2 penalty of the weights."""
-    grad_clip: float = 1.0
-    """Largest norm of each network's own gradient."""
-    follow: float = 0.995
-    """Weights used for planning keep this share of themselves at every optimiser step."""
-    replay: int = 40_000
-    """Steps kept of every player: about 20 iterations."""
-    warm_updates: int = 1500
-    """Optimiser steps on offline data before the first game, where there is any."""
-    warm_lr: float = 2e-3
-    """Adam step size at the start of those; it falls to 0."""
-    legacy_double_softmax: bool = False
-    """Feed probabilities to the cross-entropy of the models of others, as the original did."""
-    symmetries: bool = True
-    """Turn and mirror batches at random: a turned game is the same game."""
-
-    def __post_init__(self) -> None:
-        if min(self.updates, self.batch, self.moa_updates, self.moa_batch, self.replay) < 1 or self.warm_updates < 0:
-            raise UserError("updates, batch, moa_updates, moa_batch and replay of learning must be 1 or more.")
-        if not (self.lr > 0 and self.lr_end > 0 and self.grad_clip > 0 and 0 <= self.follow < 1):
-            raise UserError("lr, lr_end and grad_clip of learning must be above 0, follow from 0 to below 1.")
-        if not 0 <= self.offline_ratio <= 1:
-            raise UserError(f"offline_ratio is {self.offline_ratio:g}, expected a share from 0 to 1.")
 
 
 class HopLearner:
@@ -91,7 +40,7 @@ class HopLearner:
     def _optimiser(self, nets: nn.Module) -> torch.optim.Optimizer:
         weights = list(nets.parameters())
         fused = weights[0].device.type == "cuda"
-        return torch.optim.Adam(weights, self.config.lr, weight_decay=self.config.weight_decay, fused=fused)
+        return torch.optim.Adam(weights, self.config.learning_rate, weight_decay=self.config.weight_decay, fused=fused)
 
     # --- prior and value ------------------------------------------------------------------------------------------
 
@@ -108,10 +57,10 @@ class HopLearner:
         nets, n = self.fast.players, self.fast.game.players
         device = replay.written.device
         if nets.copies == replay.groups:
-            return torch.arange(nets.copies, device=device).unsqueeze(1).expand(-1, self.config.batch)
+            return torch.arange(nets.copies, device=device).unsqueeze(1).expand(-1, self.config.batch_size)
         filled = (replay.written > 0).view(-1, n).float()  # [S, n]; rule-based seats never plan
         planning = filled * self.learning_seats
-        seat = torch.multinomial(planning, self.config.batch, replacement=True, generator=self.generator)  # [S, N]
+        seat = torch.multinomial(planning, self.config.batch_size, replacement=True, generator=self.generator)  # [S, N]
         return seat + torch.arange(nets.copies, device=device).unsqueeze(1) * n
 
     @property
@@ -160,7 +109,7 @@ class HopLearner:
 
     def _pairs(self, nets: OtherNets, replay: Replay, offline: Experience | None) -> Experience:
         """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""
-        n, size, device = self.fast.game.players, self.config.moa_batch, replay.written.device
+        n, size, device = self.fast.game.players, self.config.moa_batch_size, replay.written.device
         slot = torch.arange(n - 1, device=device)
         old = 0 if offline is None else round(self.config.offline_ratio * size)
         seed = torch.arange(len(self.fast.seeds), device=device).view(-1, 1, 1, 1)
@@ -219,7 +168,7 @@ class HopLearner:
         loss.backward()
         gradients = [p.grad for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
         norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
-        scale = (self.config.grad_clip / norm.clamp_min(1e-12)).clamp_max(1.0)
+        scale = (self.config.max_grad_norm / norm.clamp_min(1e-12)).clamp_max(1.0)
         for g in gradients:
             g.mul_(scale.view(-1, *[1] * (g.dim() - 1)))
         optimiser.step()

@@ -17,7 +17,8 @@ from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.models import LoadedModels
 from marlab.hunt.others.trainer import predict
-from marlab.hunt.planner.mind import Goals, Mind, MindConfig
+from marlab.hunt.planner.config import MindConfig
+from marlab.hunt.planner.mind import Goals, Mind
 from marlab.hunt.planner.nets import masked_mixture
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.planner.rows import encode
@@ -113,12 +114,14 @@ def warm_start(learner: HopLearner, offline: Experience, generator: torch.Genera
     teacher = HopLearner(first, c, generator)
     size = len(offline.time)
     for k in range(c.warm_updates):
-        rate = c.warm_lr * (1.0 - k / c.warm_updates)
-        seen = offline.select(torch.randint(size, (first.players.copies, c.batch), generator=generator, device=device))
+        rate = c.warm_learning_rate * (1.0 - k / c.warm_updates)
+        seen = offline.select(
+            torch.randint(size, (first.players.copies, c.batch_size), generator=generator, device=device)
+        )
         wiser = with_hindsight(first, seen, imagine=2 * k >= c.warm_updates)  # models of others come first
         teacher.player_step(seen._replace(policy=wiser), rate, 0.0)
         if first.others is not None:
-            lead = (first.others.copies, c.moa_batch, first.others.slots)
+            lead = (first.others.copies, c.moa_batch_size, first.others.slots)
             steps = offline.select(torch.randint(size, lead, generator=generator, device=device))
             teacher.other_step(steps._replace(goal=steps.goal.squeeze(-2)), rate)
     learned = teacher.slow.state_dict()

@@ -20,11 +20,12 @@ from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.nets import masked_mixture
-from marlab.hunt.planner.planner import Plan, Planner
+from marlab.hunt.planner.planner import JointPlan, Planner
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.selfplay.guests import GuestConfig, Guests
+from marlab.hunt.selfplay.config import GuestConfig
+from marlab.hunt.selfplay.guests import Guests
 from marlab.lab.ppo.choices import sample
 
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
@@ -135,7 +136,7 @@ class SelfPlay:
             self.rule_memory = self.rules.reset(self.rule_memory, over, self.generator)
         self.hunters = self.hunters * ~over.unsqueeze(1)
 
-    def _act(self, view: View, plan: Plan, foretold: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor]:
+    def _act(self, view: View, plan: JointPlan, foretold: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor]:
         """The distributions [B, n, A] that players act by, and their actions [B, n]."""
         policy = plan.policy
         if self.guests is not None:
@@ -174,7 +175,7 @@ class SelfPlay:
         stag = (self.memory["belief"] * self.mind.goals.stag.to(log_p)).sum(-1).double() * there
         self.believed += torch.stack([stag, there], -1).unflatten(0, (self.seeds, -1)).sum(1)
 
-    def _count(self, plan: Plan, policy: Tensor, planning: Tensor, outcome: Outcome, after: State) -> None:
+    def _count(self, plan: JointPlan, policy: Tensor, planning: Tensor, outcome: Outcome, after: State) -> None:
         """Episodes with guests are counted apart: the others are self-play."""
         self.plans.append(plan.metrics)
         mine = planning.double()

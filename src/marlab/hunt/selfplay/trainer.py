@@ -28,8 +28,8 @@ from marlab.hunt.players.episodes import (
 )
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
-from marlab.hunt.players.rules import Kind, RulePlayers
-from marlab.hunt.ppo.train import parse_seats, parse_seeds
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
 from marlab.hunt.selfplay.config import LEARNER, HopTrainConfig
 from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
@@ -129,7 +129,7 @@ class HopTrainer:
         with self.watch("rollout"), timed_searches(self.watch):
             for _ in range(c.steps):
                 self.play.step(self.replay, self.step, beta)
-        rate = c.learn.lr + (c.learn.lr_end - c.learn.lr) * progress
+        rate = c.learn.learning_rate + (c.learn.final_learning_rate - c.learn.learning_rate) * progress
         losses: dict[str, dict[str, Tensor]] = {}
         if self._ready():
             with self.watch("train"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from marlab.hunt.game.config import PRESETS
+from marlab.hunt.game.config import GAMES
 from marlab.hunt.planner.variants import VARIANTS
 from marlab.lab.errors import UserError
 
-TRAININGS = Path(__file__).parents[1] / "trainings"
+TRAININGS = Path(__file__).parents[1] / "presets" / "train"
 """Presets of planning agents: sizes of a training together with its game."""
 PPO_VARIANTS = ("ppo", "ps-ppo")
 
@@ -60,6 +60,6 @@ def _planners(words: list[str]) -> int:
     from marlab.lab.flags import parse_run
 
     preset = _value(words, "--preset")
-    folder = TRAININGS if preset is not None and (TRAININGS / f"{preset}.toml").exists() else PRESETS
+    folder = TRAININGS if preset is not None and (TRAININGS / f"{preset}.toml").exists() else GAMES
     parsed = parse_run(HopTrainConfig, words, prog="marlab hunt train", presets=folder)
     return start(words, parsed, train)

@@ -19,24 +19,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marlab.hunt.data.collect import CollectConfig, collect
+from marlab.hunt.data.collect import collect
+from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.evaluate.agents import Agent
 from marlab.hunt.evaluate.planners import Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import team
 from marlab.hunt.evaluate.scores import scores_of
-from marlab.hunt.exact.check import CheckConfig, check
+from marlab.hunt.exact.check import check
+from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.others.pretrain import PretrainGoalsConfig, pretrain
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.pretrain import pretrain
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.players.episodes import REWARD, pair
-from marlab.hunt.ppo.train import PPOTrainConfig, train_ppo
+from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
 from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
-from marlab.hunt.world_model.pretrain import PretrainWorldConfig, pretrain_world
+from marlab.hunt.world_model.config import PretrainWorldConfig
+from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
@@ -169,7 +174,7 @@ class Pipeline:
         return [most("P0 figures that differ from the calibration", len(report.failures), 0)]
 
     def _collect(self) -> list[Gate]:
-        config = CollectConfig(game=self.config.game, rows=self.config.pipeline.rows, maps=self.config.maps)
+        config = HuntCollectConfig(game=self.config.game, rows=self.config.pipeline.rows, maps=self.config.maps)
         folder = self._folder("p1_data")
         if not (folder / "run.json").exists() or read_run(folder).status != "finished":
             collect(config, self._options("p1_data"), quiet=self.quiet)

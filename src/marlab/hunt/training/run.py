@@ -56,7 +56,7 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
             print(text)
 
     trainer = HopTrainer(config, say)
-    run.add_stage(config.variant, lr=config.learn.lr, steps=config.total_steps, trees=config.plan.trees,
+    run.add_stage(config.variant, lr=config.learn.learning_rate, steps=config.total_steps, trees=config.plan.trees,
                   simulations=config.plan.search.simulations)  # fmt: skip
     train_in(run, trainer, kind=KIND, pattern=PATTERN, save_every=config.save_every, show=SHOWN, quiet=quiet)
     save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})

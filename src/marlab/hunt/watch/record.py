@@ -18,10 +18,12 @@ from marlab.hunt.evaluate.planners import only_in
 from marlab.hunt.game.render import Scene, scene
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import GOAL_KINDS, BeliefConfig, BeliefTracker, ExactLikelihoods
+from marlab.hunt.others.belief import GOAL_KINDS, BeliefTracker, ExactLikelihoods
+from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.planner.agent import Explanation, HopAgent
 from marlab.hunt.players.policy import Memory, Policy
-from marlab.hunt.players.rules import Kind, RulePlayers, rule_probabilities
+from marlab.hunt.players.rules import RulePlayers, rule_probabilities
+from marlab.hunt.players.seats import Kind
 
 SCHEMA = 1
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,13 +21,13 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.maps import MOVES
 from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.others.blocks import JOIN_WIDTH, Trunk, kaiming_conv, kaiming_linear, planes_first
+from marlab.hunt.world_model.config import ModelKind
 from marlab.hunt.world_model.data import GONE, OUTCOMES, Transitions, reward_values
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 
 KIND = "hunt/world-model"
-ModelKind = Literal["structured", "dense"]
 
 
 class Prediction(NamedTuple):

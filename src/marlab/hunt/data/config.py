@@ -1,0 +1,37 @@
+"""The settings of `marlab hunt collect`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
+from marlab.lab.errors import UserError
+
+
+@dataclass(frozen=True)
+class HuntCollectConfig:
+    """What to collect."""
+
+    KIND: ClassVar[str] = "hunt/data"  # in run.json, so that other commands know what the run holds
+    game: GameConfig = field(default_factory=GameConfig)
+    """The game; `--preset msh_8x8_b5` and its like set it."""
+    rows: int = 107_010
+    """At least this many rows; the last episode is kept whole."""
+    rand_share: float = 0.0
+    """Probability that a player is RAND; otherwise NS or NH with equal chance."""
+    train_share: float = 0.8
+    """Share of the episodes for training; the rest is halved into validation and test."""
+    maps: int = DEFAULT_MAPS
+    """Obstacle maps to draw starts from, in games with obstacles."""
+    seed: int = 0
+    """Seed of everything random."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.maps < 1:
+            raise UserError(f"rows is {self.rows} and maps is {self.maps}, expected 1 or more of both.")
+        if not 0 <= self.rand_share <= 1 or not 0 < self.train_share <= 1:
+            told = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
+            raise UserError(f"{told}, expected shares from 0 to 1.")
+        if self.game.rules != "hunt":
+            raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")

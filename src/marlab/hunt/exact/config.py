@@ -1,0 +1,31 @@
+"""The settings of `marlab hunt check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from marlab.lab.errors import UserError
+
+
+@dataclass(frozen=True)
+class CheckConfig:
+    """How much to simulate."""
+
+    episodes: int = 4096
+    """Episodes per population and per focal player and team."""
+    ceiling_episodes: int = 20_000
+    """Episodes for the prediction ceilings."""
+    layouts: int = 50
+    """Starts that are solved exactly, per team."""
+    maps: int = 1024
+    """Obstacle maps of the 8x8 game."""
+    seed: int = 0
+    """Seed of everything random."""
+    json: Path | None = None
+    """Also write every row to this JSON file."""
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "ceiling_episodes", "layouts", "maps"):
+            if getattr(self, name) < 2:
+                raise UserError(f"{name} is {getattr(self, name)}, expected 2 or more.")

@@ -1,0 +1,143 @@
+"""The settings of models of other players: how they are pretrained, and how beliefs move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+from marlab.lab.errors import UserError
+
+CODE_WIDTH = 16
+TRAINING_DISCOUNT = 0.995
+"""Half of an old episode's weight is left after 138 episodes: for training, where co-players change slowly."""
+GoalSource = Literal["history", "state", "type", "outcome", "none"]
+Balance = Literal["none", "sqrt", "full"]
+Objective = Literal["recon", "moa", "joint"]
+ReconLoss = Literal["bce", "mse"]
+KL_SCHEDULES: dict[Objective, tuple[float, float]] = {"recon": (1e-3, 1e4), "moa": (5e-5, 2e4), "joint": (1e-3, 1e4)}
+"""(largest KL factor, time constant in optimiser steps) of each objective."""
+
+
+@dataclass(frozen=True)
+class BeliefConfig:
+    """How beliefs move."""
+
+    floor: float = 1e-3
+    """Least likelihood an observed action is given, so that no goal is ever ruled out for good."""
+    mixing: float = 0.01
+    """Share of the episode's prior mixed in after every step; lets goals change within an episode."""
+    discount: float = 0.9
+    """Weight an episode keeps when the next one ends: 0.9 adapts in a few episodes, training uses 0.995."""
+    strength: float = 1.0
+    """Weight of the even prior, in episodes."""
+    intra: bool = True
+    """Learn from the actions within an episode."""
+    inter: bool = True
+    """Learn from the goals of past episodes."""
+
+    def __post_init__(self) -> None:
+        for name in ("floor", "mixing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"belief {name} is {getattr(self, name):g}, expected 0 or more and below 1.")
+        if not 0 < self.discount <= 1:
+            raise UserError(f"belief discount is {self.discount:g}, expected a value above 0 and at most 1.")
+        if not self.strength > 0:
+            raise UserError(f"belief strength is {self.strength:g}, expected a value above 0.")
+
+
+class Faults(NamedTuple):
+    """Faults of the original that can be put into the data on purpose."""
+
+    global_prev_actions: bool = False
+    rows_after_exit: bool = False
+
+
+NO_FAULTS = Faults()
+
+
+@dataclass(frozen=True)
+class PretrainGoalsConfig:
+    """What to learn about other players, from which data."""
+
+    KIND: ClassVar[str] = "hunt/goals"  # in run.json, so that other commands know what the run holds
+    data: Path = Path()
+    """Run directory of `marlab hunt collect`."""
+    goal_source: GoalSource = "history"
+    """Where a row's goal comes from: a code of the steps so far, a code of the situation alone, the player's true type,
+    what it captured in the end, or no goal at all."""
+    vae_loss: Objective = "joint"
+    """What trains the autoencoder: reconstruction, prediction of actions, or both."""
+    recon_loss: ReconLoss = "bce"
+    """Reconstruction error of planes: cross-entropy, or the square error of the original."""
+    recon_weight: float = 1.0
+    """Weight of the reconstruction beside the prediction of actions."""
+    kl_max: float | None = None
+    """Largest weight of the KL term; by default that of the objective (1e-3, for `moa` 5e-5)."""
+    kl_tau: float | None = None
+    """Optimiser steps in which that weight rises to 63 %; by default that of the objective (1e4, for `moa` 2e4)."""
+    heading_kl_max: float = 1e-5
+    """History: largest weight of the pull towards the code of the situation that a player was heading for."""
+    outcome_weight: float = 1.0
+    """History: weight of foretelling from the code what the player will have captured in the end."""
+    code_width: int = CODE_WIDTH
+    """Numbers in a code."""
+    horizon: int = 10
+    """History: how many steps ahead the situation lies that a player is said to head for."""
+    share_moa: bool = True
+    """One network for all other players, told which one it looks at; otherwise one network for each."""
+    class_balance: Balance = "sqrt"
+    """How much more rare actions weigh in the loss: not, by the root of their rarity, or fully."""
+    entropy_bonus: float = 0.0
+    """Weight of the predictions' entropy, against over-confidence."""
+    augment: bool = True
+    """Turn and mirror the grid at random from step to step; rule-based players know no compass."""
+    epochs: int = 10
+    """Passes over the training rows, in all stages together."""
+    vae_epochs: int = 2
+    """History: how many of them train the autoencoder first."""
+    batch_size: int = 256
+    """Rows of an optimiser step (whole sequences with about as many rows in the history stage)."""
+    learning_rate: float = 2e-3
+    """Adam step size."""
+    max_grad_norm: float = 10.0
+    """Largest norm of the gradient."""
+    weight_decay: float = 1e-4
+    """L2 penalty of the action predictor's weights."""
+    overfit_check: bool = True
+    """First see whether the predictor can learn one batch by heart."""
+    belief_games: int = 128
+    """Games in which beliefs with the finished models are measured; 0 leaves that out."""
+    legacy_double_softmax: bool = False
+    """Feed probabilities to the cross-entropy, as the original did."""
+    legacy_global_prev_actions: bool = False
+    """Give the history encoder actions in seat order beside ego-first planes, and keep those of players who left."""
+    legacy_post_exit_rows: bool = False
+    """Train also on rows of players who left, as if they stayed."""
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
+    seed: int = 0
+    """Seed of everything random."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch_size", 2), ("code_width", 1), ("horizon", 1), ("belief_games", 0)):
+            if getattr(self, name) < least:
+                raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
+        for name in ("learning_rate", "max_grad_norm"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"{name} is {getattr(self, name):g}, expected a value above 0.")
+        if self.goal_source == "history" and not 1 <= self.vae_epochs < self.epochs:
+            raise UserError(
+                f"vae_epochs is {self.vae_epochs} of {self.epochs} epochs; the history encoder needs at least one "
+                "epoch of the autoencoder before it and one of its own."
+            )
+
+    @property
+    def kl_schedule(self) -> tuple[float, float]:
+        """(largest KL weight, time constant in steps)."""
+        largest, tau = KL_SCHEDULES[self.vae_loss]
+        return (largest if self.kl_max is None else self.kl_max), (tau if self.kl_tau is None else self.kl_tau)
+
+    @property
+    def faults(self) -> Faults:
+        return Faults(self.legacy_global_prev_actions, self.legacy_post_exit_rows)

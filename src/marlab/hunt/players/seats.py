@@ -1,0 +1,100 @@
+"""Who sits where: rule-based players by their names in the tables, seats that learn, and seeds.
+
+A player is written NS, NH, RAND, MIX(0.5), SWITCH(10), SWITCH(10,NH) for the reverse, WAIT(5), EXPL; ND clears the
+nearest drift in the snowdrift game.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from marlab.lab.errors import UserError
+
+_ROLE = re.compile(r"([A-Z]+)(?:\(([0-9.]+)(?:,(NS|NH))?\))?")
+LEARNER = "PPO"
+
+
+class Kind(IntEnum):
+    """How a player decides. Data sets store these numbers."""
+
+    NS = 0  # nearest stag
+    NH = 1  # nearest hare
+    RAND = 2  # uniform over legal actions
+    MIX = 3  # draws NS or NH at every start
+    SWITCH = 4  # NS before a time, NH from then on, or the reverse
+    WAIT = 5  # NS that gives up after some steps alone on the stag and becomes NH
+    EXPL = 6  # takes a hare unless another player already stands on a stag
+    ND = 7  # nearest drift (snowdrift)
+
+
+DEFAULT_VALUES = {Kind.MIX: 0.5, Kind.SWITCH: 8.0, Kind.WAIT: 5.0}
+"""Kinds that take a value, and the one they have where none is given."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """A seat's player."""
+
+    kind: Kind
+    value: float = 0.0
+    """MIX: probability of NS; SWITCH: the time; WAIT: the patience in steps."""
+    reverse: bool = False
+    """SWITCH: NH first, then NS."""
+
+    def __str__(self) -> str:
+        if self.kind in (Kind.MIX, Kind.SWITCH, Kind.WAIT):
+            return f"{self.kind.name}({self.value:g}{',NH' if self.reverse else ''})"
+        return self.kind.name
+
+
+def parse_role(text: str) -> Role:
+    """A player from its name in the tables, such as NS, MIX(0.3) or SWITCH(10,NH)."""
+    match = _ROLE.fullmatch(text.strip())
+    names = ", ".join(kind.name for kind in Kind)
+    if match is None or match.group(1) not in Kind.__members__:
+        raise UserError(f"'{text}' is not a player, expected one of {names}, such as NS, MIX(0.5) or SWITCH(10,NH).")
+    kind = Kind[match.group(1)]
+    value, first = match.group(2), match.group(3)
+    if (value is not None and kind not in DEFAULT_VALUES) or (first is not None and kind != Kind.SWITCH):
+        raise UserError(f"'{text}' gives {kind.name} a value it does not take.")
+    number = DEFAULT_VALUES.get(kind, 0.0) if value is None else float(value)
+    if kind == Kind.MIX and number > 1:
+        raise UserError(f"'{text}' has the probability {number:g}, expected a value from 0 to 1.")
+    return Role(kind, number, first == "NH")
+
+
+def parse_roles(text: str) -> tuple[Role, ...]:
+    """Players of all seats from a list such as "NS,NH,MIX(0.5),SWITCH(10,NH)"."""
+    return tuple(parse_role(part) for part in re.split(r",(?![^(]*\))", text))
+
+
+def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[int, ...], tuple[Role, ...]]:
+    """(learning seats, everyone's roles) from roles such as "PPO,NS,NH,NH"; a learner's own role is never asked.
+
+    `learner` is the word for seats that learn.
+    """
+    if not text.strip():
+        return tuple(range(players)), (Role(Kind.RAND),) * players
+    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]  # SWITCH(10,NH) is one word
+    if len(parts) != players:
+        raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
+    seats = tuple(seat for seat, part in enumerate(parts) if part == learner)
+    if not seats:
+        raise UserError(f"agent_roles '{text}' has no {learner}: nobody would learn.")
+    return seats, tuple(Role(Kind.RAND) if part == learner else parse_role(part) for part in parts)
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Different whole numbers from a list of numbers and ranges, such as "0..4" or "1,5,7"."""
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dots, last = part.partition("..")
+            found += range(int(first), int(last) + 1) if dots else [int(first)]
+    except ValueError:
+        found = []
+    if not found or len(set(found)) != len(found) or min(found) < 0:
+        raise UserError(f"seeds is '{text}', expected different whole numbers such as 0..4 or 1,5,7.")
+    return tuple(found)

@@ -1,0 +1,89 @@
+"""The settings of the PPO baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
+from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.lab.errors import UserError
+from marlab.lab.ppo.config import Activation, PPOConfig
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What a player's network looks like."""
+
+    kind: Literal["mlp", "conv"] = "mlp"
+    """mlp reads everything a player sees as one vector; conv reads the planes with convolutions, and the time."""
+    hidden: tuple[int, ...] = (128, 128)
+    """mlp: widths of its hidden layers (conv has the fixed widths of the other models of this game)."""
+    activation: Activation = "relu"
+    """mlp: what follows each hidden layer."""
+
+    def __post_init__(self) -> None:
+        if not self.hidden or min(self.hidden) < 1:
+            raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
+
+
+@dataclass(frozen=True)
+class PPOTrainConfig:
+    """The PPO baseline."""
+
+    KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
+    variant: Literal["ppo", "ps-ppo"] = "ppo"
+    """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
+    game: GameConfig = field(default_factory=GameConfig)
+    """The game; `--preset msh_8x8_b5` and its like set it."""
+    agent_roles: str = ""
+    """Who sits where, such as PPO,NS,NH,NH: PPO learns, the others are rule-based; empty lets all seats learn."""
+    networks: Literal["shared", "independent"] = "shared"
+    """One network for all learning seats (it sees itself first), or one for each."""
+    seeds: str = "0"
+    """Seeds to train side by side, such as 0..4 or 1,5,7; their games run in one batch."""
+    total_steps: int = 1_000_000
+    """Game steps per seed."""
+    num_envs: int = 256
+    """Games per seed."""
+    maps: int = DEFAULT_MAPS
+    """Obstacle maps that training draws its starts from, in games with obstacles."""
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    """What a player's network looks like."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(
+            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.99, gae_lambda=0.95,
+            entropy_coef=0.05,
+        )
+    )  # fmt: skip
+    """How PPO learns. entropy_coef is its value at the start; batch_size is that of a network that learns from all
+    seats: one that learns from fewer takes as much smaller minibatches, so all take as many gradient steps."""
+    entropy_end: float = 0.0
+    """The entropy bonus falls linearly to this at the end."""
+    reward_scale: float = 0.2
+    """Rewards are multiplied by this before PPO sees them; every report is in the units of the game."""
+    eval_episodes: int = 2000
+    """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
+    save_every: int = 25
+    """Iterations between checkpoints."""
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        for name in ("total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
+        if self.entropy_end < 0:
+            raise UserError(f"entropy_end is {self.entropy_end}, expected 0 or more.")
+        parse_seeds(self.seeds)
+        parse_seats(self.agent_roles, self.game.players)
+
+    @property
+    def iterations(self) -> int:
+        """Rollouts until every seed has seen `total_steps` game steps."""
+        return -(-self.total_steps // (self.num_envs * self.ppo.n_steps))
+
+    @property
+    def played(self) -> GameConfig:
+        """The game as it is taught: prosocial in the prosocial variant."""
+        return replace(self.game, prosocial=True) if self.variant == "ps-ppo" else self.game
