@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -48,6 +49,14 @@ def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) ->
 def gone(processes: list[psutil.Process]) -> bool:
     """Whether all of them have ended; one that only waits for its parent to notice has ended, too."""
     return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+
+def is_node(process: psutil.Process) -> bool:
+    """Whether it is the program behind a cluster."""
+    try:
+        return "marlab.lab.engine.nodes" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # also one that has ended and waits to be noticed
+        return False
 
 
 def ports_open_to_others() -> set[str]:
@@ -137,10 +146,16 @@ def waiting_processes(folder: Path, count: int) -> list[psutil.Process]:
     return [psutil.Process(int(pid)) for note in folder.glob("*.pids") for pid in note.read_text().split()]
 
 
-def start_driver(engine: str, folder: Path, address: str | None = None) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def start_driver(engine: str, folder: Path, address: str | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs wait_here tasks; killed, with all that it started, when a test fails on the way."""
     workers = None if engine == "serial" else 2
     code = DRIVER.format(engine=engine, folder=str(folder), address=address, workers=workers)
-    return start_python(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with start_python(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as driver:
+        try:
+            yield driver
+        finally:
+            driver.kill()
 
 
 ENDINGS = [
@@ -159,15 +174,15 @@ ENDINGS = [
 @pytest.mark.parametrize(("engine", "number"), ENDINGS)
 def test_a_signal_leaves_no_orphan(engine: str, number: signal.Signals, tmp_path: Path) -> None:
     """As at a terminal, SIGINT goes to the whole process group; SIGTERM and SIGKILL to the driver alone."""
-    driver = start_driver(engine, tmp_path)
-    waiting_processes(tmp_path, 1 if engine == "serial" else 2)
-    processes = psutil.Process(driver.pid).children(recursive=True)
-    assert len(processes) >= 4
-    if number == signal.SIGINT:
-        os.killpg(driver.pid, number)
-    else:
-        driver.send_signal(number)
-    output, errors = driver.communicate(timeout=PATIENCE_S)
+    with start_driver(engine, tmp_path) as driver:
+        waiting_processes(tmp_path, 1 if engine == "serial" else 2)
+        processes = psutil.Process(driver.pid).children(recursive=True)
+        assert len(processes) >= 4
+        if number == signal.SIGINT:
+            os.killpg(driver.pid, number)
+        else:
+            driver.send_signal(number)
+        output, errors = driver.communicate(timeout=PATIENCE_S)
     wait_until(lambda: gone(processes))
     assert output == ""
     if number != signal.SIGKILL:
@@ -176,19 +191,19 @@ def test_a_signal_leaves_no_orphan(engine: str, number: signal.Signals, tmp_path
 
 def test_closing_on_a_foreign_cluster_ends_our_tasks_only(cluster: tuple[str, str], tmp_path: Path) -> None:
     engine, address = cluster
-    driver = start_driver(engine, tmp_path, address)
-    processes = waiting_processes(tmp_path, 2)
-    os.killpg(driver.pid, signal.SIGINT)
-    driver.communicate(timeout=PATIENCE_S)
+    with start_driver(engine, tmp_path, address) as driver:
+        processes = waiting_processes(tmp_path, 2)
+        os.killpg(driver.pid, signal.SIGINT)
+        driver.communicate(timeout=PATIENCE_S)
     wait_until(lambda: gone(processes))
 
 
 def test_losing_the_driver_ends_its_tasks_on_a_foreign_cluster(cluster: tuple[str, str], tmp_path: Path) -> None:
     engine, address = cluster
-    driver = start_driver(engine, tmp_path, address)
-    processes = waiting_processes(tmp_path, 2)
-    driver.kill()
-    driver.communicate(timeout=PATIENCE_S)
+    with start_driver(engine, tmp_path, address) as driver:
+        processes = waiting_processes(tmp_path, 2)
+        driver.kill()
+        driver.communicate(timeout=PATIENCE_S)
     wait_until(lambda: gone(processes))
 
 
@@ -252,7 +267,7 @@ def test_a_lost_scheduler_is_an_error_and_no_endless_wait(monkeypatch: pytest.Mo
     monkeypatch.setattr(engine_dask, "_CONNECT_S", 10)
     results = run_tasks(time.sleep, [Task("now", (0,)), Task("never", (3600,))], EngineConfig("dask", workers=1))
     assert next(results).ok
-    (node,) = (p for p in psutil.Process().children() if "marlab.lab.engine.nodes" in " ".join(p.cmdline()))
+    (node,) = (p for p in psutil.Process().children() if is_node(p))
     processes = node.children(recursive=True)
     node.kill()
     with pytest.raises(ConnectionError, match="is gone"):

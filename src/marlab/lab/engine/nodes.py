@@ -11,6 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
+import time
+from typing import Any
 
 _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the engine itself retries what a dead worker leaves
@@ -24,6 +26,8 @@ _DASK_SETTINGS = {
 }
 _RAY_STORE_BYTES = 2**30
 """Shared memory for results on their way; Ray moves what does not fit to the disk."""
+_RAY_START_S = 300.0
+"""Ray itself gives its parts 30 s to start, which is not enough for them on a busy machine."""
 
 
 def main() -> None:
@@ -71,6 +75,7 @@ def _serve_ray(workers: int) -> None:
 
     from marlab.lab.engine.ray import QUIET, loopback_only, quiet
 
+    _wait_longer_for_ray()
     # Ray's sockets lie in there, and the path of a socket must stay below some hundred characters.
     folder = tempfile.mkdtemp(prefix="marlab-ray-", dir="/tmp")
     try:
@@ -91,3 +96,22 @@ def _serve_ray(workers: int) -> None:
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_longer_for_ray() -> None:
+    """Have Ray ask again for a node that has not registered yet; its own limit cannot be set."""
+    from ray._private import services
+
+    ask: Any = services.get_node
+
+    def get_node(*args: Any) -> Any:
+        give_up = time.monotonic() + _RAY_START_S
+        while True:
+            try:
+                return ask(*args)
+            except RuntimeError:
+                if time.monotonic() > give_up:
+                    raise
+            time.sleep(0.2)
+
+    services.get_node = get_node
