@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from marlab.hunt.evaluate.play import Cell, Plan, Starts, Stream, play_stream, seat_all
+from marlab.hunt.game.config import game_config
 from marlab.hunt.planner.agent import KIND, PATTERN
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.ppo.config import PPOTrainConfig
@@ -14,6 +16,7 @@ from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.search.config import SearchConfig
+from tests.hunt.helpers import seeded, small_game
 
 
 def ppo_run(out: Path, seeds: str = "0,3") -> Path:
@@ -32,3 +35,10 @@ def hop_run(out: Path, seeds: str = "0") -> Path:
         store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=1))
         store.save(1, {"agents": HopTrainer(config).agents()})
     return out
+
+
+def played(cells: list[Cell], runs: int, steps: int) -> tuple[Plan, Stream]:
+    """Streams of some cells."""
+    game = small_game(game_config("msh_4x4"))
+    plan = seat_all(game, cells, runs, {})
+    return plan, play_stream(game, plan, Starts(game, runs, 5), steps, seeded(1))

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from marlab.hunt.evaluate.agents import Agent
-from marlab.hunt.evaluate.kept import Kept
+from marlab.hunt.evaluate.measurements import Measurements
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.planner.agent import HopAgent
@@ -35,20 +35,20 @@ def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
 
 @torch.no_grad()
 def evaluate_beliefs(
-    game: Game, agents: Sequence[Agent], seed: int, games: int = GAMES, kept: Kept | None = None
+    game: Game, agents: Sequence[Agent], seed: int, measurements: Measurements, games: int = GAMES
 ) -> dict[str, Any]:
     """agent -> training seed -> figures; agents without beliefs are left out, the exact rules are the first."""
-    kept = Kept() if kept is None else kept
     about = "beliefs", to_dict(game.config), game.maps.count, seed, games
 
     def measured(source: BeliefSource, *key: Any) -> dict[str, Any]:
-        told: dict[str, Any] | None = kept.get(*about, *key)
-        if told is None:
-            told = measure_beliefs(game, source, games, Rngs(seed, game.device))
-            kept.put(told, *about, *key)
-        return told
+        figures: dict[str, Any] | None = measurements.get(*about, *key)
+        if figures is None:
+            figures = measure_beliefs(game, source, games, Rngs(seed, game.device))
+            measurements.put(figures, *about, *key)
+            measurements.safe_point()
+        return figures
 
-    found: dict[str, Any] = {EXACT: {"0": measured(exact_source(game), EXACT)}}
+    by_agent: dict[str, Any] = {EXACT: {"0": measured(exact_source(game), EXACT)}}
     for agent in agents:
         seeds = {}
         for number in agent.seeds:
@@ -56,20 +56,20 @@ def evaluate_beliefs(
             if isinstance(policy, HopAgent) and policy.mind.others is not None and policy.mind.count > 1:
                 seeds[str(number)] = measured(belief_source(game, policy), agent.identity, number)
         if seeds:
-            found[agent.name] = seeds
-    return found
+            by_agent[agent.name] = seeds
+    return by_agent
 
 
-def belief_rows(found: dict[str, Any]) -> list[list[str]]:
+def belief_rows(by_agent: dict[str, Any]) -> list[list[str]]:
     """One row per agent: means over its training seeds."""
     rows = []
-    for name, seeds in found.items():
-        told = list(seeds.values())
-        by_step = [_mean([t["true_type_by_step"][k] for t in told]) for k in (1, 2, 4)]
-        prior = _mean([t["prior_by_episode"][10] for t in told])
-        turned = _mean([t["switch"]["share"] for t in told])
-        steps = _mean([t["switch"]["mean_steps"] for t in told])
-        rows.append([name, str(len(told)), *(f"{x:.3f}" for x in by_step), f"{prior:.3f}", f"{turned:.1%}",
+    for name, seeds in by_agent.items():
+        figures = list(seeds.values())
+        by_step = [_mean([f["true_type_by_step"][k] for f in figures]) for k in (1, 2, 4)]
+        prior = _mean([f["prior_by_episode"][10] for f in figures])
+        turned = _mean([f["switch"]["share"] for f in figures])
+        steps = _mean([f["switch"]["mean_steps"] for f in figures])
+        rows.append([name, str(len(figures)), *(f"{x:.3f}" for x in by_step), f"{prior:.3f}", f"{turned:.1%}",
                      f"{steps:.1f}"])  # fmt: skip
     return rows
 

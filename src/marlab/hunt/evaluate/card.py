@@ -1,7 +1,7 @@
 """The score card: everything an evaluation found, as a table for terminals, a page and plain data.
 
 A reference is the best that is known in a scenario: a PPO player trained for it, the best scripted player, or the
-exact best response. Scores are told raw and as a share of the way from a random player to that reference.
+exact best response. Scores are shown raw and as a share of the way from a random player to that reference.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
 from marlab.hunt.evaluate.scores import Score, difference, normalised
+from marlab.lab.errors import UserError
 from marlab.lab.measured import Measured
 from marlab.lab.report.markdown import image, plain, table
 
@@ -58,8 +59,8 @@ class Block:
     lines: list[Line]
 
     def mean_share(self, agent: str) -> float | None:
-        found = [share.value for line in self.lines if (share := line.share(agent)) is not None]
-        return sum(found) / len(found) if found else None
+        shares = [share.value for line in self.lines if (share := line.share(agent)) is not None]
+        return sum(shares) / len(shares) if shares else None
 
 
 @dataclass
@@ -81,8 +82,13 @@ class ScoreCard:
         """Mean share over the scenario suite (or the first block) of agents that use learned models only."""
         if not self.blocks:
             return {}
-        found = {a: self.blocks[0].mean_share(a) for a in self.agents if not self.uses.get(a)}
-        return {a: v for a, v in found.items() if v is not None}
+        shares = {a: self.blocks[0].mean_share(a) for a in self.agents if not self.uses.get(a)}
+        return {a: share for a, share in shares.items() if share is not None}
+
+    def results(self) -> dict[str, Any]:
+        """The figures of the run's record."""
+        rewards = {f"{a}: self-play reward": report["over_seeds"]["reward"] for a, report in self.self_play.items()}
+        return {**{f"{a}: mean share of the reference": share for a, share in self.headline.items()}, **rewards}
 
     def label(self, agent: str) -> str:
         return f"{agent} [{self.uses[agent]}]" if self.uses.get(agent) else agent
@@ -95,30 +101,46 @@ class ScoreCard:
             "blocks": [{"title": b.title, "scenarios": [_line_dict(line) for line in b.lines],
                         "mean_share": {a: b.mean_share(a) for a in self.agents}} for b in self.blocks],
             "cross_play": {a: {b: s.to_dict() for b, s in row.items()} for a, row in self.cross.items()},
-            "self_play": self.self_play, "beliefs": self.beliefs,
+            "self_play": self.self_play, "beliefs": self.beliefs, "figures": self.figures,
         }  # fmt: skip
+
+    @staticmethod
+    def from_dict(stored: dict[str, Any]) -> ScoreCard:
+        """The card behind a `to_dict`."""
+        if stored.get("suite_version") != SUITE_VERSION:
+            raise UserError(
+                f"The score card is of scenario suite {stored.get('suite_version')}, expected {SUITE_VERSION}."
+            )
+        return ScoreCard(
+            stored["game"], [agent["name"] for agent in stored["agents"]],
+            {agent["name"]: agent["uses"] for agent in stored["agents"]}, stored["settings"],
+            [Block(b["title"], [_line_from(line) for line in b["scenarios"]]) for b in stored["blocks"]],
+            {a: {b: Score.from_dict(s) for b, s in row.items()} for a, row in stored["cross_play"].items()},
+            stored["self_play"], stored["beliefs"], stored["figures"],
+        )  # fmt: skip
 
     # --- for people -----------------------------------------------------------------------------------------------
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """(title, header, rows) of every table."""
-        found = []
+        shown = []
         if self.self_play:
-            found.append(self._self_play_table())
+            shown.append(self._self_play_table())
         for block in self.blocks:
-            found.append((block.title, ["scenario", "random", "reference", *map(self.label, self.agents)],
+            shown.append((block.title, ["scenario", "random", "reference", *map(self.label, self.agents)],
                           [self._row(line) for line in block.lines] + [self._mean_row(block)]))  # fmt: skip
             if len(self.agents) > 1:
-                found.append(self._difference_table(block))
+                shown.append(self._difference_table(block))
             if any(line.exact for line in block.lines):
-                found.append(self._regret_table(block))
+                shown.append(self._regret_table(block))
         if self.cross:
             header = ["focal", *(f"3 {name}" for name in self.agents)]
             rows = [[a, *(_number(self.cross[a][b].measured()) for b in self.agents)] for a in self.agents]
-            found.append(("Cross-play: focal reward among three copies of another agent", header, rows))
+            shown.append(("Cross-play: focal reward among three copies of another agent", header, rows))
         if len(self.beliefs) > 1:  # the exact rules are always there
-            found.append(("Beliefs about NS and NH by the agent's own models", HEADER, belief_rows(self.beliefs)))
-        return found
+            title = "Beliefs about stag hunters (NS) and hare catchers (NH) by the agent's own models"
+            shown.append((title, HEADER, belief_rows(self.beliefs)))
+        return shown
 
     def _row(self, line: Line) -> list[str]:
         ends = [f"{line.random.mean:.2f}", f"{line.reference.mean:.2f} {line.reference.agent}"]
@@ -126,9 +148,9 @@ class ScoreCard:
 
     def _cell(self, line: Line, agent: str) -> str:
         share = line.share(agent)
-        told = "" if share is None else f" = {share.value:.2f}"
+        scaled = "" if share is None else f" = {share.value:.2f}"
         quick = line.scores[agent].episodes_to_adapt
-        return f"{_number(line.scores[agent].measured())}{told}" + ("" if quick is None else f" @{quick}")
+        return f"{_number(line.scores[agent].measured())}{scaled}" + ("" if quick is None else f" @{quick}")
 
     def _mean_row(self, block: Block) -> list[str]:
         means = [block.mean_share(agent) for agent in self.agents]
@@ -148,22 +170,23 @@ class ScoreCard:
         for line in block.lines:
             if line.exact is not None:
                 gaps = [line.regret(agent) for agent in self.agents]
-                told = ["" if gap is None else _number(gap) for gap in gaps]
-                rows.append([line.scenario.name, _number(line.exact.measured), *told])
+                regrets = ["" if gap is None else _number(gap) for gap in gaps]
+                rows.append([line.scenario.name, _number(line.exact.measured), *regrets])
         header = ["scenario", "best response", *map(self.label, self.agents)]
         return f"{block.title}: regret against the exact best response", header, rows
 
     def _self_play_table(self) -> tuple[str, list[str], list[list[str]]]:
         rows = []
-        for agent, found in self.self_play.items():
-            mean = found["over_seeds"]["reward"]
+        for agent, report in self.self_play.items():
+            over_seeds = report["over_seeds"]
+            mean = over_seeds["reward"]
             low_high = "" if mean["low"] is None else f" [{mean['low']:.3f}, {mean['high']:.3f}]"
-            seats = " ".join(f"{seat['value']:.2f}" for seat in found["over_seeds"]["reward_player"])
-            shares = found["over_seeds"]["outcomes"]
+            seats = " ".join(f"{seat['value']:.2f}" for seat in over_seeds["reward_player"])
+            shares = over_seeds["outcomes"]
             stag = sum(v for k, v in shares.items() if k.startswith("stag"))
-            rows.append([self.label(agent), str(found["over_seeds"]["seeds"]), f"{mean['value']:.3f}{low_high}", seats,
+            rows.append([self.label(agent), str(over_seeds["seeds"]), f"{mean['value']:.3f}{low_high}", seats,
                          f"{stag:.2f}", f"{shares['hare']:.2f}", f"{shares['none']:.2f}",
-                         f"{found['over_seeds']['length']:.1f}"])  # fmt: skip
+                         f"{over_seeds['length']:.1f}"])  # fmt: skip
         header = ["agent", "seeds", "mean reward", "by seat", "left with stag", "hare", "nothing", "length"]
         return "Self-play: four copies, single episodes", header, rows
 
@@ -175,9 +198,10 @@ class ScoreCard:
             wide = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
             lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide)).rstrip() for row in [header, *rows]]
             parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
-        told = [f"headline, {a}: {share:.3f} of the way from random to the reference" for a, share in
-                self.headline.items()]  # fmt: skip
-        return "\n\n".join([*parts, "\n".join(told)] if told else parts)
+        if self.headline:
+            parts.append("\n".join(f"headline, {a}: {share:.3f} of the way from random to the reference"
+                                   for a, share in self.headline.items()))  # fmt: skip
+        return "\n\n".join(parts)
 
     def markdown(self) -> str:
         """The card as a page."""
@@ -187,8 +211,8 @@ class ScoreCard:
                  "random player (0) to the reference (1), @ the episodes until 90 % of the score. Agents in brackets "
                  "use more than learned models and do not count as headline scores."]  # fmt: skip
         if self.headline:
-            told = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
-            parts.append(f"Headline (mean share): {told}")
+            shares = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
+            parts.append(f"Headline (mean share): {shares}")
         parts += [f"{image(caption, file)}\n\n*{plain(caption)}*" for caption, file in self.figures.items()]
         for title, header, rows in self.tables():
             parts += [f"## {plain(title)}", table([plain(h) for h in header], [[plain(c) for c in r] for r in rows])]
@@ -216,10 +240,22 @@ def _line_dict(line: Line) -> dict[str, Any]:
     s = line.scenario
     return {
         "name": s.name, "focal": s.focal, "background": list(s.background), "tags": list(s.tags),
-        "description": s.description, "random": line.random.mean,
-        "exact": None if line.exact is None else _plain(line.exact.measured),
-        "reference": {"name": line.reference.agent, **(_plain(line.reference.measured()) or {})}, "agents": agents,
+        "description": s.description, "random": line.random.to_dict(), "reference": line.reference.to_dict(),
+        "exact": None if line.exact is None else {"score": line.exact.score.to_dict(), "half": line.exact.half},
+        "agents": agents,
     }  # fmt: skip
+
+
+def _line_from(stored: dict[str, Any]) -> Line:
+    scenario = Scenario(
+        stored["name"], tuple(stored["background"]), stored["focal"], stored["description"], tuple(stored["tags"])
+    )
+    exact = stored["exact"]
+    return Line(
+        scenario, Score.from_dict(stored["random"]), Score.from_dict(stored["reference"]),
+        None if exact is None else Exact(Score.from_dict(exact["score"]), exact["half"]),
+        {name: Score.from_dict(score) for name, score in stored["agents"].items()},
+    )  # fmt: skip
 
 
 def _plain(value: Measured | None) -> dict[str, Any] | None:

@@ -16,19 +16,20 @@ from marlab.lab.report.style import legend, panels, save
 MOST_EPISODES = 100
 
 
-def draw_card(card: ScoreCard, out: Path) -> None:
-    """Write all pictures that the card has data for, and note them in it."""
+def draw_card(card: ScoreCard, run: Path) -> None:
+    """Write all pictures that the card has data for into the run's folder of figures, and note them in the card."""
+    drawn: dict[str, Path] = {}
     for block in card.blocks:
-        word = block.title.split(":")[0].lower().replace(" ", "_")
-        card.figures[f"{block.title}: share of the way from random (0) to the reference (1)"] = _shares(
-            card, block, out / f"{word}_shares.png"
-        ).name
+        word = block.title.lower()
+        shares = _shares(card, block, run / "figures" / f"{word}_shares.png")
+        drawn[f"{block.title}: share of the way from random (0) to the reference (1)"] = shares
         visitors = [line for line in block.lines if line.scenario.focal == 1]
         if visitors:
-            file = _adaptation(card, Block(block.title, visitors), out / f"{word}_adaptation.png")
-            card.figures[f"{block.title}: focal reward by episode, moving mean of {SMOOTH}"] = file.name
+            adaptation = _adaptation(card, Block(block.title, visitors), run / "figures" / f"{word}_adaptation.png")
+            drawn[f"{block.title}: focal reward by episode, moving mean of {SMOOTH}"] = adaptation
     if len(card.cross) > 1:
-        card.figures["Cross-play"] = _cross(card, out / "cross_play.png").name
+        drawn["Cross-play"] = _cross(card, run / "figures" / "cross_play.png")
+    card.figures = {caption: file.relative_to(run).as_posix() for caption, file in drawn.items()}
 
 
 def _shares(card: ScoreCard, block: Block, path: Path) -> Path:
@@ -37,8 +38,9 @@ def _shares(card: ScoreCard, block: Block, path: Path) -> Path:
     size = (3.4 + 1.15 * len(card.agents), 1.6 + 0.42 * len(block.lines))
     figure, [ax] = panels(size=size)
     rows = [line.scenario.name for line in block.lines]
+    top = max(1.0, float(np.nanmax(values, initial=1.0)))  # who plays better than every reference
     heat_map(
-        ax, values, xlabel="", ylabel="", rows=rows, columns=card.agents, limits=(0.0, 1.0),
+        ax, values, xlabel="", ylabel="", rows=rows, columns=card.agents, limits=(0.0, top),
         bar="share: random 0, reference 1", title=f"{card.game}",
     )  # fmt: skip
     return save(figure, path)

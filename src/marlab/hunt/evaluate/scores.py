@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.play import Plan, Stream
 from marlab.hunt.players.rollout import HARE, NONE, STAG
+from marlab.lab.errors import UserError
 from marlab.lab.measured import Measured
 from marlab.lab.stats import grouped_interval, grouped_resamples, percentiles
 
@@ -60,9 +61,9 @@ class Score:
         return int(reached[0]) + 1 if len(reached) else None
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.measured()
+        score = self.measured()
         return {
-            "agent": self.agent, "scenario": self.scenario, "score": found.value, "low": found.low, "high": found.high,
+            "agent": self.agent, "scenario": self.scenario, "score": score.value, "low": score.low, "high": score.high,
             "by_seed": {str(k): v for k, v in self.by_seed.items()}, "episodes_to_90": self.episodes_to_adapt,
             "episodes": self.episodes, "length": self.length, "outcomes": self.outcomes,
             "per_run": self.per_run.tolist(), "by_episode": self.by_episode.tolist(),
@@ -71,14 +72,14 @@ class Score:
         }  # fmt: skip
 
     @staticmethod
-    def of(told: Any) -> Score | None:
-        """The score behind a `to_dict`; None for anything else, because files are data from strangers."""
+    def from_dict(stored: Any) -> Score:
+        """The score behind a `to_dict`."""
         try:
-            per_run, seeds, by_episode = (np.array(told[name]) for name in ("per_run", "seeds", "by_episode"))
-            steps, reward = (np.array(told["by_steps"][name]) for name in ("steps", "reward"))
-            rest = {name: told[name] for name in ("agent", "scenario", "episodes", "length", "outcomes")}
-        except (KeyError, TypeError, ValueError):
-            return None
+            per_run, seeds, by_episode = (np.array(stored[name]) for name in ("per_run", "seeds", "by_episode"))
+            steps, reward = (np.array(stored["by_steps"][name]) for name in ("steps", "reward"))
+            rest = {name: stored[name] for name in ("agent", "scenario", "episodes", "length", "outcomes")}
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"What was stored is not a score ({error}); remove it to measure it again.") from None
         return Score(per_run=per_run, seeds=seeds, by_episode=by_episode, by_steps=(steps, reward), **rest)
 
 
@@ -112,8 +113,8 @@ def _score(
     filled = np.isfinite(by_steps)
     edges = np.arange(1, 11) * steps / 10
     chosen = rows[late]
-    own = seats[chosen]
-    outcome, hunters = stream.outcome.numpy()[chosen][own], stream.hunters.numpy()[chosen][own]
+    focal = seats[chosen]
+    outcome, hunters = stream.outcome.numpy()[chosen][focal], stream.hunters.numpy()[chosen][focal]
     shares = {"none": outcome == NONE, "hare": outcome == HARE}
     shares |= {f"stag_{k}": (outcome == STAG) & (hunters == k) for k in range(2, seats.shape[1] + 1)}
     seeds = plan.seed.cpu().numpy()[c * plan.runs : (c + 1) * plan.runs]
@@ -140,7 +141,7 @@ def normalised(score: Score, random: Score, reference: Score) -> Measured | None
     if not width > 1e-6:
         return None
     index = grouped_resamples(score.seeds)
-    own, base, top = (s.per_run[index].mean(1) for s in (score, random, reference))
+    mine, base, top = (s.per_run[index].mean(1) for s in (score, random, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = (own - base) / (top - base)
+        values = (mine - base) / (top - base)
     return percentiles((score.mean - random.mean) / width, values)
