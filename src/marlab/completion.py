@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -38,7 +37,7 @@ complete -c marlab -a '(marlab --complete (commandline -opc)[2..-1] (commandline
 """,
 }
 
-_FLAG = re.compile(r"^\W*(?:-\w, )?(--[a-z0-9][a-z0-9.-]*)(?:, (--[a-z0-9][a-z0-9.-]*))?", re.MULTILINE)
+_FLAG = re.compile(r"^  --([a-z0-9.-]*?)(\[no-\])?([a-z0-9-]+)", re.MULTILINE)
 
 
 def script(shell: str) -> str:
@@ -68,22 +67,23 @@ def candidates(words: Sequence[str], table: Mapping[str, object], main: Callable
 
 
 def _help(main: Callable[[list[str]], int], command: Sequence[str]) -> str:
-    os.environ["COLUMNS"] = "1000"  # no flag and no list of choices is broken over two lines
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
-        main([*command, "--help"])
+        main([*command, "--help-all"])
     return shown.getvalue()
 
 
 def _flags(text: str) -> list[str]:
-    found = [flag for pair in _FLAG.findall(text) for flag in pair if flag]
-    return sorted({*found, *(["--preset"] if "--preset NAME" in text else [])})
+    """`--[no-]films` stands for two flags."""
+    rows = _FLAG.findall(text)
+    return sorted(f"--{head}{no}{name}" for head, either, name in rows for no in (["", "no-"] if either else [""]))
 
 
 def _values(text: str, flag: str) -> list[str]:
     """The presets, or the choices that the help shows in braces behind a flag."""
+    line = " ".join(text.split())
     if flag == "--preset":
-        presets = re.search(r"--preset NAME\|FILE[^(\n]*\(([^)]*)\)", text)
+        presets = re.search(r"Settings to start from: one of (.*?), or a TOML file", line)
         return presets.group(1).split(", ") if presets else []
-    choices = re.search(rf"{re.escape(flag)} (?:.*?\|)?\[?\{{([^}}\s]*)\}}", text)
-    return [word for word in choices.group(1).split(",") if word != "None"] if choices else []
+    choices = re.search(rf"{re.escape(flag)} \{{([^}}\s]*)\}}", line)
+    return choices.group(1).split(",") if choices else []

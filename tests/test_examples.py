@@ -1,0 +1,52 @@
+"""The programs of `examples/` run, and a copy of the tiny world under another name works by the page alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.tiny_world import test_tiny_world
+from examples.tiny_world.test_tiny_world import *  # noqa: F403  the tiny world brings its own tests
+
+ROOT = Path(__file__).parents[1]
+WORLD_LINES = 300
+
+
+def program(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `python` and `marlab` are this interpreter and the package of a copy of the checkout."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    for name, words in {"python": "", "marlab": "-m marlab"}.items():
+        (bin_folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        (bin_folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+
+
+def test_the_tiny_world_is_small() -> None:
+    files = Path(test_tiny_world.__file__).parent.glob("*.py")
+    assert sum(len(path.read_text().splitlines()) for path in files if not path.name.startswith("test_")) < WORLD_LINES
+
+
+@pytest.mark.long
+def test_a_copy_of_the_tiny_world_works_by_the_page_alone(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    typed = re.search(r"checked: by tests/test_examples.py -->\n```sh\n(.*?)^```", page, re.S | re.M)
+    assert typed
+    copy = tmp_path / "marlab"
+    leave_out = shutil.ignore_patterns("__pycache__", "golden")
+    for part in ("src", "examples", "tests"):
+        shutil.copytree(ROOT / part, copy / part, ignore=leave_out)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    env = program(tmp_path) | {"PYTHONPATH": f"{copy / 'src'}:{copy}"}
+    done = subprocess.run(
+        ["bash", "-ec", typed[1]], cwd=copy, env=env, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "steps too many" in done.stdout and "pond/small" in done.stdout
+    assert not [path for path in (copy / "src/marlab/pond").rglob("*.py") if "tiny" in path.read_text().lower()]
