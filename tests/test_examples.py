@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from examples.tiny_world import test_tiny_world
 from examples.tiny_world.test_tiny_world import *  # noqa: F403  the tiny world brings its own tests
 
