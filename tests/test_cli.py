@@ -42,9 +42,6 @@ HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow")
 NOT_YET = {
     "quickstart",
     "fish train",
-    "fish eval",
-    "fish probe",
-    "fish watch",
     "hunt check",
     "hunt collect",
     "hunt pretrain vae",
@@ -113,7 +110,7 @@ def test_importing_the_entry_point_is_light() -> None:
 
 CORE = (
     "marlab.fish.training.train",
-    "marlab.fish.commands.evaluate",
+    "marlab.fish.training.evaluate",
     "marlab.hunt.ppo.train",
     "marlab.hunt.world_model.pretrain",
     "marlab.lab.ppo.ppo",

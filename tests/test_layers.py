@@ -42,10 +42,7 @@ CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""
 
-NOT_YET = {
-    ("marlab.fish.starts.make", "marlab.fish.measure.stats"),
-    ("marlab.fish.training.outputs", "marlab.fish.commands.evaluate"),
-}
+NOT_YET: set[tuple[str, str]] = set()
 """Imports (importer, imported) that still break a rule; one that is mended must leave this list."""
 
 TARGET = re.compile(r"(marlab(?:\.\w+)+):\w+")

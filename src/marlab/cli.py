@@ -24,13 +24,13 @@ Table = Mapping[str, "Command | Table"]
 COMMANDS: Table = {
     "quickstart": Command("marlab.quickstart.command:main", "a whole experiment in minutes, ending with a report"),
     "fish": {
-        "train": Command("marlab.fish.training.train:main", "train a shoal with one shared policy"),
+        "train": Command("marlab.fish.commands.train:main", "train a shoal with one shared policy"),
         "eval": Command(
             "marlab.fish.commands.evaluate:main", "a checkpoint on held-out arenas, beside scripts and the ceiling"
         ),
         "probe": Command("marlab.fish.commands.probe:main", "one probe with its full record and films of the worst"),
         "watch": Command("marlab.fish.commands.watch:main", "one episode in a window or as a film"),
-        "starts": Command("marlab.fish.starts.make:starts_command", "make or check files of hard starts"),
+        "starts": Command("marlab.fish.commands.starts:main", "make or check files of hard starts"),
     },
     "hunt": {
         "check": Command("marlab.hunt.exact.check:main", "does the game behave as calibrated; exact best responses"),

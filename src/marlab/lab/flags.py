@@ -68,7 +68,7 @@ def parse_run(
     import tyro
 
     flat, no_prefix = _flat_class(cls, default), tyro.conf.arg(name="")
-    config_field = field(default=default) if flat is cls and default is not None else field(default_factory=flat)
+    config_field = field() if flat is not cls or default is None else field(default=default)
     command = make_dataclass(
         "Command",
         [

@@ -13,8 +13,9 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-from marlab.fish.envs.gym import FishEscapeEnv, FishEscapeSingleEnv, FishVectorEnv
+from marlab.fish.envs.gym import FishEscapeEnv, FishEscapeSingleEnv
 from marlab.fish.envs.register import MANY, SINGLE, parallel_env, register
+from marlab.fish.envs.vector import FishVectorEnv
 from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.single import SingleFishView

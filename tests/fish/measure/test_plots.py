@@ -50,7 +50,7 @@ def darkness(path: Path) -> float:
 
 
 def test_a_run_gets_all_its_figures(tmp_path: Path) -> None:
-    made = plots.draw_run(rows(), [probe(3), probe(6)], tmp_path, tmp_path, "r", REFERENCES)
+    made = plots.draw_run(rows(), [probe(3), probe(6)], tmp_path / "r", REFERENCES)
     names = {p.name for p in made}
     assert names == {
         "r_survival.png", "r_first_death.png", "r_penalty_vs_first_death.png", "r_penalty_vs_entropy.png",
@@ -58,7 +58,7 @@ def test_a_run_gets_all_its_figures(tmp_path: Path) -> None:
         "r_step_one_heading_polar.png",
     }  # fmt: skip
     assert all(p.is_file() for p in made)
-    with Image.open(tmp_path / "r_survival.png") as image:
+    with Image.open(tmp_path / "r" / "figures" / "r_survival.png") as image:
         assert image.size == (1500, 660)
 
 
@@ -88,7 +88,7 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_run_that_has_just_begun_can_be_drawn(tmp_path: Path, count: int) -> None:
-    made = plots.draw_run(rows(count), [], tmp_path, tmp_path, "r", REFERENCES)
+    made = plots.draw_run(rows(count), [], tmp_path / "r", REFERENCES)
     assert len(made) == 7 and all(p.is_file() for p in made)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from marlab.fish.measure.policies import SCRIPTED, flee, play, scripted, sidestep, south
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.perception import observe

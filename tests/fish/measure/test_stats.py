@@ -6,11 +6,6 @@ from hypothesis.extra.numpy import arrays
 
 from marlab.fish.measure import stats
 
-
-def polar(heading_deg: float, speed: float) -> list[float]:
-    return [speed * np.cos(np.radians(heading_deg)), speed * np.sin(np.radians(heading_deg))]
-
-
 # --- survival and death steps -------------------------------------------------------------------------------
 
 
@@ -45,29 +40,6 @@ def test_survival_at_horizons_does_not_depend_on_the_episode_length() -> None:
     assert made == pytest.approx({"survival_at_100": 0.8, "survival_at_224": 0.4, "survival_at_500": 0.2})
 
 
-def test_first_deaths_per_episode() -> None:
-    deaths = np.array([[5, 1, -1], [-1, -1, -1], [30, 40, -1]])
-    assert stats.first_deaths(deaths).tolist() == [1, -1, 30]
-    assert stats.first_deaths(deaths, after=1).tolist() == [5, -1, 30]
-    made = stats.first_death_stats(stats.first_deaths(deaths))
-    assert made["first_death_sample_size"] == 2
-    assert made["first_death_step"] == 15.5
-    assert made["first_death_p10"] == made["episode_first_death_p10"] == pytest.approx(3.9)
-    assert stats.first_death_stats([-1, -1])["first_death_p10"] is None
-
-
-def test_the_late_signal_moves_where_the_old_one_is_stuck() -> None:
-    early = np.full((20, 25), -1)
-    early[:3, 0] = 1  # three of twenty episodes lose a fish at step one
-    early[:, 1] = 40
-    late = early.copy()
-    late[:, 1] = 300
-    assert all(stats.first_death_stats(stats.first_deaths(d))["first_death_p10"] == 1 for d in (early, late))
-    assert stats.late_first_death_p10(early) == 40
-    assert stats.late_first_death_p10(late) == 300
-    assert stats.late_first_death_p10(np.full((3, 4), -1)) == 500
-
-
 def test_the_late_signal_from_the_worlds_counts() -> None:
     counts = np.zeros(501, dtype=int)
     counts[[0, 1, 40, 60]] = [2, 30, 1, 7]
@@ -96,60 +68,6 @@ def test_saved_share_leaves_the_doomed_out() -> None:
 
 def test_ratio_is_over_all_fish_of_all_episodes() -> None:
     assert stats.step_one_ratio(13, 10, 96) == pytest.approx(0.0135417, abs=1e-7)
-
-
-def test_a_known_velocity_falls_into_its_bin() -> None:
-    (cluster,) = stats.step_one_clusters([[-0.78, 1.74]])
-    assert (cluster["angle_deg_start"], cluster["angle_deg_end"]) == (90, 120)
-    assert (cluster["speed_bin_start"], cluster["speed_bin_end"]) == (1.6, 2.0)
-
-
-def test_bin_edges_belong_to_the_upper_bin() -> None:
-    velocities = [polar(0, 1.2), polar(30, 0.8), polar(359.999, 0.1), [0.0, 0.0]]
-    assert stats.cluster_bins(velocities) == [(0, 3), (1, 2), (11, 0), (0, 0)]
-
-
-def test_clusters_are_sorted_and_shares_add_up() -> None:
-    clusters = stats.step_one_clusters([polar(100, 1.7)] * 5 + [polar(70, 2.1)] * 3 + [polar(130, 1.3)] * 2)
-    assert [c["count"] for c in clusters] == [5, 3, 2]
-    assert sum(c["share"] for c in clusters) == pytest.approx(1.0)
-    assert stats.ne_high_speed_share(clusters) == pytest.approx(0.5)
-
-
-def test_clusters_from_the_worlds_counts_are_the_same() -> None:
-    records = [polar(100, 1.7)] * 5 + [polar(70, 2.1)] * 3 + [polar(350, 0.1)] * 3
-    table = np.zeros((12, 16), dtype=int)
-    for a, s in stats.cluster_bins(records):
-        table[a, s] += 1
-    assert stats.clusters_of_counts(table) == stats.step_one_clusters(records)
-    assert stats.clusters_of_counts(np.zeros((12, 16))) == []
-
-
-def test_ne_share_of_the_acceptance_example() -> None:
-    bins = [(90, 1.6, 0.5), (60, 2.0, 0.3), (120, 1.2, 0.2)]
-    clusters = [
-        {"angle_deg_start": a, "angle_deg_end": a + 30, "speed_bin_start": s, "speed_bin_end": s + 0.4, "share": share}
-        for a, s, share in bins
-    ]
-    assert stats.ne_high_speed_share(clusters) == pytest.approx(0.5)
-
-
-def test_the_exact_share_uses_its_own_threshold() -> None:
-    records = [polar(100, 1.7), polar(100, 1.81), polar(149, 2.5), polar(150.1, 2.5)]
-    assert stats.ne_high_speed_share(stats.step_one_clusters(records)) == pytest.approx(0.75)
-    assert stats.ne_high_speed_exact(records) == pytest.approx(0.5)
-    assert stats.ne_high_speed_exact(np.zeros((0, 2))) is None
-
-
-def test_interval_knows_that_an_episode_has_one_predator() -> None:
-    ne, other = polar(100, 2.0), polar(300, 2.0)
-    apart = stats.ne_high_speed_interval([ne, other] * 10, range(20))
-    together = stats.ne_high_speed_interval([ne] * 10 + [other] * 10, [0] * 10 + [1] * 10)
-    assert apart is not None and together is not None
-    assert apart[0] > together[0] and apart[1] < together[1]
-    none = stats.ne_high_speed_interval([other] * 13, range(13))
-    assert none is not None and none[0] == 0.0 and 0.15 < none[1] < 0.3  # 0 of 13 is far from proof
-    assert stats.ne_high_speed_interval(np.zeros((0, 2)), []) is None
 
 
 def test_metrics_without_deaths_are_unknown_not_zero() -> None:
@@ -203,10 +121,6 @@ def test_pre_roll_summary_of_nothing() -> None:
 
 
 # --- choosing -----------------------------------------------------------------------------------------------
-
-
-def test_worst_episodes_by_survivors_then_lowest_then_number() -> None:
-    assert stats.worst_episodes([5, 3, 3, 9, 3], [0.5, 0.2, 0.1, 0.9, 0.1], 4) == [2, 4, 1, 0]
 
 
 def record(iteration: int, count: int, early: float, survival: float) -> dict[str, object]:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import advance
 from marlab.fish.sea.perception import neighbours, observe

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.dynamics import SeaState, advance
 from marlab.fish.sea.perception import neighbours

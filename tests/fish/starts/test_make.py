@@ -13,7 +13,6 @@ from marlab.fish.starts.make import (
     export_worst_seeds,
     make_starts,
     parse_sector_stage,
-    starts_command,
     states_of_history,
     states_of_records,
     worst_seed_export,
@@ -34,7 +33,7 @@ def printed_spec(said: str) -> str:
 
 def test_stage_files_by_sector_are_what_they_claim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("ne:slow", "sw:0.5-1.5:24", "200-260:fast", "log-ne:any")
-    assert make_starts(StartsConfig(stages=words, count=40, out=tmp_path)) == tmp_path
+    assert make_starts(StartsConfig(stages=words, count=40, output_dir=tmp_path)) == tmp_path
     specs = parse_stage_spec(printed_spec(capsys.readouterr().out))
     assert [s.iterations for s in specs] == [16, 24, 16, 16]
     stages, warnings = load_stages(specs)
@@ -52,13 +51,13 @@ def test_stage_files_by_sector_are_what_they_claim(tmp_path: Path, capsys: pytes
 def test_the_same_seed_makes_the_same_starts(tmp_path: Path) -> None:
     sets = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        make_starts(StartsConfig(stages=("w:any",), count=9, seed=seed, out=tmp_path / name))
+        make_starts(StartsConfig(stages=("w:any",), count=9, seed=seed, output_dir=tmp_path / name))
         sets.append(load_starts(tmp_path / name / "stage1_w_any.json").velocity)
     assert np.array_equal(sets[0], sets[1]) and not np.array_equal(sets[0], sets[2])
 
 
 def test_velocities_only(tmp_path: Path) -> None:
-    make_starts(StartsConfig(stages=("n:fast",), count=5, full_states=False, out=tmp_path))
+    make_starts(StartsConfig(stages=("n:fast",), count=5, full_states=False, output_dir=tmp_path))
     data = json.loads((tmp_path / "stage1_n_fast.json").read_text(encoding="utf-8"))
     assert len(data["velocities"]) == 5 and "states" not in data and data["type"] == "n"
 
@@ -111,7 +110,7 @@ def history(path: Path) -> Path:
 
 def test_worst_episodes_become_full_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = history(tmp_path / "eval_multi_history.jsonl")
-    make_starts(StartsConfig(source=source, count=3, out=tmp_path / "out"))
+    make_starts(StartsConfig(source=source, count=3, output_dir=tmp_path / "out"))
     (spec,) = parse_stage_spec(printed_spec(capsys.readouterr().out))
     starts = load_starts(Path(spec.path))
     assert starts.velocity[:, 1].tolist() == pytest.approx([-0.2, -0.4, -0.3])
@@ -140,7 +139,7 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
         (tmp_path / "d.jsonl", "exist"),
     ):
         with pytest.raises(UserError, match=word):
-            make_starts(StartsConfig(source=source, out=tmp_path))
+            make_starts(StartsConfig(source=source, output_dir=tmp_path))
 
 
 def test_a_step_one_record_is_taken_back_to_its_start() -> None:
@@ -181,7 +180,7 @@ def test_export_can_be_made_a_stage(tmp_path: Path, capsys: pytest.CaptureFixtur
     source = tmp_path / "step_one_worst_seeds.json"
     records = [step_one_record([0.1, 0.2], [-0.78, 1.74]), step_one_record([0.5, 0.2], [1.0, 0.0])]
     source.write_text(json.dumps(worst_seed_export(records, "r", "now")), encoding="utf-8")
-    make_starts(StartsConfig(source=source, out=tmp_path / "out"))
+    make_starts(StartsConfig(source=source, output_dir=tmp_path / "out"))
     stages, _ = load_stages(parse_stage_spec(printed_spec(capsys.readouterr().out)))
     assert len(stages[0].starts) == 2
 
@@ -203,11 +202,3 @@ def test_check_prints_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "5 entries, 5 distinct" in said and "60- 90       4" in said
     with pytest.raises(UserError, match="does not exist"):
         make_starts(StartsConfig(check=tmp_path / "none.json"))
-
-
-def test_command_takes_stages_as_plain_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert starts_command(["ne:slow", "sw:fast:8", "--count", "3", "--out", str(tmp_path)]) == 0
-    assert [s.iterations for s in parse_stage_spec(printed_spec(capsys.readouterr().out))] == [16, 8]
-    assert starts_command(["--check", "planB_sw_slow.json"]) == 0
-    with pytest.raises(UserError, match="Name stages"):
-        starts_command([])

@@ -10,7 +10,7 @@ import pytest
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.training import assemble
 from marlab.fish.training import config as settings
-from marlab.fish.training.config import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.training.config import OLD_FLAGS, FishTrainConfig
 from marlab.lab.config import from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run
@@ -24,7 +24,7 @@ def preset(name: str) -> FishTrainConfig:
 
 
 def command(text: str) -> Parsed[FishTrainConfig]:
-    old = OldFlags(OLD_FLAGS, REFUSED_FLAGS)
+    old = OldFlags(OLD_FLAGS)
     return parse_run(FishTrainConfig, shlex.split(text), prog="marlab fish train", presets=PRESETS, old=old)
 
 

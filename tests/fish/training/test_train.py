@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from marlab.cli import main as cli
-from marlab.fish.commands.evaluate import EvalConfig, evaluate
+from marlab.fish.measure.config import EvalConfig
 from marlab.fish.measure.probe import greedy, run_probe
 from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint
 from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint
 from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.errors import UserError
@@ -190,7 +191,8 @@ def test_interrupted_and_resumed_equals_smooth(finished: Path, tmp_path: Path) -
 
 
 def test_eval_compares_with_the_ladder_and_the_ceiling(finished: Path, tmp_path: Path) -> None:
-    report = evaluate(find_checkpoint(str(finished)), EvalConfig(episodes=4, fish=6), tmp_path)
+    settings = EvalConfig(str(finished), episodes=4, fish=6)
+    report = evaluate_checkpoint(find_checkpoint(str(finished)), settings, tmp_path)
     assert set(report.scores) == {"policy", "random", "hold", "brake", "flee", "south", "sidestep"}
     assert report.bounds is not None and 0.5 < report.bounds[0] <= report.bounds[1] <= 1.0
     for score in report.scores.values():
@@ -261,4 +263,5 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
 def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
     CheckpointStore(tmp_path, "hunt/ppo", PATTERN).save(1, {})
     with pytest.raises(UserError, match="written by 'hunt/ppo'"):
-        evaluate(tmp_path / "model_iter_1.pt", EvalConfig())
+        evaluate(EvalConfig(str(tmp_path / "model_iter_1.pt")), RunOptions(output_dir=tmp_path / "eval"))
+    assert not (tmp_path / "eval").exists()

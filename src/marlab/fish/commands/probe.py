@@ -6,21 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
-from marlab.fish.measure.probe import at_settings, draw_seeds, film_episode, greedy, run_probe
-from marlab.fish.measure.record import probe_record
-from marlab.fish.measure.stats import worst_episodes
-from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.starts.make import now
-from marlab.fish.training.assemble import sea_config
-from marlab.fish.training.networks import find_checkpoint, load_policy
-from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
-from marlab.lab.runs.checkpoint import load_checkpoint
-from marlab.lab.runs.files import write_json
 
 
 @dataclass(frozen=True)
@@ -39,7 +26,7 @@ class ProbeConfig:
     """Boost of the start; none: the base value of the checkpoint's settings."""
     films: int = 0
     """Film so many of the worst episodes."""
-    out: Path | None = None
+    output_dir: Path | None = None
     """Folder for the record, figures and films; none: probes/ beside the checkpoint's run."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
@@ -54,32 +41,44 @@ class ProbeConfig:
 
 def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
     """The probe's record, and the folder where it was written."""
+    import numpy as np
+
+    from marlab.fish.measure.films import film_worst
+    from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
+    from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
+    from marlab.fish.measure.record import probe_record
+    from marlab.fish.starts.make import now
+    from marlab.fish.training.assemble import sea_config
+    from marlab.fish.training.networks import find_checkpoint, load_policy
+    from marlab.lab.device import choose_device
+    from marlab.lab.runs.checkpoint import load_checkpoint
+    from marlab.lab.runs.files import write_json
+
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)
     net, trained = load_policy(file, device)
-    boost = trained.escape_boost_speed if config.escape_boost is None else config.escape_boost
-    cfg = at_settings(sea_config(trained), config.fish, boost, 0.0)
-    path: list[SeaState] | None = [] if config.films > 0 else None
+    cfg = sea_config(trained)
+    boost = cfg.escape_boost_speed if config.escape_boost is None else config.escape_boost
+    path: list[Any] | None = [] if config.films > 0 else None
     seeds = draw_seeds(np.random.default_rng(config.seed_base), config.episodes)
-    arrays = run_probe(greedy(net), cfg, seeds, device, path)
-    step = load_checkpoint(file).step
+    arrays = run_probe(greedy(net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
     record = probe_record(
-        arrays, iteration=step, timestamp=now(), density_penalty_coef=0.0, escape_boost_speed=boost
+        arrays, iteration=load_checkpoint(file).step, timestamp=now(), density_penalty_coef=0.0,
+        escape_boost_speed=boost,
     )  # fmt: skip
-    out = config.out or file.parent.parent / "probes" / f"{file.stem}_seed{config.seed_base}"
-    plot_death_histogram(arrays.death_steps, out / "death_histogram.png", f"When fish die, {file.stem}")
-    plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], out / "step_one_polar.png")
+    folder = config.output_dir or file.parent.parent / "probes" / f"{file.stem}_seed{config.seed_base}"
+    plot_death_histogram(arrays.death_steps, folder / "death_histogram.png", f"When fish die, {file.stem}")
+    plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], folder / "step_one_polar.png")
     if path is not None:
-        for rank, episode in enumerate(worst_episodes(arrays.final_alive, arrays.final_alive, config.films)):
-            film_episode(path, episode, out / f"worst_rank{rank}_ep{episode}.mp4", fps=20, max_steps=len(path))
-    write_json(out / "probe.json", record)
-    return record, out
+        film_worst(arrays, path, config.films, lambda rank, episode: folder / f"worst_rank{rank}_ep{episode}.mp4")
+    write_json(folder / "probe.json", record)
+    return record, folder
 
 
 def main(argv: list[str]) -> int:
     """The command `marlab fish probe`."""
     config = parse(ProbeConfig, argv, prog="marlab fish probe", positional=("checkpoint",))
-    record, out = probe(config)
+    record, folder = probe(config)
     summary, deaths = record["summary"], record["death_stats"]
     rows = {
         "average final survival": f"{summary['avg_final_survival_rate']:.4f}",
@@ -92,5 +91,5 @@ def main(argv: list[str]) -> int:
     }
     print(f"{config.episodes} x {config.fish} fish, seed {config.seed_base}")
     print("\n".join(f"{name:<32}{value}" for name, value in rows.items()))
-    print(f"written to {out}")
+    print(f"written to {folder}")
     return 0

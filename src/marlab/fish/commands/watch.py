@@ -7,24 +7,20 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from marlab.fish.envs.frame import paint
-from marlab.fish.measure.policies import SCRIPTED, Policy, scripted
-from marlab.fish.measure.probe import greedy
-from marlab.fish.sea import config as sea
-from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
-from marlab.fish.sea.perception import neighbours, observe
-from marlab.fish.sea.reset import seeded_reset
-from marlab.fish.training.assemble import sea_config
-from marlab.fish.training.networks import find_checkpoint, load_policy
-from marlab.lab.device import choose_device
+from marlab.fish.measure.config import SCRIPTED
+from marlab.fish.sea import constants as sea
 from marlab.lab.errors import UserError
-from marlab.lab.film import write_mp4
+from marlab.lab.flags import parse
+
+if TYPE_CHECKING:
+    from marlab.fish.measure.policies import Policy
+    from marlab.fish.sea.config import SeaConfig
 
 
 @dataclass(frozen=True)
@@ -58,27 +54,30 @@ class WatchConfig:
 
 def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
     """The policy to watch, and its sea with `config.fish` fish."""
+    import torch
+
+    from marlab.fish.measure.policies import scripted
+    from marlab.fish.measure.probe import greedy
+    from marlab.fish.sea.config import SeaConfig
+    from marlab.fish.training.assemble import sea_config
+    from marlab.fish.training.networks import find_checkpoint, load_policy
+
     if config.checkpoint in SCRIPTED:
         return scripted(config.checkpoint, torch.Generator().manual_seed(config.seed)), SeaConfig(num_fish=config.fish)
-    net, trained = load_policy(find_checkpoint(config.checkpoint), choose_device("cpu"))
+    net, trained = load_policy(find_checkpoint(config.checkpoint), torch.device("cpu"))
     return greedy(net), sea_config(trained, config.fish)
 
 
-@torch.no_grad()
-def episode(policy: Policy, cfg: SeaConfig, seed: int, steps: int) -> Iterator[SeaState]:
-    """States of one episode as they come, the start included."""
-    state, _ = seeded_reset([seed], cfg)
-    yield state
-    for _ in range(min(steps, sea.EPISODE_STEPS)):
-        social = neighbours(state, cfg) if cfg.include_neighbor_features else None
-        state = advance(state, policy(observe(state, cfg, social)), PREDATOR_STEPS[cfg.predator_mode])
-        yield state
-
-
 def frames(config: WatchConfig) -> Iterator[np.ndarray]:
-    """Painted states; tells the state of things every 50 steps."""
+    """The episode as pictures, the start included; prints how many live every 50 steps."""
+    from marlab.fish.envs.frame import paint
+    from marlab.fish.measure.policies import moments
+    from marlab.fish.sea.reset import seeded_reset
+
     policy, cfg = shoal(config)
-    for state in episode(policy, cfg, config.seed, config.steps):
+    start, _ = seeded_reset([config.seed], cfg)
+    steps = min(config.steps, sea.EPISODE_STEPS)
+    for state in chain([start], (moment.state for moment in moments(start, policy, cfg, steps))):
         t = int(state.t)
         if t % 50 == 0:
             print(f"step {t:3d}: {int(state.alive.sum())} of {config.fish} alive", flush=True)
@@ -124,11 +123,11 @@ def show_live(config: WatchConfig) -> bool:
 
 def main(argv: list[str]) -> int:
     """The command `marlab fish watch`."""
-    from marlab.lab.flags import parse
-
     config = parse(WatchConfig, argv, prog="marlab fish watch", positional=("checkpoint",))
     if config.film is None and has_display() and show_live(config):
         return 0
+    from marlab.lab.film import write_mp4
+
     file = config.film or Path(f"watch_{Path(config.checkpoint).stem}_seed{config.seed}.mp4")
     count = write_mp4(file, frames(config), config.fps)
     print(f"{count} frames in {file}")

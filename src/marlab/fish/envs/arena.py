@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from marlab.fish.envs.frame import paint
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
 from marlab.fish.sea.perception import neighbours, observe

@@ -10,7 +10,7 @@ from pettingzoo import ParallelEnv
 
 from marlab.fish.envs.arena import Arena
 from marlab.fish.envs.gym import METADATA, observation_space
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.lab.errors import UserError
 

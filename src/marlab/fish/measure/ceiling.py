@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from marlab.fish.measure.policies import Policy, always, sidestep
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, PredatorStep, SeaState, advance
 from marlab.fish.sea.perception import observe

@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.fish.measure.stats import headings
-from marlab.fish.sea.config import EPISODE_STEPS
+from marlab.fish.sea.constants import EPISODE_STEPS
+from marlab.fish.starts.clusters import headings
 from marlab.lab.measured import Measured
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
 from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled
@@ -349,13 +349,12 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
 # --- all of a run -------------------------------------------------------------------------------------------
 
 
-def draw_run(
-    rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, media: Path, name: str, references: References
-) -> list[Path]:
-    """Every figure that the rows and probes of a run allow, as `<name>_<figure>.png`, and the GIF of the curve."""
+def draw_run(rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, references: References) -> list[Path]:
+    """Every figure that the rows and probes of the run in `folder` allow, each called after it, and the curve's GIF."""
+    name = folder.name
 
     def file(figure: str) -> Path:
-        return folder / f"{name}_{figure}.png"
+        return folder / "figures" / f"{name}_{figure}.png"
 
     made = [
         plot_survival(rows, file("survival"), references),
@@ -363,7 +362,7 @@ def draw_run(
         plot_penalty_vs_first_death(rows, file("penalty_vs_first_death")),
         plot_penalty_vs_entropy(rows, file("penalty_vs_entropy")),
         plot_training_curve(rows, file("training_curve"), references),
-        save_curve_gif(rows, media / f"{name}_curve.gif", references),
+        save_curve_gif(rows, folder / "media" / f"{name}_curve.gif", references),
     ]
     if any(row.get("tail_stage_label") for row in rows):
         made.append(plot_hard_starts(rows, file("hard_starts")))

@@ -7,16 +7,17 @@ a script sees no more than a fish does. `play` runs one over whole episodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from marlab.fish.sea import config as sea
+from marlab.fish.measure.config import SCRIPTED
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
-from marlab.fish.sea.perception import neighbours, observe, pair_scratch, sight
+from marlab.fish.sea.perception import Neighbours, Sight, neighbours, observe, pair_scratch, sight
 from marlab.fish.sea.rewards import crowding, reward
 from marlab.lab.errors import UserError
 
@@ -107,8 +108,6 @@ _FIXED: dict[str, Policy] = {
     "south": south,
     "sidestep": sidestep,
 }
-SCRIPTED = ("forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep")
-"""Every scripted policy, weakest first."""
 
 
 def scripted(name: str, generator: torch.Generator | None = None) -> Policy:
@@ -136,6 +135,32 @@ class Played(NamedTuple):
         return self.final.alive.sum(1) / self.final.exists.sum(1)
 
 
+class Moment(NamedTuple):
+    """One step of an episode: who lived before it, what was done, and where it led."""
+
+    was_alive: Tensor  # [B, F] bool
+    actions: Tensor  # [B, F]
+    state: SeaState
+    seen: Sight
+    social: Neighbours | None  # None where neither rewards nor observations need it
+
+
+@torch.no_grad()
+def moments(state: SeaState, policy: Policy, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS) -> Iterator[Moment]:
+    """Let `policy` steer every fish from `state`, step by step."""
+    predator_step = PREDATOR_STEPS[cfg.predator_mode]
+    social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
+    seen, scratch = sight(state), pair_scratch(state)
+    social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
+    for _ in range(steps):
+        actions = policy(observe(state, cfg, social, seen))
+        was_alive = state.alive
+        state = advance(state, actions, predator_step)
+        seen = sight(state)
+        social = neighbours(state, cfg, scratch) if social is not None else None
+        yield Moment(was_alive, actions, state, seen, social)
+
+
 @torch.no_grad()
 def play(
     state: SeaState,
@@ -145,25 +170,15 @@ def play(
     on_step: Callable[[SeaState], None] | None = None,
 ) -> Played:
     """Let `policy` steer every fish from `state` for `steps` steps; `on_step` sees each new state (for films)."""
-    predator_step = PREDATOR_STEPS[cfg.predator_mode]
-    social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
     crowd = crowding(cfg, state.x.device, state.x.dtype)
     total = torch.zeros_like(state.predator_x)
     taken = torch.zeros(sea.ACTION_COUNT, dtype=torch.int64, device=state.x.device)
     alive_counts = []
     fish = state.exists.sum(1)
-    seen = sight(state)
-    scratch = pair_scratch(state)
-    social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
-    for _ in range(steps):
-        actions = policy(observe(state, cfg, social, seen))
-        taken.index_add_(0, actions.flatten(), state.alive.flatten().to(torch.int64))
-        was_alive = state.alive
-        state = advance(state, actions, predator_step)
-        seen = sight(state)
-        social = neighbours(state, cfg, scratch) if social is not None else None
-        total += reward(state, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
-        alive_counts.append(state.alive.sum(1))
+    for was_alive, actions, now, seen, social in moments(state, policy, cfg, steps):
+        taken.index_add_(0, actions.flatten(), was_alive.flatten().to(torch.int64))
+        total += reward(now, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
+        alive_counts.append(now.alive.sum(1))
         if on_step is not None:
-            on_step(state)
-    return Played(state, total, torch.stack(alive_counts), taken)
+            on_step(now)
+    return Played(now, total, torch.stack(alive_counts), taken)

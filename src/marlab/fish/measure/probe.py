@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.measure.ceiling import doomed_mask
 from marlab.fish.measure.policies import Policy, play
 from marlab.fish.measure.record import ProbeArrays
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
-from marlab.lab.film import write_mp4
 from marlab.lab.ppo.nets import ActorCritic
 
 
@@ -84,11 +81,6 @@ def run_probe(
         pre_roll_stats=pre_roll,
         doomed=doomed_mask(start, 1).sum(1).cpu().numpy(),
     )
-
-
-def film_episode(path: Sequence[SeaState], episode: int, file: Path, fps: int, max_steps: int) -> int:
-    """Film one episode of a probe's path; returns the number of frames, at most `max_steps` + 1."""
-    return write_mp4(file, (paint(Scene.of(state, episode)) for state in path[: max_steps + 1]), fps)
 
 
 def _pairs(x: Tensor, y: Tensor) -> np.ndarray:

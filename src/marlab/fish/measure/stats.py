@@ -13,17 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.fish.sea.config import EPISODE_STEPS
-from marlab.lab.stats import wilson
+from marlab.fish.sea.constants import EPISODE_STEPS, HORIZONS
+from marlab.fish.starts.clusters import (
+    north_west_interval,
+    north_west_share,
+    north_west_share_exact,
+    step_one_clusters,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-ANGLE_BIN = 30.0  # degrees
-SPEED_BIN = 0.4  # m/s
-NE_HEADINGS = (90.0, 150.0)  # degrees: north to north-west on the screen; the field keeps its old name
-NE_SPEED = 1.8  # m/s
-HORIZONS = (100, 224, 500)
 
 
 # --- survival and death steps -------------------------------------------------------------------------------
@@ -69,41 +68,11 @@ def survival_at(death_steps: ArrayLike, horizons: Sequence[int] = HORIZONS) -> d
     return {f"survival_at_{h}": float(((steps < 0) | (steps > h)).mean()) for h in horizons}
 
 
-def first_deaths(death_steps: ArrayLike, after: int = 0) -> Ints:
-    """Step of the first death later than `after` in each episode [E], -1 where there is none."""
-    steps = np.asarray(death_steps, dtype=np.int64)
-    late = np.where(steps > after, steps, np.iinfo(np.int64).max)
-    first = late.min(axis=1)
-    return np.where(first == np.iinfo(np.int64).max, -1, first)
-
-
-def first_death_stats(first: ArrayLike) -> dict[str, float | int | None]:
-    """Mean and 10th percentile of the first death over the episodes [E] that had one."""
-    steps = np.asarray(first, dtype=np.int64)
-    known = steps[steps >= 0]
-    p10 = float(np.percentile(known, 10)) if len(known) else None
-    return {
-        "first_death_step": float(known.mean()) if len(known) else None,
-        "first_death_p10": p10,
-        "episode_first_death_p10": p10,
-        "first_death_sample_size": len(known),
-    }
-
-
-def late_first_death_p10(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -> float | None:
-    """10th percentile over episodes of the first death after step one; an episode without one counts as `horizon`.
+def late_p10_of_counts(first_death_counts: ArrayLike, horizon: int = EPISODE_STEPS) -> float | None:
+    """10th percentile over episodes of the first death, from counts of its step (index 0: nobody died).
 
     Step-one deaths are nearly all unavoidable and happen in more than every tenth episode, so a percentile that
-    includes them is 1 for ever; this one moves with the policy.
-    """
-    late = first_deaths(death_steps, after=1)
-    return float(np.percentile(np.where(late < 0, horizon, late), 10)) if len(late) else None
-
-
-def late_p10_of_counts(first_death_counts: ArrayLike, horizon: int = EPISODE_STEPS) -> float | None:
-    """Nearly the same from counts of first-death steps (index 0: nobody died), as the training world keeps them.
-
-    Episodes that begin with a step-one death are left out, because their later deaths are not counted.
+    includes them is 1 for ever; episodes that begin with one are left out. Nobody dead counts as `horizon`.
     """
     counts = np.asarray(first_death_counts, dtype=np.int64).copy()
     nobody, counts[:2] = int(counts[0]), 0
@@ -125,100 +94,17 @@ def step_one_ratio(count: int, episodes: int, fish: int) -> float:
     return count / (episodes * fish)
 
 
-def headings(velocity: ArrayLike) -> tuple[Floats, Floats]:
-    """Heading in degrees (0 to 360) and speed of velocities [R, 2]."""
-    v = np.asarray(velocity, dtype=np.float64).reshape(-1, 2)
-    return np.degrees(np.arctan2(v[:, 1], v[:, 0])) % 360.0, np.linalg.norm(v, axis=1)
-
-
-def cluster_bins(velocity: ArrayLike) -> list[tuple[int, int]]:
-    """(heading bin, speed bin) of each record [R, 2]."""
-    angle, speed = headings(velocity)
-    whole = np.floor(np.stack([angle / ANGLE_BIN, speed / SPEED_BIN]) + 1e-9).astype(int)
-    return [(int(a) % round(360 / ANGLE_BIN), int(s)) for a, s in whole.T]
-
-
-def step_one_clusters(velocity: ArrayLike) -> list[dict[str, float | int]]:
-    """Predator velocities of the records [R, 2] on a grid of heading and speed, most frequent first."""
-    counts: dict[tuple[int, int], int] = {}
-    for key in cluster_bins(velocity):
-        counts[key] = counts.get(key, 0) + 1
-    return _clusters(counts)
-
-
-def clusters_of_counts(counts: ArrayLike) -> list[dict[str, float | int]]:
-    """The same from ready counts [heading bins, speed bins], as the training world keeps them."""
-    table = np.asarray(counts, dtype=np.int64)
-    return _clusters({(int(a), int(s)): int(table[a, s]) for a, s in zip(*np.nonzero(table))})
-
-
-def _clusters(counts: Mapping[tuple[int, int], int]) -> list[dict[str, float | int]]:
-    total = sum(counts.values())
-    return [
-        {
-            "angle_deg_start": a * ANGLE_BIN,
-            "angle_deg_end": (a + 1) * ANGLE_BIN,
-            "speed_bin_start": round(s * SPEED_BIN, 6),
-            "speed_bin_end": round((s + 1) * SPEED_BIN, 6),
-            "count": n,
-            "share": n / total,
-        }
-        for (a, s), n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
-
-
-def ne_high_speed_share(clusters: Sequence[Mapping[str, Any]]) -> float:
-    """Share of the bins that overlap 90-150 degrees and have an edge at 1.8 m/s or more.
-
-    On the 0.4 m/s grid that means speeds from 1.6 m/s, and 90-150 degrees is north to north-west on the screen.
-    """
-    return float(
-        sum(
-            c["share"]
-            for c in clusters
-            if c["angle_deg_start"] < NE_HEADINGS[1]
-            and c["angle_deg_end"] > NE_HEADINGS[0]
-            and max(c["speed_bin_start"], c["speed_bin_end"]) >= NE_SPEED
-        )
-    )
-
-
-def ne_high_speed_exact(velocity: ArrayLike) -> float | None:
-    """The same share from the raw velocities [R, 2], with the threshold at exactly 1.8 m/s; None without records."""
-    inside = _is_ne(velocity)
-    return float(inside.mean()) if len(inside) else None
-
-
-def ne_high_speed_interval(velocity: ArrayLike, episode: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
-    """Interval of the exact share. `episode` [R] is the episode of each record.
-
-    All records of an episode share one predator, so they count as one draw with a weight: the sample size is
-    Kish's (sum b)^2 / sum b^2 over the b records of each episode, not the number of records.
-    """
-    inside = _is_ne(velocity)
-    if not len(inside):
-        return None
-    weight = np.unique(np.asarray(episode), return_counts=True)[1].astype(np.float64)
-    size = float(weight.sum() ** 2 / (weight**2).sum())
-    return wilson(float(inside.mean()) * size, size, level)
-
-
-def _is_ne(velocity: ArrayLike) -> NDArray[np.bool_]:
-    angle, speed = headings(velocity)
-    return (angle >= NE_HEADINGS[0]) & (angle < NE_HEADINGS[1]) & (speed >= NE_SPEED)
-
-
 def step_one_metrics(velocity: ArrayLike, episode: ArrayLike, samples: int) -> dict[str, Any]:
     """All step-one numbers of a probe or of a training iteration. `samples` fish started; records [R, 2] and [R]."""
     clusters = step_one_clusters(velocity)
     count = len(np.asarray(velocity).reshape(-1, 2))
-    interval = ne_high_speed_interval(velocity, episode)
+    interval = north_west_interval(velocity, episode)
     return {
         "step_one_death_count": count,
         "step_one_death_ratio": count / samples if samples else None,
         "step_one_top_share": clusters[0]["share"] if clusters else None,
-        "step_one_ne_high_speed_share": ne_high_speed_share(clusters) if clusters else None,
-        "step_one_ne_high_speed_share_exact": ne_high_speed_exact(velocity),
+        "step_one_ne_high_speed_share": north_west_share(clusters) if clusters else None,
+        "step_one_ne_high_speed_share_exact": north_west_share_exact(velocity),
         "step_one_ne_high_speed_interval": list(interval) if interval else None,
     }
 
@@ -285,12 +171,6 @@ def pre_roll_stats_summary(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 
 
 # --- choosing -----------------------------------------------------------------------------------------------
-
-
-def worst_episodes(final_alive: ArrayLike, min_survival: ArrayLike, count: int) -> list[int]:
-    """Episodes with the fewest survivors first, ties by the lowest survival, then by episode number."""
-    order = np.lexsort((np.asarray(min_survival), np.asarray(final_alive)))
-    return [int(i) for i in order[:count]]
 
 
 def passes_best_limits(record: Mapping[str, Any], max_step_one: int, max_early_death: float) -> bool:

@@ -1,8 +1,4 @@
-"""The sea's constants and its configuration.
-
-Units everywhere in this package: metres, metres per second, steps of 0.1 s; angles in degrees counter-clockwise
-from +x with +y up on the screen, except where a name says radians. Letters for shapes: B arenas, F fish slots.
-"""
+"""The sea's configuration; units and letters are those of `sea/constants.py`."""
 
 from __future__ import annotations
 
@@ -12,28 +8,6 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from marlab.lab.errors import UserError
-
-ARENA_RADIUS = 10.0
-EPISODE_STEPS = 500
-DT = 0.1
-FISH_MAX_SPEED = 2.0
-FISH_TURN = math.pi / 6
-FISH_ACCELERATION = 1.0
-FISH_BRAKE = 0.9
-FISH_RESTITUTION = 0.5
-REST_SPEED = 0.01
-"""Below this speed a fish has no heading of its own; its direction then counts as +x."""
-KILL_DISTANCE = 0.7
-"""Predator radius 0.5 plus fish radius 0.2; a fish strictly nearer than this is eaten."""
-VISION_RADIUS = ARENA_RADIUS / 3
-SPAWN_RADIUS = 0.8 * ARENA_RADIUS
-SPAWN_MAX_SPEED = 1.0
-PREDATOR_PULL = 0.5
-"""Added to the predator's v_y per second: it falls towards the north pole."""
-PREDATOR_SPEED = 1.5
-PREDATOR_RESTITUTION = 0.85
-ACTION_COUNT = 5
-FORWARD, LEFT, RIGHT, BRAKE, HOLD = range(ACTION_COUNT)
 
 V32_HEADING_BIAS = "0-60:1.1,60-90:0.8,90-120:0.08,120-150:0.05,150-210:0.9,210-270:1.3,270-330:1.2,330-360:0.95"
 V32_SPEED_BIAS = "0-1.0:1.6,1.0-1.6:1.3,1.6-2.0:0.7,2.0-2.4:0.35,2.4-3.0:0.2"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 
 
 class Predator(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import Bin, SeaConfig
 from marlab.fish.sea.dynamics import Predator, SeaState, ballistic_step, plane
 

@@ -8,22 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.rewards import RewardTerms
 
-HORIZONS = (100, 224, 500)
-"""Survival is reported at these steps, so that runs with shorter episodes stay comparable."""
-HEADING_BINS = 12
-HEADING_BIN_DEG = 30.0
+HEADING_BINS = round(360 / sea.HEADING_BIN)
 SPEED_BINS = 16
-SPEED_BIN = 0.4
-"""Step-one deaths are binned by the predator's velocity: 30 degrees by 0.4 m/s, the last speed bin open."""
+"""Step-one deaths are binned by the predator's velocity; the last speed bin is open."""
 
 MAX_STAGES = 63
 """Hard-start stages that can be told apart in the statistics."""
 REWARDS = tuple(f"reward_{name}" for name in RewardTerms._fields)
-STEP_ONE = ("step_one_deaths", "step_one_fish", "step_one_ne_exact")
+STEP_ONE = ("step_one_deaths", "step_one_fish")
 RESETS = ("resets", "override_hits", "starts_reused")
 ENDS = (
     "episodes",
@@ -35,8 +31,8 @@ ENDS = (
     "first_death",
     "first_death_episodes",
     "forced_resets",
-    *(f"survival_at_{horizon}" for horizon in HORIZONS),
-    *(f"episodes_at_{horizon}" for horizon in HORIZONS),
+    *(f"survival_at_{horizon}" for horizon in sea.HORIZONS),
+    *(f"episodes_at_{horizon}" for horizon in sea.HORIZONS),
 )
 
 
@@ -78,13 +74,12 @@ class EpisodeStats:
         fish = state.exists.sum(1) * first
         heading = torch.rad2deg(torch.atan2(state.predator_vy, state.predator_vx)) % 360.0
         speed = torch.hypot(state.predator_vx, state.predator_vy)
-        column = (speed / SPEED_BIN).to(torch.int64).clamp(max=SPEED_BINS - 1)
-        row = (heading / HEADING_BIN_DEG).to(torch.int64).clamp(max=HEADING_BINS - 1)
+        column = (speed / sea.SPEED_BIN).to(torch.int64).clamp(max=SPEED_BINS - 1)
+        row = (heading / sea.HEADING_BIN).to(torch.int64).clamp(max=HEADING_BINS - 1)
         _count(self.step_one_bins, row * SPEED_BINS + column, deaths, first)
         _count(self.stage_deaths, stage + 1, deaths, first)
         _count(self.stage_fish, stage + 1, fish, first)
-        ne_fast = (heading >= 90) & (heading < 150) & (speed >= 1.8)
-        self.step_one += torch.stack((deaths, fish, deaths * ne_fast))
+        self.step_one += torch.stack((deaths, fish))
 
     def record_end(self, state: SeaState, ended: Tensor) -> None:
         """Episodes that end with this step (`ended` [B] bool)."""
@@ -95,8 +90,8 @@ class EpisodeStats:
         first = torch.where(dead, state.death_step, sea.EPISODE_STEPS + 1).amin(1)
         someone = first <= sea.EPISODE_STEPS
         over = alive == 0
-        reached = [over | (state.t >= horizon) for horizon in HORIZONS]
-        survivors = [(state.exists & (~dead | (state.death_step > horizon))).sum(1) for horizon in HORIZONS]
+        reached = [over | (state.t >= horizon) for horizon in sea.HORIZONS]
+        survivors = [(state.exists & (~dead | (state.death_step > horizon))).sum(1) for horizon in sea.HORIZONS]
         rows = (
             torch.ones_like(first),
             alive,
@@ -146,7 +141,6 @@ class EpisodeStats:
             "step_one_deaths": int(values["step_one_deaths"]),
             "step_one_fish": int(values["step_one_fish"]),
             "step_one_death_ratio": mean("step_one_deaths", "step_one_fish"),
-            "step_one_ne_exact": int(values["step_one_ne_exact"]),
             "step_one_bins": bins,
             "step_one_deaths_by_stage": stage_deaths,
             "step_one_fish_by_stage": stage_fish,
@@ -156,7 +150,7 @@ class EpisodeStats:
             "forced_resets": int(values["forced_resets"]),
             "starts_reused": int(values["starts_reused"]),
         }
-        for horizon in HORIZONS:
+        for horizon in sea.HORIZONS:
             stats[f"survival_at_{horizon}"] = mean(f"survival_at_{horizon}", f"episodes_at_{horizon}")
         stats["reward_shares"] = _shares({name: values[f"reward_{name}"] for name in RewardTerms._fields})
         return stats

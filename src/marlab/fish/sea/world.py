@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from marlab.fish.sea import config as sea
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance, plane
 from marlab.fish.sea.perception import neighbours, observe, pair_scratch, sight

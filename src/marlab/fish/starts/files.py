@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.fish.schedule.syntax import number, whole, words
-from marlab.fish.sea.config import ARENA_RADIUS
+from marlab.fish.sea.constants import ARENA_RADIUS
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
 

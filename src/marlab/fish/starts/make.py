@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from marlab.fish.measure.stats import ANGLE_BIN, SPEED_BIN, cluster_bins, headings, step_one_clusters
 from marlab.fish.schedule.syntax import whole
-from marlab.fish.sea.config import ARENA_RADIUS, DT, PREDATOR_PULL
+from marlab.fish.sea.constants import ARENA_RADIUS, DT, HEADING_BIN, PREDATOR_PULL, SPEED_BIN
+from marlab.fish.starts.clusters import cluster_bins, headings, step_one_clusters
 from marlab.fish.starts.files import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json, write_text
@@ -44,7 +44,7 @@ class StartsConfig:
     """Sector starts place the predator uniformly in a disc of this radius (m) around the centre."""
     seed: int = 0
     """Seed of the sector starts."""
-    out: Path = Path("starts")
+    output_dir: Path = Path("starts")
     """Folder for the files."""
     check: Path | None = None
     """Only report on this file: entries, headings, speeds, and whether its declared type fits."""
@@ -101,18 +101,7 @@ def make_starts(config: StartsConfig) -> Path:
         rng = np.random.default_rng(config.seed)
         words = [_write_sector(config, word, i, rng) for i, word in enumerate(config.stages, start=1)]
     print(f"--tail-seed-stage-spec '{';'.join(words)}'")
-    return config.out
-
-
-def starts_command(argv: Sequence[str]) -> int:
-    """`marlab fish starts [STAGE ...] [flags]`."""
-    from marlab.lab.flags import parse
-
-    words = list(argv)
-    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    flags = (["--stages", *words[:split]] if split else []) + words[split:]
-    make_starts(parse(StartsConfig, flags, prog="marlab fish starts"))
-    return 0
+    return config.output_dir
 
 
 # --- by sector ----------------------------------------------------------------------------------------------
@@ -137,7 +126,7 @@ def sector_states(
 def _write_sector(config: StartsConfig, word: str, index: int, rng: np.random.Generator) -> str:
     stage = parse_sector_stage(word, config.iterations)
     states = sector_states(stage, config.count, config.position_radius, rng)
-    path = config.out / f"stage{index}_{stage.sector_name}_{stage.speed_name}.json"
+    path = config.output_dir / f"stage{index}_{stage.sector_name}_{stage.speed_name}.json"
     low, high = stage.sector
     note = f"headings {low:g} to {high:g} degrees, speeds {stage.speeds[0]:g} to {stage.speeds[1]:g} m/s"
     kind = stage.sector_name if stage.sector_name in SECTORS else None
@@ -176,7 +165,7 @@ def _write_from_source(config: StartsConfig, source: Path) -> str:
         kind = "step-one records"
     if not states:
         raise UserError(f"{source} holds no {kind} to make starts from.")
-    path = config.out / f"{source.parent.name or 'run'}_{kind.split()[0]}.json"
+    path = config.output_dir / f"{source.parent.name or 'run'}_{kind.split()[0]}.json"
     write_starts(path, states, source=source.as_posix(), note=kind, type=None, full=config.full_states)
     return f"{config.iterations}:{path.as_posix()}|label={kind.split()[0]}"
 
@@ -255,7 +244,7 @@ def worst_seed_export(records: Sequence[Mapping[str, Any]], run_name: str, gener
         first.setdefault(key, i)
     clusters = step_one_clusters(velocity)[:EXPORTED_CLUSTERS]
     for cluster in clusters:
-        key = round(cluster["angle_deg_start"] / ANGLE_BIN), round(cluster["speed_bin_start"] / SPEED_BIN)
+        key = round(cluster["angle_deg_start"] / HEADING_BIN), round(cluster["speed_bin_start"] / SPEED_BIN)
         i = first[key]
         sample: Any = {
             "iteration": records[i].get("iteration"),
@@ -272,7 +261,7 @@ def worst_seed_export(records: Sequence[Mapping[str, Any]], run_name: str, gener
         "states": states_of_records(records),
         "summary": {
             "total_events": len(records),
-            "angle_bin_deg": ANGLE_BIN,
+            "angle_bin_deg": HEADING_BIN,
             "speed_bin": SPEED_BIN,
             "clusters": clusters,
         },

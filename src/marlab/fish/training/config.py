@@ -8,6 +8,7 @@ wrong has two readings; `compat` turns all of them to the original's, the switch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from marlab.fish.schedule.curriculum import LrSchedule
@@ -17,6 +18,8 @@ from marlab.fish.starts.queue import QueueMode, StageAdvance
 from marlab.fish.training import assemble
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation
+
+PRESETS = Path(__file__).parents[1] / "presets"
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class FishTrainConfig:
     stats_window: Literal["iteration", "last_100"] | None = None
     """Training statistics over the iteration's finished episodes, or (compat) over the last 100 of any phase."""
     adaptive_boost_signal: Literal["late_first_death_p10", "first_death_p10"] | None = None
-    """What the adaptive boost listens to: first deaths after step one, or (compat) with step one, which never moves."""
+    """What the adaptive boost listens to: first deaths after step one, or (compat) all of them; deaths at step one
+    keep that signal constant."""
     best_checkpoint_rule: Literal["survival", "step_one"] | None = None
     """The best probe has the highest survival, or (compat) the fewest step-one deaths."""
     tail_queue: QueueMode | None = None
@@ -324,6 +328,3 @@ OLD_FLAGS: dict[str, list[str]] = {
     "adaptive_boost_use_mean": ["--no-adaptive-boost-use-median"],
 }
 """Old flag without dashes -> today's words. `--no_initial_escape_boost` and the like are today's flags already."""
-
-REFUSED_FLAGS: dict[str, str] = {}
-"""No flag of v32 to v42 is without meaning here."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from marlab.fish.sea.config import ACTION_COUNT
+from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import from_dict

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from marlab.fish.commands.evaluate import EvalConfig, evaluate, reference_lines
+from marlab.fish.measure.config import EvalConfig
+from marlab.fish.measure.films import film_worst
 from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
-from marlab.fish.measure.probe import film_episode
 from marlab.fish.measure.record import ProbeArrays
-from marlab.fish.measure.stats import worst_episodes
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.starts.make import export_worst_seeds
 from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
 from marlab.lab.film import can_film
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import replacing, write_json
@@ -76,7 +76,7 @@ class FishOutputs:
         plot_death_histogram(arrays.death_steps, histogram, f"When fish die, probe of iteration {iteration}")
         record["death_hist_path"] = histogram.relative_to(self.run.path).as_posix()
         if path is not None:
-            record["tail_replays"] = self._film_worst(record, path)
+            record["tail_replays"] = self._film_worst(record, arrays, path)
         self._write(PROBES, iteration, record)
         self._write(PRE_ROLL, iteration, {"pre_roll_stats": list(arrays.pre_roll_stats)})
         self._write(CLUSTERS, iteration, {"clusters": record["step_one_clusters"]})
@@ -91,22 +91,22 @@ class FishOutputs:
             fields = ("event", "iteration", "stage", "phase_limit", "freeze_until", "reason")
             self.run.log("penalty_gate " + " ".join(f"{k}={gate[k]}" for k in fields))
 
-    def _film_worst(self, record: Mapping[str, Any], path: list[SeaState]) -> list[dict[str, Any]]:
+    def _film_worst(self, record: Mapping[str, Any], arrays: ProbeArrays, path: list[SeaState]) -> list[dict[str, Any]]:
         if not can_film():
             self.run.log("no film: imageio-ffmpeg is not installed")
             return []
-        alive = [e["final_num_alive"] for e in record["episodes"]]
-        lowest = [e["min_survival_rate"] for e in record["episodes"]]
-        films = []
-        for rank, episode in enumerate(worst_episodes(alive, lowest, self.config.tail_replay_count)):
-            file = self.run.media(f"{self.run.path.name}_iter{record['iteration']:03d}_tail_rank{rank}_ep{episode}.mp4")
-            frames = film_episode(path, episode, file, self.config.video_fps, self.config.video_max_steps)
-            seed, last = record["episodes"][episode]["seed"], path[-1].alive[episode]
-            films.append(
-                {"rank": rank, "episode": episode, "seed": seed, "frames": frames, "final_num_alive": int(last.sum()),
-                 "path": file.relative_to(self.run.path).as_posix()}
-            )  # fmt: skip
-        return films
+        config, stem = self.config, f"{self.run.path.name}_iter{record['iteration']:03d}"
+        films = film_worst(
+            arrays, path, config.tail_replay_count,
+            lambda rank, episode: self.run.media(f"{stem}_tail_rank{rank}_ep{episode}.mp4"),
+            fps=config.video_fps, max_steps=config.video_max_steps,
+        )  # fmt: skip
+        return [
+            {"rank": film.rank, "episode": film.episode, "seed": record["episodes"][film.episode]["seed"],
+             "frames": film.frames, "final_num_alive": int(arrays.final_alive[film.episode]),
+             "path": film.file.relative_to(self.run.path).as_posix()}
+            for film in films
+        ]  # fmt: skip
 
     # --- at the end -----------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class FishOutputs:
         if probes:
             export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
         references = reference_lines(self.config, device)
-        draw_run(rows, probes, self.run.figure("x").parent, self.run.media("x").parent, self.run.path.name, references)
+        draw_run(rows, probes, self.run.path, references)
         self._stage_summary(rows)
         self._results(rows, probes)
         if not self.config.skip_final_eval:
@@ -162,12 +162,13 @@ class FishOutputs:
     def _evaluate(self, store: CheckpointStore) -> None:
         """The last and the best model on arenas that no probe saw."""
         config = self.config
-        settings = EvalConfig(
-            episodes=config.eval_multi_episodes, fish=config.eval_multi_fish, seed_base=config.final_eval_seed_base,
-            film_fish=config.video_num_fish, device=config.device,
-        )  # fmt: skip
         best = store.best()
         chosen = {"final": store.steps()[-1]} | ({} if best is None else {"best": best[0]})
         for label, step in chosen.items():
-            report = evaluate(store.path(step), settings, self.run.path / "eval" / f"{label}_iter_{step}")
+            file = store.path(step)
+            settings = EvalConfig(
+                str(file), config.eval_multi_episodes, config.eval_multi_fish, config.final_eval_seed_base,
+                film_fish=config.video_num_fish, device=config.device,
+            )  # fmt: skip
+            report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}")
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})

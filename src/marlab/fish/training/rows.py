@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marlab.fish.measure.stats import clusters_of_counts, late_p10_of_counts, ne_high_speed_share, step_one_by_type
+from marlab.fish.measure.stats import late_p10_of_counts, step_one_by_type
 from marlab.fish.schedule.curriculum import IterationSettings
+from marlab.fish.starts.clusters import clusters_of_counts, north_west_share
 from marlab.fish.starts.queue import StartQueue
 
 CUSTOM = {
@@ -111,7 +112,7 @@ def _step_one_shares(counted: Mapping[str, Any]) -> dict[str, float | None]:
     clusters = clusters_of_counts(counted["step_one_bins"])
     return {
         "step_one_top_share": float(clusters[0]["share"]),
-        "step_one_ne_high_speed_share": ne_high_speed_share(clusters),
+        "step_one_ne_high_speed_share": north_west_share(clusters),
     }
 
 

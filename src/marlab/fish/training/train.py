@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.single import SingleFishView
 from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
-from marlab.fish.training.config import OLD_FLAGS, REFUSED_FLAGS, FishTrainConfig
+from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import KIND, PATTERN, make_net
 from marlab.fish.training.outputs import FishOutputs
 from marlab.fish.training.rows import iteration_row, metric_names
@@ -279,23 +278,3 @@ def _describe_stages(run: Run, trainer: FishTrainer) -> None:
             first_step=phase.first,
             last_step=phase.last,
         )
-
-
-def main(argv: list[str]) -> int:
-    """The command `marlab fish train`."""
-    from marlab.lab.flags import OldFlags, describe, parse_run
-    from marlab.lab.runs.run import detach, run_path
-
-    presets = Path(__file__).parents[1] / "presets"
-    old = OldFlags(OLD_FLAGS, REFUSED_FLAGS)
-    parsed = parse_run(FishTrainConfig, argv, prog="marlab fish train", presets=presets, old=old)
-    path = run_path("fish", parsed.config, parsed.options, parsed.preset)
-    words = ["fish", "train", *argv]
-    if parsed.options.background:
-        pid = detach(words, path)
-        print(f"Process {pid} trains in {path}; its output goes to {path / 'log.txt'}.")
-        return 0
-    print(describe(parsed.config))
-    run = train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words])
-    print(f"The run is in {run.path}; `marlab note {run.path}` tells its story.")
-    return run.exit_code
