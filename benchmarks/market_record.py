@@ -42,7 +42,7 @@ def spec_of(agents: tuple[str, ...], days: int) -> Any:
 
 def cost(rounds: int, days: int) -> None:
     """Print the table of costs, ratios and sizes."""
-    from marlab.market.logs.worldlog import write_world
+    from marlab.market.logs.worldfile import write_world
     from marlab.market.simulator.record import record_world
     from marlab.market.simulator.worlds import play
 
@@ -91,11 +91,11 @@ def collect_small(count: int, folder: str) -> None:
     import resource
 
     from marlab.lab.runs.run import RunOptions
-    from marlab.market.collect.command import collect
+    from marlab.market.collect.collection import collect
     from marlab.market.collect.plan import MarketCollectConfig
 
     config = MarketCollectConfig(experts=("RandomStdAgent",), configs=count, runs=1, steps=5, processes=(2, 2))
-    run = collect(config, "local", RunOptions(output_dir=Path(folder) / "run"), quiet=True)
+    run = collect(config, RunOptions(output_dir=Path(folder) / "run"), engine="local", quiet=True)
     rows = [json.loads(line) for line in (run.path / "worlds.jsonl").read_text().splitlines()]
     assert len(rows) == count
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, max(row["peak_mb"] for row in rows))

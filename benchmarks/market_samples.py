@@ -31,10 +31,12 @@ from marlab.lab.runs.run import RunOptions
 from marlab.market.logs.find import choose_experts, find_logs, read_logs
 from marlab.market.logs.tracker import write_tracker
 from marlab.market.networks.manager import HorizonManagerPPO
-from marlab.market.samples.command import SamplesConfig, make_samples
+from marlab.market.samples.command import SamplesConfig
 from marlab.market.samples.dataset import Samples, concatenate
-from marlab.market.samples.extract import SampleOptions, extract, with_goals
+from marlab.market.samples.extract import extract, with_goals
 from marlab.market.samples.goals import predict_goals
+from marlab.market.samples.make import make_samples
+from marlab.market.samples.options import SampleOptions
 
 
 def measure_samples(files: list[Path], experts: frozenset[str]) -> tuple[Samples, float]:
@@ -106,7 +108,7 @@ def peak_memory(folder: Path, worlds: int, expert: str) -> None:
         for i in range(worlds):
             shutil.copy(files[i % len(files)], logs / f"{i:05d}.parquet")
         config = SamplesConfig(logs=str(logs), agent_name=expert)
-        make_samples(config, "serial", RunOptions(output_dir=Path(place) / "run"), quiet=True)
+        make_samples(config, RunOptions(output_dir=Path(place) / "run"), engine="serial", quiet=True)
         size = sum(path.stat().st_size for path in (Path(place) / "run" / "data").rglob("*.npy"))
     mine, workers = (
         resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

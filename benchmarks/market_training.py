@@ -22,7 +22,8 @@ from machine import commit, describe
 from marlab.market.learn.settings import TrainSettings
 from marlab.market.learn.tables import DayTable, DecisionTable
 from marlab.market.learn.trainers import ActionTrainer, DayGoalTrainer, new_executor, new_manager
-from marlab.market.samples.dataset import Samples, Sizes, empty
+from marlab.market.samples.dataset import Samples, empty
+from marlab.market.samples.options import Sizes
 
 PEAK = 989e12
 """FLOP/s of an H200, dense bfloat16."""

@@ -42,11 +42,13 @@ from marlab.market.learn.trainers import (
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network
 from marlab.market.samples.dataset import concatenate
-from marlab.market.samples.extract import SampleOptions, extract, with_goals
+from marlab.market.samples.extract import extract, with_goals
+from marlab.market.samples.options import SampleOptions
 
 PINS = Path(__file__).parent / "golden" / "pins"
 TIMES = ("time/", "charts/SPS", "time_")
 RENAMED: tuple[tuple[str, str], ...] = (
+    (r"^(l2_bc|l3_bc|l3_awr|l4_distill)/lr$", r"\1/learning_rate"),
     (r"charts/env_steps$", "progress/env_steps"),
     (r"charts/episode/avg_reward_per_episode_all_agents$", "episode/reward"),
     (r"agent_player_(\d+)/reward_avg_per_episode$", r"episode/reward_player_\1"),
@@ -164,7 +166,7 @@ def _market_samples() -> Any:
 
 
 def market() -> dict[str, Any]:
-    from tests.market.learn.test_trainers import CPU, SMALL
+    from tests.market.learn_cases import CPU, SMALL
 
     samples = _market_samples()
     days, decisions, rounds = DayTable(samples, CPU), DecisionTable(samples, CPU), RoundTable(samples, CPU)

@@ -22,9 +22,9 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.records import list_runs, read_run
 from marlab.market.arena.plan import PlayConfig
 from marlab.market.arena.report import Result
-from marlab.market.collect import command as collect
-from marlab.market.learn import phases as imitate_run
-from marlab.market.learn.phases import MarketTrainConfig
+from marlab.market.collect import collection
+from marlab.market.learn.command import PRESETS as TRAIN_PRESETS
+from marlab.market.learn.command import MarketTrainConfig
 from marlab.quickstart import command
 from marlab.quickstart.command import QuickstartConfig, quickstart, run_folder
 from marlab.quickstart.report import Story, learnt, standing, summary, verdict
@@ -162,7 +162,7 @@ def test_ctrl_c_stops_at_a_safe_point(
         return ""
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(collect, "announce", stopped)
+    monkeypatch.setattr(collection, "announce", stopped)
     assert quickstart(tiny(), "tiny", SERIAL) == 130
     assert "The same command goes on from here: marlab quickstart --name tiny" in capsys.readouterr().out
     status = {info.name: info.status for info in list_runs()[0]}
@@ -198,7 +198,7 @@ def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path, monkeyp
         raise UserError("HTML pages need jinja2")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "require_report_extra", missing)
+    monkeypatch.setattr("marlab.lab.report.page.require_report_extra", missing)
     with pytest.raises(UserError, match="need jinja2"):
         quickstart(tiny())
     assert not list(tmp_path.iterdir())
@@ -277,15 +277,15 @@ def test_a_layer_is_measured_beside_what_needs_no_learning() -> None:
 # --- presets of `marlab market train` -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in imitate_run.PRESETS.glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(file.stem for file in TRAIN_PRESETS.glob("*.toml")))
 def test_training_presets_are_valid(name: str) -> None:
-    config = from_dict(MarketTrainConfig, load_preset(name, imitate_run.PRESETS).values, name)
+    config = from_dict(MarketTrainConfig, load_preset(name, TRAIN_PRESETS).values, name)
     assert config.chosen == ["l2", "l3", "l4"] and config.l2_q_transform == "log1p" and config.l2_q_weight == 2
     assert config.l3_residual_loss == "huber" and all(config.epochs(phase) > 5 for phase in config.chosen)
 
 
 def test_the_full_recipe() -> None:
-    recipe = from_dict(MarketTrainConfig, load_preset("penguin", imitate_run.PRESETS).values, "penguin")
+    recipe = from_dict(MarketTrainConfig, load_preset("penguin", TRAIN_PRESETS).values, "penguin")
     assert recipe.stages("l2") == [(40, 3e-4), (10, 1e-4), (10, 5e-5)]
     assert recipe.stages("l3") == [(20, 5e-4), (8, 1e-4)] and recipe.l3_batch_size == 1024
     assert recipe.stages("l4") == [(8, 1e-3), (2, 2e-4)] and recipe.l4_batch_size == 512

@@ -57,12 +57,14 @@ COMMANDS: Table = {
             "marlab.market.collect.command:main", "experts play worlds of the Standard league, all recorded"
         ),
         "samples": Command("marlab.market.samples.command:main", "recorded games become samples for L2, L3 and L4"),
-        "train": Command("marlab.market.learn.phases:main", "L2, L3 and L4 learn from samples"),
-        "eval-l2": Command("marlab.market.learn.eval_l2:main", "errors of a trained L2 in raw units"),
+        "train": Command("marlab.market.learn.command:main", "L2, L3 and L4 learn from samples"),
+        "eval-l2": Command("marlab.market.learn.command:eval_l2_main", "errors of a trained L2 in raw units"),
         "play": Command(
-            "marlab.market.arena.play:main", "tournaments that can tell agents apart, beside what was possible"
+            "marlab.market.arena.command:main", "tournaments that can tell agents apart, beside what was possible"
         ),
-        "export": Command("marlab.market.collect.export:main", "recorded worlds as tracker logs, for other tools"),
+        "export": Command(
+            "marlab.market.collect.command:export_main", "recorded worlds as tracker logs, for other tools"
+        ),
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marlab.market.logs.daystate import DayState
-from marlab.market.logs.worldlog import NONE, REJECT, AgentLog, WorldLog, read_world
+from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldlog import NONE, REJECT, TABLES, AgentLog, WorldLog
 from marlab.market.rules.offers import OfferBook, Offers
+from marlab.market.samples.dataset import Samples, SplitWriter, finish
 
 TINY = Path(__file__).parents[1] / "golden" / "market" / "tiny_world.parquet"
 """Seven factories on three levels, 14 days; six of them tracked, three of those PenguinAgents."""
@@ -102,3 +105,17 @@ def records_equal(a: Any, b: Any) -> bool:
     """Whether two records hold the same values; nan equals nan."""
     pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]
     return all(x == y if isinstance(x, (str, list)) else np.array_equal(x, y, equal_nan=True) for x, y in pairs)
+
+
+def empty_table(name: str) -> dict[str, Any]:
+    """No rows, the right columns."""
+    return {column: np.zeros(0, dtype=kind) for column, kind in TABLES[name].items()}
+
+
+def write_dataset(folder: Path, splits: Mapping[str, Samples], options: Mapping[str, Any]) -> None:
+    """A dataset from samples in memory."""
+    writers = {}
+    for name, samples in splits.items():
+        writers[name] = SplitWriter(folder / name, samples.sizes)
+        writers[name].append(samples)
+    finish(folder, writers, options)

@@ -18,28 +18,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import torch
-
 from marlab.lab.config import diff, from_dict, load_preset, to_dict
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
-from marlab.lab.report.note import write_note
-from marlab.lab.report.page import require_report_extra
 from marlab.lab.runs.records import plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.agent.settings import ECONOMIC
-from marlab.market.arena import play as arena
+from marlab.market.arena.command import PRESETS as PLAY_PRESETS
 from marlab.market.arena.plan import Arena, PlayConfig
-from marlab.market.collect import command as collect
+from marlab.market.collect.command import PRESETS as COLLECT_PRESETS
 from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
-from marlab.market.learn import phases as imitate_run
-from marlab.market.learn.phases import MarketTrainConfig
+from marlab.market.learn.command import PRESETS as TRAIN_PRESETS
+from marlab.market.learn.command import MarketTrainConfig
 from marlab.market.rules.features import FeatureOptions
-from marlab.market.samples.command import SamplesConfig, make_samples
+from marlab.market.samples.command import SamplesConfig
 from marlab.market.samples.split import SplitOptions
 from marlab.market.simulator.experts import need_simulator
-from marlab.quickstart.report import next_steps, read_story, stage_facts, stage_time, summary, write_report
 
 C = TypeVar("C")
 COMMAND = ("marlab", "quickstart")
@@ -66,11 +61,11 @@ class QuickstartConfig:
     """The four stages; where one reads what another wrote is filled in by `connected`."""
 
     collect: MarketCollectConfig = field(
-        default_factory=lambda: _preset(MarketCollectConfig, "quickstart", collect.PRESETS)
+        default_factory=lambda: _preset(MarketCollectConfig, "quickstart", COLLECT_PRESETS)
     )
     samples: SamplesConfig = field(default_factory=_samples)
-    train: MarketTrainConfig = field(default_factory=lambda: _preset(MarketTrainConfig, "small", imitate_run.PRESETS))
-    play: PlayConfig = field(default_factory=lambda: _preset(PlayConfig, "quickstart", arena.PRESETS))
+    train: MarketTrainConfig = field(default_factory=lambda: _preset(MarketTrainConfig, "small", TRAIN_PRESETS))
+    play: PlayConfig = field(default_factory=lambda: _preset(PlayConfig, "quickstart", PLAY_PRESETS))
 
     def connected(self, name: str) -> QuickstartConfig:
         """The same with the folders of the runs of this name, and with the agents that compete."""
@@ -102,7 +97,7 @@ class Stage(NamedTuple):
     key: str
     about: str
     config: Any
-    work: Callable[[RunOptions], object]
+    work: Callable[[RunOptions], Run]
 
 
 def run_folder(name: str, stage: str = "") -> Path:
@@ -112,18 +107,22 @@ def run_folder(name: str, stage: str = "") -> Path:
 
 def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
     """The work in its order; `config` is a connected one."""
+    from marlab.market.arena.play import play
+    from marlab.market.collect.collection import collect
+    from marlab.market.samples.make import make_samples
+
     return [
         Stage(
             "worlds",
             "PenguinAgent plays small worlds; all that it sees and does is recorded",
             config.collect,
-            lambda options: collect.collect(config.collect, engine, options, command=COMMAND),
+            lambda options: collect(config.collect, options, engine=engine, command=COMMAND),
         ),
         Stage(
             "samples",
             "the records become samples: what each layer would have seen, what the expert did",
             config.samples,
-            lambda options: make_samples(config.samples, engine, options, command=COMMAND),
+            lambda options: make_samples(config.samples, options, engine=engine, command=COMMAND),
         ),
         Stage(
             "layers",
@@ -135,13 +134,16 @@ def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
             "arena",
             "five agents play the same seats of the same new worlds, each once",
             config.play,
-            lambda options: arena.play(config.play, engine, options, command=COMMAND),
+            lambda options: play(config.play, options, engine=engine, command=COMMAND),
         ),
     ]
 
 
 def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: EngineConfig | None = None) -> int:
     """Do what is missing of the loop, then tell what came out; returns the exit code."""
+    from marlab.lab.report.note import write_note
+    from marlab.quickstart.report import next_steps, read_story, summary, write_report
+
     options = RunOptions(name=name, resume=True)  # refuses what cannot be a name
     config = config.connected(name)
     _refuse_what_cannot_work(config)
@@ -164,6 +166,8 @@ def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: Engin
 
 def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
     """Everything that is missing is said now and not after minutes."""
+    from marlab.lab.report.page import require_report_extra
+
     need_simulator()
     require_report_extra()
     CollectionPlan(config.collect)
@@ -172,6 +176,8 @@ def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
 
 def _work(run: Run, todo: list[Stage], name: str) -> None:
     """The stages that are not finished, one after the other."""
+    from marlab.quickstart.report import stage_facts, stage_time
+
     for number, stage in enumerate(todo, 1):
         path = run_folder(name, stage.key)
         print(f"{number}/{len(todo)} {stage.key}: {stage.about}", flush=True)
@@ -188,13 +194,17 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
             run.leave()
 
 
-def _train(config: MarketTrainConfig, options: RunOptions) -> None:
+def _train(config: MarketTrainConfig, options: RunOptions) -> Run:
     """On one thread: that repeats a training bit for bit on any number of cores, and such small networks hardly gain
     from more."""
+    import torch
+
+    from marlab.market.learn.phases import train
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        imitate_run.train(config, options, command=COMMAND)
+        return train(config, options, command=COMMAND)
     finally:
         torch.set_num_threads(threads)
 

@@ -28,7 +28,8 @@ from negmas.sao import ResponseType
 from marlab.market.agent.agent import LitaAgentHRL
 from marlab.market.agent.layers import load_layers
 from marlab.market.agent.settings import AgentSettings, RuleOptions
-from marlab.market.samples.extract import SampleOptions, extract, with_goals
+from marlab.market.samples.extract import extract, with_goals
+from marlab.market.samples.options import SampleOptions
 from marlab.market.simulator.awi import without_bankrupt
 from marlab.market.simulator.experts import find_agent
 from marlab.market.simulator.record import record_world

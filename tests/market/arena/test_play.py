@@ -17,8 +17,9 @@ from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.arena import play as arena
+from marlab.market.arena.command import PRESETS, PlayCommand
 from marlab.market.arena.plan import Arena, PlayConfig
-from marlab.market.arena.play import PRESETS, PlayCommand, blamed, play, play_official
+from marlab.market.arena.play import blamed, play
 from marlab.market.simulator.settlement import MONEY
 from tests.market import arena_agents
 
@@ -38,7 +39,7 @@ def seats_config(**more: Any) -> PlayConfig:
 
 def run_to(path: Path, config: PlayConfig, **more: Any) -> dict[str, Any]:
     """The results of a tournament in `path`."""
-    play(config, SERIAL, RunOptions(output_dir=path, **more), quiet=True)
+    play(config, RunOptions(output_dir=path, **more), engine=SERIAL, quiet=True)
     return json.loads((path / "results.json").read_text())
 
 
@@ -232,10 +233,10 @@ def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert all(row["seats"] == 2 and -5 < row["score"] < 5 for row in rows)
     assert "official score" in capsys.readouterr().out
     with pytest.raises(UserError, match="class once"):
-        play_official(
-            PlayConfig(agents=(REPORTING, f"{OURS}:ReportingAgent(word=heuristic)")), SERIAL,
-            RunOptions(output_dir=tmp_path / "twice"), command=[],
-        )  # fmt: skip
+        play(
+            PlayCommand(agents=(REPORTING, f"{OURS}:ReportingAgent(word=heuristic)"), engine="serial", official=True),
+            RunOptions(output_dir=tmp_path / "twice"),
+        )
 
 
 @pytest.mark.parametrize("preset", sorted(file.stem for file in PRESETS.glob("*.toml")))
@@ -244,7 +245,7 @@ def test_presets_can_be_planned(preset: str) -> None:
     from marlab.lab.config import from_dict, load_preset
 
     command = from_dict(PlayCommand, load_preset(preset, PRESETS).values, preset)
-    config = command.config()
+    config = command.run_config()
     if config.design == "seats":
         from dataclasses import replace
 

@@ -23,10 +23,11 @@ from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import RunOptions
-from marlab.market.collect import command as module
-from marlab.market.collect.command import CollectCommand, collect
+from marlab.market.collect import collection as module
+from marlab.market.collect.collection import collect
+from marlab.market.collect.command import CollectCommand
 from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
-from marlab.market.logs.worldlog import read_world
+from marlab.market.logs.worldfile import read_world
 from marlab.market.simulator.record import record_task
 from tests.market import rogue_agents
 
@@ -49,7 +50,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def run_to(path: Path, config: MarketCollectConfig, **more: Any) -> Path:
     engine = more.pop("engine", TWO)
-    collect(config, engine, RunOptions(output_dir=path, **more), quiet=True)
+    collect(config, RunOptions(output_dir=path, **more), engine=engine, quiet=True)
     return path
 
 
@@ -120,7 +121,7 @@ def test_misfits_cost_their_own_worlds_only(
     misfits = [f"{ROGUE}:{name}" for name in ("HangingAgent", "BrokenAgent", "DyingAgent")]
     config = settings(experts=(*misfits, "RandomStdAgent"), n_competitors_per_world=1, world_timeout=20.0)
     path = tmp_path / "run"
-    collect(config, TWO, RunOptions(output_dir=path))
+    collect(config, RunOptions(output_dir=path), engine=TWO)
     failures = {line["kind"]: line for line in lines_of(path / "failures.jsonl")}
     assert set(failures) == {"timeout", "raised"}
     assert "before_step" in failures["timeout"]["error"]
@@ -217,7 +218,7 @@ def test_an_interrupt_leaves_a_collection_that_can_be_resumed(
 
     with monkeypatch.context() as patch:
         patch.setattr(module.Collection, "add", add_and_interrupt)
-        run = collect(settings(), "serial", RunOptions(output_dir=tmp_path / "run"), quiet=True)
+        run = collect(settings(), RunOptions(output_dir=tmp_path / "run"), engine="serial", quiet=True)
     assert run.exit_code == 128 + signal.SIGINT
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "interrupted"
     assert len(logs_in(tmp_path / "run")) == 1

@@ -11,11 +11,14 @@ import pytest
 
 from marlab.cli import main
 from marlab.lab.errors import UserError
-from marlab.market.collect.export import ExportConfig, export
+from marlab.market.collect.command import ExportConfig
+from marlab.market.collect.export import export
 from marlab.market.logs.daystate import SCHEDULES
 from marlab.market.logs.tracker import find_trackers, read_tracker, write_tracker
-from marlab.market.logs.worldlog import TABLES, WorldLog, empty_table, read_world, write_world
+from marlab.market.logs.worldfile import read_world, write_world
+from marlab.market.logs.worldlog import TABLES, WorldLog
 from tests.market.logs.test_tracker import assert_same
+from tests.market.sample_tools import empty_table
 from tests.market.tracker_example import ME, NAMES, example_log
 
 

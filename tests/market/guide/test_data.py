@@ -28,7 +28,8 @@ from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.tracker_days import daily_status
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules import features, l1
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions
 from tests.market.sample_tools import TINY, records_equal, tracked_logs
 
 PENGUINS = [log for log in tracked_logs() if log.agent_type == "PenguinAgent"]

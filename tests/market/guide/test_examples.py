@@ -32,7 +32,8 @@ from marlab.market.guide import (
     save_samples,
 )
 from marlab.market.logs.tracker import write_tracker
-from marlab.market.logs.worldlog import REJECT, read_world
+from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldlog import REJECT
 from marlab.market.networks.weights import save_network
 from tests.market.tracker_example import example_log
 

@@ -9,12 +9,15 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market.learn.eval_l2 import EvalL2Config, eval_l2, main
+from marlab.market.learn.command import EvalL2Config, MarketTrainConfig
+from marlab.market.learn.command import eval_l2_main as main
+from marlab.market.learn.eval_l2 import eval_l2
 from marlab.market.learn.evaluate import goal_errors
-from marlab.market.learn.phases import MarketTrainConfig, train
-from marlab.market.logs.worldlog import read_world
-from marlab.market.samples.dataset import write_dataset
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.learn.phases import train
+from marlab.market.logs.worldfile import read_world
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions
+from tests.market.sample_tools import write_dataset
 
 TINY = Path(__file__).parents[2] / "golden" / "market" / "tiny_world.parquet"
 
@@ -41,9 +44,9 @@ def test_the_command_judges_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     logs = [extract(log, SampleOptions()) for log in read_world(TINY).tracked()]
     write_dataset(tmp_path / "data", {"train": logs[0], "val": logs[-1]}, {})
     config = MarketTrainConfig(data=tmp_path / "data", phases="l2", l2_epochs=2, device="cpu")
-    run = train(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
-    assert main([str(run), "--split", "val", "--output", str(tmp_path / "l2.json")]) == 0
-    assert "gap only" in capsys.readouterr().out and (tmp_path / "l2.json").exists()
+    run = train(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
+    assert main([str(run), "--split", "val", "--output-dir", str(tmp_path)]) == 0
+    assert "gap only" in capsys.readouterr().out and (tmp_path / "eval_l2_val.json").exists()
     assert eval_l2(EvalL2Config(run / "checkpoints" / "l2_bc.pt", "val", tmp_path / "data"))["days"] > 0
     with pytest.raises(UserError, match="no split 'test'"):
         eval_l2(EvalL2Config(run, "test"))

@@ -11,7 +11,8 @@ import pytest
 from marlab.lab.errors import UserError
 from marlab.market.logs.find import choose_experts, find_logs, read_logs
 from marlab.market.logs.tracker import read_tracker, write_tracker
-from marlab.market.logs.worldlog import WorldLog, read_world, write_world
+from marlab.market.logs.worldfile import read_world, write_world
+from marlab.market.logs.worldlog import WorldLog
 from tests.market.sample_tools import TINY, tiny_world, tracked_logs
 
 TYPES = ["PenguinAgent", "UltraSuperMiracleSoraFinalAgentZ", "PenguinAgentTwo", "AX", "SyncRandomStdAgent"]

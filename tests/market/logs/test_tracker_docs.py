@@ -11,11 +11,14 @@ import pytest
 
 from marlab.cli import main
 from marlab.market.logs.daystate import DayState
-from marlab.market.logs.worldlog import TABLES, read_world
+from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldlog import TABLES
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
-from marlab.market.samples.dataset import Sizes, schema, write_dataset
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.dataset import schema
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions, Sizes
+from tests.market.sample_tools import write_dataset
 
 PAGE = (Path(__file__).parents[3] / "docs" / "market-data.md").read_text(encoding="utf-8")
 TINY = Path(__file__).parents[2] / "golden" / "market" / "tiny_world.parquet"

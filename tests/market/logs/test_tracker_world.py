@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from marlab.market.logs.tracker import read_tracker, write_tracker
-from marlab.market.logs.worldlog import WorldLog, read_world, write_world
+from marlab.market.logs.worldfile import read_world, write_world
+from marlab.market.logs.worldlog import WorldLog
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions
 from tests.market.logs.test_tracker import Document, assert_same, own
 
 pytest.importorskip("scml")

@@ -19,8 +19,9 @@ from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.offers import offer_slots
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.extract import extract
 from marlab.market.samples.goals import Backfill
+from marlab.market.samples.options import SampleOptions
 from tests.market.sample_tools import moments, tracked_logs
 
 
@@ -118,7 +119,7 @@ def test_in_play_the_network_says_what_the_backfill_tells_l3(tmp_path):
     manager = L2StrategicManager("neural", model_path=tmp_path)
     assert manager.features == options.features
     log = tracked_logs()[2]
-    filled = Backfill("l2", tmp_path, options.sizes)(extract(log, options)).macro["goal"]
+    filled = Backfill("l2", tmp_path, options=options)(extract(log, options)).macro["goal"]
     by_batch = manager.compute(log.days)
     # on the first morning nothing was offered yet; later ones need yesterday's offers
     np.testing.assert_allclose(manager.compute(log.days.take(0)), filled[0], rtol=1e-5, atol=1e-5)

@@ -13,14 +13,17 @@ from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.guide import load_l4_samples, load_samples
-from marlab.market.logs.worldlog import WorldLog, write_world
+from marlab.market.logs.worldfile import write_world
+from marlab.market.logs.worldlog import WorldLog
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
-from marlab.market.samples.command import SamplesConfig, make_samples
+from marlab.market.samples.command import SamplesConfig
 from marlab.market.samples.dataset import concatenate, open_dataset, schema
-from marlab.market.samples.extract import SampleOptions, extract
-from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, records_equal
-from tests.market.sample_tools import TINY, tiny_world, tracked_logs
+from marlab.market.samples.extract import extract
+from marlab.market.samples.make import make_samples
+from marlab.market.samples.options import SampleOptions
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
+from tests.market.sample_tools import TINY, records_equal, tiny_world, tracked_logs
 
 WORLDS = 6
 
@@ -49,7 +52,7 @@ def assert_same_data(a, b):
 def made(logs, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "run"
     config = SamplesConfig(logs=str(logs), goal_backfill="v2", chunk=2)
-    make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
+    make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     return out
 
 
@@ -112,20 +115,20 @@ def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatc
     out = tmp_path / "run"
     config = SamplesConfig(logs=str(logs), goal_backfill="v2", chunk=2)
     monkeypatch.setattr("marlab.lab.runs.run.Run.stop_reason", lambda run: "stopped for a test")
-    make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
+    make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     monkeypatch.undo()
     assert json.loads((out / "run.json").read_text())["status"] == "interrupted"
     kept = sorted((out / "parts").glob("*.json"))
     assert len(kept) == 1 and not (out / "data").exists()
     before = kept[0].stat().st_mtime_ns
-    monkeypatch.setattr("marlab.market.samples.command.finish", lambda *args: 1 / 0)  # dies after merging
+    monkeypatch.setattr("marlab.market.samples.make.finish", lambda *args: 1 / 0)  # dies after merging
     with pytest.raises(ZeroDivisionError):
-        make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
+        make_samples(config, RunOptions(output_dir=out, resume=True), engine="serial", quiet=True)
     assert kept[0].stat().st_mtime_ns == before and len(list((out / "parts").glob("*.json"))) == 4
     with pytest.raises(UserError, match="not a finished set of samples"):
         open_dataset(out)
     monkeypatch.undo()
-    make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
+    make_samples(config, RunOptions(output_dir=out, resume=True), engine="serial", quiet=True)
     assert_same_data(made, out)
 
 
@@ -134,10 +137,10 @@ def test_new_logs_do_not_slip_into_a_run_that_was_begun(logs, made, tmp_path):
     shutil.copytree(logs, other)
     out = tmp_path / "run"
     config = SamplesConfig(logs=str(other))
-    make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
+    make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     (other / "worlds" / "w5.parquet").unlink()
     with pytest.raises(UserError, match=r"are not those that .* was begun with"):
-        make_samples(config, "serial", RunOptions(output_dir=out, resume=True), quiet=True)
+        make_samples(config, RunOptions(output_dir=out, resume=True), engine="serial", quiet=True)
 
 
 def test_goals_of_a_trained_network_and_a_shared_split(logs, made, tmp_path):
@@ -146,7 +149,7 @@ def test_goals_of_a_trained_network_and_a_shared_split(logs, made, tmp_path):
         logs=str(logs), goal_backfill="l2", l2_model_path=tmp_path, split_file=made / "world_split.json", chunk=4
     )
     out = tmp_path / "run"
-    make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
+    make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     assert (out / "world_split.json").read_text() == (made / "world_split.json").read_text()
     ours, theirs = open_dataset(out).split("train"), open_dataset(made).split("train")
     np.testing.assert_array_equal(ours.macro["label"], theirs.macro["label"])
@@ -159,7 +162,9 @@ def test_a_damaged_file_is_left_out_but_not_many(logs, tmp_path):
     bad = folder / "worlds" / "w3.parquet"
     bad.write_bytes(bad.read_bytes()[:10_000])
     with pytest.raises(UserError, match=r"1 of 6 log files cannot be used; the first: .*w3\.parquet is damaged"):
-        make_samples(SamplesConfig(logs=str(folder)), "serial", RunOptions(output_dir=tmp_path / "run"), quiet=True)
+        make_samples(
+            SamplesConfig(logs=str(folder)), RunOptions(output_dir=tmp_path / "run"), engine="serial", quiet=True
+        )
 
 
 def test_wrong_requests_leave_nothing_behind(logs, tmp_path):
@@ -171,7 +176,7 @@ def test_wrong_requests_leave_nothing_behind(logs, tmp_path):
         (SamplesConfig(logs=str(tmp_path / "no-such-run")), "no-such-run"),
     ):
         with pytest.raises(UserError, match=sentence):
-            make_samples(config, "serial", RunOptions(output_dir=out), quiet=True)
+            make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     with pytest.raises(UserError, match="chunk is 0"):
         SamplesConfig(chunk=0)
     assert not out.exists()

@@ -7,7 +7,9 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.market.samples import dataset as ds
-from marlab.market.samples.dataset import LogInfo, Samples, Sizes, open_dataset, schema
+from marlab.market.samples.dataset import LogInfo, Samples, open_dataset, schema
+from marlab.market.samples.options import Sizes
+from tests.market.sample_tools import write_dataset
 
 SIZES = Sizes(horizon=4, static=3, temporal=2, extra=3, partner=5)
 
@@ -84,7 +86,7 @@ def test_a_dataset_is_stored_without_loss_and_opens_as_mapped_arrays(tmp_path):
 
 
 def test_a_run_directory_opens_by_its_data_folder_and_an_empty_split_is_readable(tmp_path):
-    ds.write_dataset(tmp_path / "data", {"train": random_samples(1), "test": ds.empty(SIZES)}, {})
+    write_dataset(tmp_path / "data", {"train": random_samples(1), "test": ds.empty(SIZES)}, {})
     assert open_dataset(tmp_path).split("test").rows("micro") == 0
     with pytest.raises(UserError, match="has no split 'val', only train, test"):
         open_dataset(tmp_path).split("val")
@@ -99,7 +101,7 @@ def test_parts_come_back_as_they_were(tmp_path):
 def test_unfinished_newer_and_damaged_folders_are_refused(tmp_path):
     with pytest.raises(UserError, match="not a finished set of samples"):
         open_dataset(tmp_path)
-    ds.write_dataset(tmp_path, {"train": random_samples(1)}, {})
+    write_dataset(tmp_path, {"train": random_samples(1)}, {})
     (tmp_path / "train" / "micro.op.npy").write_bytes(b"nonsense")
     with pytest.raises(UserError, match=r"damaged, .*micro\.op\.npy"):
         open_dataset(tmp_path).split("train")
@@ -113,7 +115,7 @@ def test_unfinished_newer_and_damaged_folders_are_refused(tmp_path):
 
 
 def test_an_object_array_is_never_unpickled(tmp_path):
-    ds.write_dataset(tmp_path, {"train": random_samples(1)}, {})
+    write_dataset(tmp_path, {"train": random_samples(1)}, {})
     np.save(tmp_path / "train" / "micro.op.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(UserError, match="damaged"):
         open_dataset(tmp_path).split("train")

@@ -14,7 +14,8 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.goals import Trades
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
-from marlab.market.samples.extract import SampleOptions, extract, global_features, nearest_open, with_goals
+from marlab.market.samples.extract import extract, global_features, nearest_open, with_goals
+from marlab.market.samples.options import SampleOptions
 from tests.market.sample_tools import cut_after, moments, tracked_logs
 
 LOGS = tracked_logs()

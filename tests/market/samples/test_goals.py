@@ -10,9 +10,10 @@ from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import load_manager, save_network
 from marlab.market.rules import goals
 from marlab.market.rules.features import FeatureOptions
-from marlab.market.samples.dataset import Sizes, concatenate
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.dataset import concatenate
+from marlab.market.samples.extract import extract
 from marlab.market.samples.goals import Backfill, predict_goals
+from marlab.market.samples.options import SampleOptions
 from tests.market.sample_tools import tracked_logs
 
 OPTIONS = SampleOptions()
@@ -40,7 +41,7 @@ def test_none_leaves_zeros_and_v2_tells_the_label():
 
 def test_l2_tells_the_networks_answer_for_that_log_and_day(model):
     samples = concatenate(LOGS)
-    filled = Backfill("l2", model, OPTIONS.sizes, to_dict(OPTIONS))(samples)
+    filled = Backfill("l2", model, options=OPTIONS)(samples)
     network = load_manager(model)
     for row in range(0, samples.rows("macro"), 5):
         inputs = [torch.tensor(samples.macro[name][row : row + 1]) for name in ("x_static", "x_temporal", "x_role")]
@@ -58,7 +59,7 @@ def test_l2_tells_the_networks_answer_for_that_log_and_day(model):
 
 def test_everything_that_depends_on_goals_is_renewed(model):
     samples = concatenate(LOGS)
-    filled = Backfill("l2", model, OPTIONS.sizes)(samples)
+    filled = Backfill("l2", model, options=OPTIONS)(samples)
     changed = {name for name in samples.micro if (samples.micro[name] != filled.micro[name]).any()}
     assert changed == {"aux", "thread", "alpha"}
     aux = (samples.micro["aux"] != filled.micro["aux"]).any(0)
@@ -68,9 +69,9 @@ def test_everything_that_depends_on_goals_is_renewed(model):
 
 
 def test_chunks_and_their_order_do_not_matter(model):
-    fill = Backfill("l2", model, OPTIONS.sizes)
+    fill = Backfill("l2", model, options=OPTIONS)
     together = fill(concatenate(LOGS))
-    one_by_one = concatenate([Backfill("l2", model, OPTIONS.sizes, batch=1)(samples) for samples in LOGS])
+    one_by_one = concatenate([Backfill("l2", model, batch=1, options=OPTIONS)(samples) for samples in LOGS])
     np.testing.assert_allclose(together.macro["goal"], one_by_one.macro["goal"], rtol=1e-5, atol=1e-5)
     for name in ("aux", "thread", "alpha"):
         np.testing.assert_allclose(together.micro[name], one_by_one.micro[name], rtol=1e-5, atol=1e-5)
@@ -102,7 +103,7 @@ def test_extra_features_go_to_the_network_too(tmp_path):
     assert samples.macro["extra"].shape[1] == sizes.extra > 0 and samples.micro["partner"].shape[1] == sizes.partner > 0
     network = HorizonManagerPPO(d_static=sizes.static + sizes.extra, d_temporal=12)
     save_network(tmp_path / "l2_bc.pt", network, data=to_dict(options))
-    assert (Backfill("l2", tmp_path, sizes, to_dict(options))(samples).macro["goal"] > 0).any()
+    assert (Backfill("l2", tmp_path, options=options)(samples).macro["goal"] > 0).any()
 
 
 def test_impossible_requests_are_refused_before_any_work(model, tmp_path):
@@ -113,7 +114,7 @@ def test_impossible_requests_are_refused_before_any_work(model, tmp_path):
     with pytest.raises(UserError, match="There is no L2 model at"):
         Backfill("l2", tmp_path / "nothing.pt")
     with pytest.raises(UserError, match="was made for d_temporal 10, the samples have 12"):
-        Backfill("l2", model, Sizes(temporal=12))
+        Backfill("l2", model, options=SampleOptions(features=FeatureOptions(channels=12))).network()
     other = SampleOptions(features=FeatureOptions(balance_norm="own"))
     with pytest.raises(UserError, match=r"learnt with features\.balance_norm = 'constant', the samples have 'own'"):
-        Backfill("l2", model, other.sizes, to_dict(other))
+        Backfill("l2", model, options=other).network()

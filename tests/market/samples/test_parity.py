@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from marlab.market.logs.daystate import DayState, stack
-from marlab.market.logs.worldlog import ACCEPT, NONE, REJECT, AgentLog, WorldLog, read_world, write_world
+from marlab.market.logs.worldfile import read_world, write_world
+from marlab.market.logs.worldlog import ACCEPT, NONE, REJECT, AgentLog, WorldLog
 from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
 pytest.importorskip("scml")
 from marlab.market.samples import extract as samples
-from marlab.market.samples.extract import SampleOptions, extract, with_goals
+from marlab.market.samples.extract import extract, with_goals
+from marlab.market.samples.options import SampleOptions
 from marlab.market.simulator.record import record_world
 from marlab.market.simulator.worlds import WorldSpec
 from tests.market.parity_agent import ParityAgent, Played

@@ -10,7 +10,8 @@ import pytest
 from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.samples.dataset import Columns, Samples
-from marlab.market.samples.extract import SampleOptions, extract
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions
 from tests.market.logs.test_tracker import document, events
 from tests.market.tracker_example import example_log
 

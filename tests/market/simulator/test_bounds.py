@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from marlab.market.logs.worldlog import empty_table
 from marlab.market.simulator.bounds import Foresight, best_score, captured_score, factory_bounds, no_trade_score
 from marlab.market.simulator.settlement import Economy, settle
+from tests.market.sample_tools import empty_table
 
 
 def game(days: int, **more: object) -> Foresight:

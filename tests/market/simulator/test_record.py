@@ -9,18 +9,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("scml")
-from marlab.market.logs.worldlog import (
-    ACCEPT,
-    AGREED,
-    BROKEN,
-    END,
-    NONE,
-    REJECT,
-    TIMED_OUT,
-    WorldLog,
-    read_world,
-    write_world,
-)
+from marlab.market.logs.worldfile import read_world, write_world
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TIMED_OUT, WorldLog
 from marlab.market.simulator.awi import Reader
 from marlab.market.simulator.experts import have_entrants
 from marlab.market.simulator.record import RecordedWorld, Recording, record_world

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from marlab.lab.engine.tasks import EngineConfig, EngineName
+from marlab.lab.engine.tasks import EngineConfig, EngineName, parse_parallelism
 
 C = TypeVar("C")
 
@@ -23,9 +23,16 @@ class EngineFlags:
     quiet: bool = False
     """Print nothing but errors."""
 
-    def engine_config(self) -> EngineConfig:
-        """Where the tasks run."""
-        return EngineConfig(self.engine, self.workers, self.address)
+    @classmethod
+    def of(cls, config: Any) -> Self:
+        """A command itself, or one with a config's settings and usual flags: functions take either."""
+        return config if isinstance(config, cls) else cls(**{f.name: getattr(config, f.name) for f in fields(config)})
+
+    def engine_config(self, instead: EngineConfig | str | None = None) -> EngineConfig:
+        """Where the tasks run: as the flags say, or as a caller says instead."""
+        if instead is None:
+            return EngineConfig(self.engine, self.workers, self.address)
+        return instead if isinstance(instead, EngineConfig) else parse_parallelism(instead)
 
 
 def config_of(command: Any, kind: type[C]) -> C:

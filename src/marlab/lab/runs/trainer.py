@@ -16,7 +16,7 @@ class Trainer(Protocol):
     """Something that learns in units (iterations, epochs) and can be saved between any two of them.
 
     One with an attribute `stopped` that is True has nothing left to do before `total`, for example because validation
-    no longer improves.
+    no longer improves; one with `improved` that is True after a unit is saved then.
     """
 
     step: int
@@ -50,8 +50,8 @@ def loop(
     """Units until the training is complete (True), or until it should stop (False); the last one done is saved then.
 
     `log` gets the metrics of every unit. `save` gets the unit's score; it is called after every `save_every` units, for
-    every unit with a score, and for the last one. `show`: metrics whose newest value stands beside the progress bar,
-    under the last part of their name.
+    every unit with a score or an improvement, and for the last one. `show`: metrics whose newest value stands beside
+    the progress bar, under the last part of their name.
     """
     with bar or nullcontext():
         while not complete(trainer):
@@ -62,7 +62,8 @@ def loop(
                 bar.show(**shown)
                 bar.advance(1)
             stopping, score = should_stop(), values.get("score")
-            due = stopping or score is not None or trainer.step % save_every == 0 or complete(trainer)
+            worth = score is not None or bool(getattr(trainer, "improved", False))
+            due = stopping or worth or trainer.step % save_every == 0 or complete(trainer)
             if save is not None and due:
                 save(score)
             if stopping and not complete(trainer):

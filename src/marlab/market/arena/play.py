@@ -14,44 +14,29 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from marlab.lab.config import Preset
-from marlab.lab.engine.flags import EngineFlags, config_of
-from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.flags import parse_run
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import read_json, write_json, write_text
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
+from marlab.market.arena.command import PlayCommand
 from marlab.market.arena.official import official
 from marlab.market.arena.plan import Arena, Game, PlayConfig, label
 from marlab.market.arena.report import Result
 from marlab.market.simulator.experts import FILLERS, find_player, need_simulator
 
-PRESETS = Path(__file__).parents[1] / "presets" / "play"
 TRIAL_LIMIT_S = 300.0
 """Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
 WIDTH = 180
 """Characters of a printed table where there is no terminal to ask."""
-
-
-@dataclass(frozen=True)
-class PlayCommand(EngineFlags, PlayConfig):
-    """`marlab market play`: the tournament, and where it is played (which changes no result)."""
-
-    official: bool = False
-    """Run the league's own anac2024_std with these agents instead, with its scores."""
-
-    def config(self) -> PlayConfig:
-        """What decides the results: the part that a resumed tournament must repeat."""
-        return config_of(self, PlayConfig)
 
 
 class Tournament:
@@ -104,16 +89,19 @@ class Tournament:
 
 def play(
     config: PlayConfig,
-    engine: EngineConfig | str = "local",
     options: RunOptions | None = None,
     *,
+    engine: EngineConfig | str | None = None,
     preset: Preset | None = None,
     command: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Run:
     """Play a tournament, or what is missing of it, and write its tables; returns the run, closed."""
     need_simulator()
-    engine = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
+    asked = PlayCommand.of(config)
+    config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
+    if asked.official:
+        return _play_official(config, engine, options, preset, command, quiet)
     Arena(config)  # refuses what cannot be played before a folder is made
     with Run.open("market", config, options, preset=preset, command=command) as run:
         folder = Tournament(run.path)
@@ -123,7 +111,6 @@ def play(
         write(result, run)
         if not quiet:
             arena_report.show(result, _console())
-            print(f"records, tables and figures: {run.path}")
         if run.stop_reason() is not None and result.worlds + len(result.failed) < result.planned:
             run.leave()
         if not result.seats:
@@ -265,12 +252,17 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
-def play_official(
-    config: PlayConfig, engine: EngineConfig, options: RunOptions, *, command: Sequence[str], quiet: bool = False
+def _play_official(
+    config: PlayConfig,
+    engine: EngineConfig,
+    options: RunOptions | None,
+    preset: Preset | None,
+    command: Sequence[str] | None,
+    quiet: bool,
 ) -> Run:
     """The league's own tournament, as a run."""
     config.check_agents()
-    with Run.open("market", config, options, command=command) as run:
+    with Run.open("market", config, options, preset=preset, command=command) as run:
         rows = official(config, run.path / "official", engine)
         write_json(run.path / "results.json", rows)
         run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
@@ -280,20 +272,3 @@ def play_official(
             arena_report.print_table(table, _console())
         write_text(run.path / "tables.md", arena_report.table_as_markdown(table) + "\n")
     return run
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab market play [--preset NAME] [--agents A B ...] ...`"""
-    words = ["--quiet" if word == "-q" else word for word in argv]
-    parsed = parse_run(PlayCommand, words, prog="marlab market play", presets=PRESETS)
-    command, options, config = parsed.config, parsed.options, parsed.config.config()
-    engine = command.engine_config()
-    said = ["market", "play", *argv]
-    if options.background:
-        path = run_path("market", config, options, parsed.preset)
-        print(f"process {detach(said, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    if command.official:
-        return play_official(config, engine, options, command=["marlab", *said], quiet=command.quiet).exit_code
-    run = play(config, engine, options, preset=parsed.preset, command=["marlab", *said], quiet=command.quiet)
-    return run.exit_code

@@ -1,41 +1,20 @@
-"""`marlab market collect`: experts play worlds of the Standard league, and every world becomes one log file.
-
-    runs/market/NAME/worlds/WORLD_ID.parquet   the logs (logs.py); the file is there exactly when the world is finished
-    runs/market/NAME/worlds.jsonl              one line per finished world: who, scores, decisions, CPU seconds
-    runs/market/NAME/failures.jsonl            one line per world that failed, with the reason
-
-Logs of the same seed are equal on every engine and machine; what depends on them (times, workers) is in worlds.jsonl.
-"""
+"""`marlab market collect` and `marlab market export`: their flags. `collection` and `export` do the work."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from marlab.lab.config import Preset
+from marlab.lab.command import RunCommand
 from marlab.lab.engine.flags import EngineFlags, config_of
-from marlab.lab.engine.local import usable_cores
-from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
-from marlab.lab.errors import UserError
-from marlab.lab.flags import OldFlags, parse_run
-from marlab.lab.progress import Progress, duration
-from marlab.lab.runs.files import replacing
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
-from marlab.market.collect.report import describe, draw, results_of, summary_of
-from marlab.market.logs.worldlog import read_world
-from marlab.market.simulator.experts import need_simulator
+from marlab.lab.engine.tasks import EngineConfig, parse_parallelism
+from marlab.lab.flags import OldFlags, parse
+from marlab.market.collect.plan import MarketCollectConfig
+from marlab.market.logs.worldlog import EVERYBODY
 
 PRESETS = Path(__file__).parents[1] / "presets" / "collect"
-SECONDS_PER_FACTORY_DAY = 0.0075
-"""What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
-MatchingPennies, XenoSotaAgent) cost up to ten times as much."""
 OLD = OldFlags(
     renamed={"num_workers": ["--workers"]},
     refused={
@@ -58,217 +37,45 @@ class CollectCommand(EngineFlags, MarketCollectConfig):
     simulator_tables: bool = False
     """Keep the simulator's own files of every world too (twice as slow), under simulator/ in the run directory."""
 
-    def config(self) -> MarketCollectConfig:
+    def run_config(self) -> MarketCollectConfig:
         """What decides the logs: the part that a resumed collection must repeat."""
         return config_of(self, MarketCollectConfig)
 
-    def engine_config(self) -> EngineConfig:
+    def engine_config(self, instead: EngineConfig | str | None = None) -> EngineConfig:
         """Where the worlds are played."""
-        if self.parallelism is None:
-            return super().engine_config()
-        told = parse_parallelism(self.parallelism)
-        return replace(told, workers=self.workers or told.workers, address=self.address)
+        if self.parallelism is None or instead is not None:
+            return super().engine_config(instead)
+        engine = parse_parallelism(self.parallelism)
+        return replace(engine, workers=self.workers or engine.workers, address=self.address)
 
 
-class Collection:
-    """The folder of one collection: which worlds are in it, and how to add one."""
+@dataclass(frozen=True)
+class ExportConfig:
+    """Write what was recorded in the format of trackers: one file per tracked agent and world."""
 
-    def __init__(self, path: Path) -> None:
-        self.worlds, self._index, self._failures = path / "worlds", path / "worlds.jsonl", path / "failures.jsonl"
-        self.worlds.mkdir(parents=True, exist_ok=True)
-        for leftover in self.worlds.glob(".*.tmp"):  # a file that was being written when the process was killed
-            leftover.unlink()
-
-    def file(self, world_id: str) -> Path:
-        """The log of a world; it exists exactly when the world is finished."""
-        return self.worlds / f"{world_id}.parquet"
-
-    def finished(self) -> dict[str, dict[str, Any]]:
-        """The line of every finished world, by its id. A line that was lost is made again from the log."""
-        lines = {row["world_id"]: row for row in _read_lines(self._index)}
-        rows = {}
-        for file in sorted(self.worlds.glob("*.parquet")):
-            row = lines.get(file.stem)
-            if row is None:
-                row = summary_of(read_world(file).meta)
-                _append(self._index, row)
-            rows[file.stem] = row
-        return rows
-
-    def add(self, result: TaskResult) -> dict[str, Any]:
-        """Keep the log of a world that was played, first the file, then its line."""
-        content, cpu_s = result.value
-        with replacing(self.file(result.key)) as temporary:
-            temporary.write_bytes(content)
-        row = summary_of(read_world(self.file(result.key)).meta)
-        row |= {"cpu_s": round(cpu_s, 3), "seconds": round(result.seconds, 3), "bytes": len(content)}
-        row |= {"worker": result.worker, "attempts": result.attempts, "peak_mb": round(result.peak_mb)}
-        _append(self._index, row)
-        return row
-
-    def add_failure(self, result: TaskResult) -> str:
-        """Note why a world failed; returns the reason in one line."""
-        lines = [line for line in result.error.strip().splitlines() if line.strip()] or [result.kind]
-        reason = lines[-1] if result.kind == "raised" else lines[0]
-        _append(
-            self._failures,
-            {"world_id": result.key, "kind": result.kind, "reason": reason, "attempts": result.attempts}
-            | {"seconds": round(result.seconds, 1), "error": result.error[-4000:]},
-        )
-        return f"{result.kind}: {reason}"
+    run: str
+    """The run of `marlab market collect` (its name or folder), any folder with world logs, or one log."""
+    format: Literal["tracker"] = "tracker"
+    """tracker: tracker_logs/agent_*.json."""
+    agent_name: str = EVERYBODY
+    """Only this class, or classes whose name begins so; "all" means every agent whose decisions were recorded."""
+    output_dir: Path | None = None
+    """Folder that gets tracker_logs/; by default the run itself."""
+    compressed: bool = False
+    """Write .json.gz, about a twentieth of the size."""
 
 
-def collect(
-    config: MarketCollectConfig,
-    engine: EngineConfig | str = "local",
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    simulator_tables: bool = False,
-    quiet: bool = False,
-) -> Run:
-    """Play and record all worlds of a plan that are not there yet; returns the run, closed."""
-    need_simulator()
-    plan = CollectionPlan(config)
-    engine = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
-    with Run.open("market", config, options, preset=preset, command=command) as run:
-        collection = Collection(run.path)
-        rows = collection.finished()
-        if not quiet:
-            print(announce(plan, len(rows), engine), flush=True)
-        failed = _play(plan, rows, collection, run, engine, simulator_tables, quiet)
-        rows = {spec.world_id: rows[spec.world_id] for spec in plan if spec.world_id in rows}
-        run.add_results(results_of(list(rows.values()), planned=len(plan), failed=failed))
-        if rows:
-            draw(list(rows.values()), run.figure("collection.png"))
-        if not quiet:
-            print(describe(list(rows.values()), planned=len(plan), failed=failed))
-            print(f"logs: {collection.worlds}")
-        if run.stop_reason() is not None and len(rows) + len(failed) < len(plan):
-            run.leave()
-        if failed and not rows:
-            raise UserError(f"No world could be played; the first one failed with {next(iter(failed.values()))}")
-    return run
+main = RunCommand(
+    "market collect", CollectCommand, "marlab.market.collect.collection:collect", presets=PRESETS, old=OLD
+)
 
 
-def announce(plan: CollectionPlan, finished: int, engine: EngineConfig) -> str:
-    """What is going to happen: worlds, days, hours."""
-    workers = engine.workers or (1 if engine.engine == "serial" else usable_cores())
-    share = 1 - finished / max(1, len(plan))
-    seconds = SECONDS_PER_FACTORY_DAY * plan.factory_days * share / workers
-    names = ", ".join(name.rpartition(":")[2] for name in plan.experts)
-    done = f", {finished} of them finished before" if finished else ""
-    sets = f"{plan.n_sets} set{'s' if plan.n_sets > 1 else ''} of {plan.k} competitors"
-    return (
-        f"competitors: {names}\n"
-        f"planned: {len(plan):,} worlds{done} ({plan.config.configs} configs x {sets} x {plan.assignments} assignments "
-        f"x {plan.config.runs} runs), {plan.total_days:,} days, about {duration(seconds)} "
-        f"({seconds / 3600:.1f} hours) with {workers} worker{'s' if workers > 1 else ''}"
-    )
+def export_main(argv: Sequence[str]) -> None:
+    """The command."""
+    config = parse(ExportConfig, argv, prog="marlab market export", positional=("run",))
+    from marlab.market.collect.export import export
 
-
-def _play(
-    plan: CollectionPlan,
-    rows: dict[str, dict[str, Any]],
-    collection: Collection,
-    run: Run,
-    engine: EngineConfig,
-    simulator_tables: bool,
-    quiet: bool,
-) -> dict[str, str]:
-    """Play what is missing, adding to `rows`; returns the reasons of failures by world."""
-    from marlab.market.simulator.record import record_task
-
-    tables = run.path / "simulator" if simulator_tables else None
-    finished = set(rows)
-    failed: dict[str, str] = {}
-
-    def tasks() -> Iterator[Task]:
-        for spec in plan:
-            if spec.world_id not in finished:
-                kept = str(tables / spec.world_id) if tables is not None else None
-                yield Task(spec.world_id, (spec.to_dict(), kept), time_limit_s=plan.config.world_timeout)
-
-    days, started = 0, time.monotonic()
-    done = len(finished & {spec.world_id for spec in plan}) if finished else 0
-    with (
-        Progress("collecting", total=len(plan), unit="worlds", done=done, quiet=quiet) as bar,
-        contextlib.closing(run_tasks(record_task, tasks(), engine)) as results,
-    ):
-        for result in results:
-            if result.ok:
-                rows[result.key] = _kept(collection, result)
-                days += rows[result.key]["days"]
-            else:
-                failed[result.key] = collection.add_failure(result)
-                _refuse_full_disk(result.error, collection)
-                bar.say(f"world {result.key} failed ({failed[result.key]})")
-            hours = (time.monotonic() - started) / 3600
-            pace: dict[str, float | str] = {"worlds/h": f"{(len(rows) - len(finished)) / hours:.0f}"}
-            bar.show(**pace, **{"days/s": days / hours / 3600})
-            bar.advance(1, failures=0 if result.ok else 1)
-            if run.should_stop():
-                break
-    return failed
-
-
-def _kept(collection: Collection, result: TaskResult) -> dict[str, Any]:
-    try:
-        return collection.add(result)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full_disk(collection) from None
-        raise
-
-
-def _refuse_full_disk(error: str, collection: Collection) -> None:
-    """Playing on would fail in every world, each after its full time."""
-    if "No space left on device" in error or "Disk quota exceeded" in error:
-        raise _full_disk(collection)
-
-
-def _full_disk(collection: Collection) -> UserError:
-    kept = sum(1 for _ in collection.worlds.glob("*.parquet"))
-    return UserError(
-        f"The disk is full: {kept} finished worlds are kept in {collection.worlds}; "
-        "free some space and repeat the command with --resume."
-    )
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, sort_keys=True) + "\n")
-
-
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines of a JSONL file; the last one may be cut off by a kill."""
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
-                yield json.loads(line)
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab market collect [--preset NAME] [--experts A B ...] ...`"""
-    words = ["--quiet" if word == "-q" else word for word in argv]
-    parsed = parse_run(CollectCommand, words, prog="marlab market collect", presets=PRESETS, old=OLD)
-    command, options = parsed.config, parsed.options
-    engine = command.engine_config()  # refuses a wrong engine before anything is made
-    path = run_path("market", command.config(), options, parsed.preset)
-    if command.resumable and (path / "run.json").exists():
-        options = replace(options, resume=True)
-    said = ["market", "collect", *argv]
-    if options.background:
-        print(f"process {detach(said, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    run = collect(
-        command.config(),
-        engine,
-        options,
-        preset=parsed.preset,
-        command=["marlab", *said],
-        simulator_tables=command.simulator_tables,
-        quiet=command.quiet,
-    )
-    return run.exit_code
+    done = export(config)
+    for why in done.bad.values():
+        print(f"left out: {why}")
+    print(f"{done.files} files of {done.worlds} worlds, {done.size / 1e6:,.2f} MB, in {done.folder}")

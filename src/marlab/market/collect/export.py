@@ -1,32 +1,15 @@
-"""`marlab market export`: recorded worlds as tracker logs, the JSON files that other tools read."""
+"""Recorded worlds as tracker logs, the JSON files that other tools read (`marlab market export`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.market.logs.find import EVERYBODY, choose_experts, find_logs, read_logs
+from marlab.market.collect.command import ExportConfig
+from marlab.market.logs.find import choose_experts, find_logs, read_logs
 from marlab.market.logs.tracker import FOLDER, write_tracker
-
-
-@dataclass(frozen=True)
-class ExportConfig:
-    """Write what was recorded in the format of trackers: one file per tracked agent and world."""
-
-    run: str
-    """The run of `marlab market collect` (its name or folder), any folder with world logs, or one log."""
-    format: Literal["tracker"] = "tracker"
-    """tracker: tracker_logs/agent_*.json."""
-    agent_name: str = EVERYBODY
-    """Only this class, or classes whose name begins so; "all" means every agent whose decisions were recorded."""
-    output_dir: Path | None = None
-    """Folder that gets tracker_logs/; by default the run itself."""
-    compressed: bool = False
-    """Write .json.gz, about a twentieth of the size."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +48,3 @@ def _place(run: str) -> Path:
     from marlab.lab.runs.records import find_run
 
     return find_run(run).path
-
-
-def main(argv: Sequence[str]) -> None:
-    """The command."""
-    from marlab.lab.flags import parse
-
-    done = export(parse(ExportConfig, argv, prog="marlab market export", positional=("run",)))
-    for why in done.bad.values():
-        print(f"left out: {why}")
-    print(f"{done.files} files of {done.worlds} worlds, {done.size / 1e6:,.2f} MB, in {done.folder}")

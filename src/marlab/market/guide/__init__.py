@@ -23,7 +23,7 @@ _HOMES = {
     "rules.features": ("FeatureOptions", "StateBuilder"),
     "rules.l1": ("L1Options",),
     "rules.safety": ("L1SafetyLayer",),
-    "samples.extract": ("GoalSource", "SampleOptions"),
+    "samples.options": ("GoalSource", "SampleOptions"),
     "samples.records": (
         "L4DistillSample", "L4Samples", "MacroSample", "MacroSamples", "MicroSample", "MicroSamples",
         "load_l4_samples", "load_samples", "save_l4_samples", "save_samples",

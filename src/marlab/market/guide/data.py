@@ -31,10 +31,11 @@ from marlab.market.rules import goals, l1
 from marlab.market.rules.features import FeatureOptions, StateBuilder
 from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.dataset import Samples, concatenate, load_part
-from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
-from marlab.market.samples.goals import check_source
+from marlab.market.samples.extract import extract, with_goals
+from marlab.market.samples.goals import Backfill
+from marlab.market.samples.options import GoalSource, SampleOptions
 from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
-from marlab.market.samples.work import Filling, Reading, make_part, refuse_many
+from marlab.market.samples.work import Reading, make_part, refuse_many
 
 CHUNK = 16
 """Log files that one worker takes at a time."""
@@ -57,7 +58,7 @@ def load_tournament_data(
     """
     if not strict_json_only:
         raise UserError("strict_json_only=False is not supported: the simulator's CSV tables lack what samples need.")
-    fill = _filling(goal_backfill, l2_model_path, l2_backfill_device, l2_backfill_batch_size, options)
+    fill = _backfill(goal_backfill, l2_model_path, l2_backfill_device, l2_backfill_batch_size, options)
     samples = _load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions())
     return MacroSamples.view(samples), MicroSamples.view(samples)
 
@@ -72,20 +73,17 @@ def load_l4_distill_data(
     options: SampleOptions | None = None,
 ) -> L4Samples:
     """Joint decisions with the weights of the heuristic coordinator, for goals of the chosen source."""
-    fill = _filling(goal_source, l2_model_path, l2_backfill_device, 256, options)
+    fill = _backfill(goal_source, l2_model_path, l2_backfill_device, 256, options)
     return L4Samples.view(_load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions()))
 
 
-def _filling(
+def _backfill(
     source: GoalSource, model: str | Path | None, device: str, batch: int, options: SampleOptions | None
-) -> Filling | None:
-    check_source(source, None if model is None else Path(model))
-    if source == "none":
-        return None
-    return Filling(source, None if model is None else str(model), device, batch, options or SampleOptions())
+) -> Backfill:
+    return Backfill(source, None if model is None else Path(model), device, batch, options or SampleOptions())
 
 
-def _load(place: Path, agent_name: str, workers: int | None, fill: Filling | None, options: SampleOptions) -> Samples:
+def _load(place: Path, agent_name: str, workers: int | None, fill: Backfill, options: SampleOptions) -> Samples:
     found = find_logs(place)
     experts = choose_experts(agent_name, (kind for log in found.logs for kind in log.types))
     files = [log.path.as_posix() for log in found.logs if experts.intersection(log.types)]
@@ -96,9 +94,7 @@ def _load(place: Path, agent_name: str, workers: int | None, fill: Filling | Non
     refuse_many(bad, len(files) + len(found.bad))
     for why in bad.values():
         print(f"left out: {why}")
-    samples = concatenate(parts)
-    if fill is not None:
-        samples = fill(samples)
+    samples = fill(concatenate(parts))
     print(f"{len({log.world for log in samples.logs}):,} worlds, {len(samples.logs):,} logs of"
           f" {', '.join(sorted(experts))}: {samples.rows('macro'):,} macro and {samples.rows('micro'):,} micro"
           f" samples, {samples.rows('calls'):,} joint decisions")  # fmt: skip
@@ -123,9 +119,9 @@ def _workers(
 ) -> list[Samples]:
     with tempfile.TemporaryDirectory(prefix="marlab-samples-") as folder:
         names = [f"{i:06d}" for i in range(len(chunks))]
-        told = to_dict(options)
+        stored = to_dict(options)
         tasks = [
-            Task(name, (chunk, sorted(experts), told, None, str(Path(folder) / name)))
+            Task(name, (chunk, sorted(experts), stored, Backfill("none"), str(Path(folder) / name)))
             for name, chunk in zip(names, chunks)
         ]
         for result in run_tasks(make_part, tasks, EngineConfig("local", workers), "samples"):

@@ -20,6 +20,7 @@ from torch import nn
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.runs.trainer import loop
 from marlab.market.learn.advantage import day_advantages
 from marlab.market.learn.settings import TrainConfig
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
@@ -35,7 +36,9 @@ from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import kind_of, load_network, save_network
-from marlab.market.samples.dataset import Columns, Samples, Sizes, empty
+from marlab.market.samples.dataset import Columns, Samples, empty
+from marlab.market.samples.goals import refuse_zero_goals
+from marlab.market.samples.options import Sizes
 from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, SampleList
 
 History = list[dict[str, float]]
@@ -67,7 +70,8 @@ class HRLXFTrainer:
             found["l2"] = self._learn(DayGoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
         if len(micro):
             samples = _decisions(micro)
-            self._check_goals(samples)
+            if not self.config.allow_zero_goal:
+                refuse_zero_goals(samples, "load them with goal_backfill l2 or v2, or set allow_zero_goal")
             found["l3"] = self._learn(ActionTrainer, self.l3, samples, self.config.l3_bc_resume_path)
         return found
 
@@ -93,14 +97,6 @@ class HRLXFTrainer:
                 made.append(save_model(model, self.folder, f"{name}_{suffix}.pt"))
         return made
 
-    def _check_goals(self, samples: Samples) -> None:
-        empty_goals = float((samples.goals() == 0).all(1).mean())
-        if empty_goals > 0.01 and not self.config.allow_zero_goal:
-            raise UserError(
-                f"{empty_goals:.0%} of the decisions have a goal of zeros, so L3 would learn to ignore goals; load "
-                "them with goal_backfill l2 or v2, or set allow_zero_goal."
-            )
-
     def _learn(
         self,
         kind: type[PhaseTrainer],
@@ -114,11 +110,11 @@ class HRLXFTrainer:
         trainer = kind(model, self._table(kind, samples, advantage), None, self.config, self.device)
         if resume is not None:
             trainer.load_state_dict(load_checkpoint(Path(resume), kind_of(model), self.device).state)
-        history = []
-        while trainer.step < trainer.total:
-            history.append(trainer.iterate())
-            if trainer.step % self.config.save_every == 0 or trainer.step == trainer.total:
-                self._save(trainer)
+        history: History = []
+        loop(
+            trainer, log=lambda values: history.append(dict(values)), save=lambda _: self._save(trainer),
+            save_every=self.config.save_every,
+        )  # fmt: skip
         save_network(self.folder / f"{NAMES[kind.phase]}.pt", model, trainer.step)
         model.eval()
         return history

@@ -43,7 +43,12 @@ def draw_losses(run: Run, phase: Phase) -> None:
     curves(loss, lines, xlabel="epoch", ylabel="loss", title="Loss")
     _logarithmic_if_wide(loss)
     legend(loss)
-    curves(rate, {"rate": Curve(epoch, [row[f"{name}/lr"] for row in rows])}, xlabel="epoch", ylabel="learning rate")
+    curves(
+        rate,
+        {"rate": Curve(epoch, [row[f"{name}/learning_rate"] for row in rows])},
+        xlabel="epoch",
+        ylabel="learning rate",
+    )
     _logarithmic_if_wide(rate)
     save(figure, run.figure(f"{name}_loss.png"))
 

@@ -1,4 +1,4 @@
-"""`marlab market train`: the phases of offline learning one after the other, in one resumable run.
+"""The phases of offline learning one after the other, in one resumable run (`marlab market train`).
 
     l2   the day's goal from the morning's state          l2_bc_epoch{N}.pt, l2_bc_epoch{N}.ckpt.pt, l2_bc.pt
     l3   the expert's actions, told the trained L2's goal l3_bc_...
@@ -11,7 +11,6 @@ A phase's final weights are the best on the validation worlds, where there are a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,15 +21,15 @@ from torch import nn
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.metrics import MetricsWriter
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.learn import evaluate
-from marlab.market.learn import figures as imitate_figures
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
+from marlab.market.learn import evaluate, figures
 from marlab.market.learn.advantage import day_advantages
-from marlab.market.learn.settings import PHASES, Phase, TrainSettings
+from marlab.market.learn.command import MarketTrainConfig
+from marlab.market.learn.settings import Phase
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
     NAMES,
@@ -56,49 +55,7 @@ from marlab.market.networks.weights import (
     save_network,
 )
 from marlab.market.samples.dataset import Dataset, Samples, open_dataset
-from marlab.market.samples.extract import with_goals
-from marlab.market.samples.goals import GoalSource, check_network, predict_goals
-
-MOST_ZERO_GOALS = 0.01
-PRESETS = Path(__file__).parents[1] / "presets" / "train"
-
-
-@dataclass(frozen=True)
-class MarketTrainConfig(TrainSettings):
-    """Learning of the four layers from samples."""
-
-    data: Path = Path()
-    """Run directory of `marlab market samples`, or the folder with its dataset.json."""
-    phases: str = "l2,l3,l4"
-    """Which of l2, l3, awr, l4 to do, in this order."""
-    l3_goals: GoalSource = "l2"
-    """Goals that L3 and L4 are told: of the trained L2, the day's label, or none."""
-    l2_model_path: Path | None = None
-    """L2 weights (or their folder) for the goals, where this run does not train L2 itself."""
-    l3_model_path: Path | None = None
-    """L3 weights that the phase awr starts from, where this run does not train L3 itself."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        chosen = self.chosen
-        if not chosen:
-            raise UserError("--phases names no phase, expected some of l2, l3, awr, l4.")
-        needs_l2 = self.l3_goals == "l2" and any(phase != "l2" for phase in chosen)
-        if needs_l2 and "l2" not in chosen and self.l2_model_path is None:
-            raise UserError(
-                "The goals of L3 and L4 come from L2: train it too (--phases l2,...) or give --l2-model-path."
-            )
-        if "awr" in chosen and "l3" not in chosen and self.l3_model_path is None:
-            raise UserError("The phase awr starts from a cloned L3: add l3 to --phases or give --l3-model-path.")
-
-    @property
-    def chosen(self) -> list[Phase]:
-        """The phases to do, in their fixed order."""
-        asked = [part.strip() for part in self.phases.split(",") if part.strip()]
-        for name in asked:
-            if name not in PHASES:
-                raise UserError(f"--phases names '{name}', expected some of {', '.join(PHASES)}.")
-        return [phase for phase in PHASES if phase in asked]
+from marlab.market.samples.goals import check_network, fill_goals, refuse_zero_goals
 
 
 def train(
@@ -108,19 +65,8 @@ def train(
     preset: Preset | None = None,
     command: Sequence[str] | None = None,
     quiet: bool = False,
-) -> Path:
-    """Train (or resume) all phases of a config; returns the run directory."""
-    return _train(config, options, preset=preset, command=command, quiet=quiet).path
-
-
-def _train(
-    config: MarketTrainConfig,
-    options: RunOptions | None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
 ) -> Run:
+    """Train (or resume) all phases of a config; returns the run, closed."""
     if config.data == Path():
         raise UserError("Say what to learn from: the run directory of `marlab market samples` as --data.")
     dataset, device = open_dataset(config.data), choose_device(config.device)
@@ -131,8 +77,6 @@ def _train(
         work = _Work(config, run, dataset, device, quiet)
         for phase in config.chosen:
             work.do(phase)
-        if not quiet:
-            print(f"run directory: {run.path}")
     return run
 
 
@@ -170,22 +114,14 @@ class _Work:
         if self._goals_done:
             return
         source = self.config.l3_goals
-        manager = self._manager() if source == "l2" else None
+        network = self._manager() if source == "l2" else None
         for split in self.dataset.splits:
             samples = self.samples(split)
-            if samples is None:
-                continue
-            if manager is not None:
-                self._splits[split] = with_goals(samples, predict_goals(manager, samples.macro))
-            elif source == "v2":
-                self._splits[split] = with_goals(samples, np.asarray(samples.macro["label"]))
+            if samples is not None:
+                self._splits[split] = fill_goals(samples, source, network)
         self._goals_done = True
-        empty = float((self._splits["train"].goals() == 0).all(1).mean()) if self._splits["train"].rows("micro") else 0
-        if empty > MOST_ZERO_GOALS and not self.config.allow_zero_goal:
-            raise UserError(
-                f"{empty:.0%} of the decisions have a goal of zeros, so L3 would learn to ignore goals; choose "
-                "--l3-goals l2 or v2, or say --allow-zero-goal."
-            )
+        if not self.config.allow_zero_goal:
+            refuse_zero_goals(self._splits["train"], "choose --l3-goals l2 or v2, or say --allow-zero-goal")
 
     def _manager(self) -> HorizonManagerPPO:
         if "l2" in self.models:
@@ -208,7 +144,12 @@ class _Work:
             self.run.add_stage(
                 name, lr=stage.lr, epochs=stage.epochs, batch=trainer.batch_size, rows=trainer.train.rows
             )
-        learn(trainer, self.run, self._store(phase), self._metrics, self._offset, self.config.save_every, self.quiet)
+        name, folder = NAMES[phase], self.run.checkpoints
+        drive(
+            trainer, self.run, self._store(phase), save_every=self.config.save_every, unit="epochs", name=name,
+            show=(f"{name}/train/loss", f"{name}/val/loss"), quiet=self.quiet, metrics=self._metrics,
+            first_step=self._offset, on_save=lambda: save_weights(trainer, folder), device=self.device,
+        )  # fmt: skip
         self._offset += trainer.total
         model = finish(trainer, self.run.checkpoints)
         self.models["l3" if phase == "awr" else phase] = model
@@ -281,8 +222,8 @@ class _Work:
                         print(advice)
             write_json(self.run.path / "eval" / f"{NAMES[phase]}_{split}.json", found)
             if split == "val":
-                imitate_figures.draw_phase(self.run, phase, model, samples, found, self.device, self.config.l3_leaky)
-        imitate_figures.draw_losses(self.run, phase)
+                figures.draw_phase(self.run, phase, model, samples, found, self.device, self.config.l3_leaky)
+        figures.draw_losses(self.run, phase)
 
 
 def _goal_results(found: dict[str, Any], split: str) -> dict[str, Any]:
@@ -315,46 +256,12 @@ def _action_results(found: dict[str, Any], split: str, phase: str) -> dict[str, 
 # --- one phase ------------------------------------------------------------------------------------------------------
 
 
-def learn(
-    trainer: PhaseTrainer,
-    run: Run,
-    store: CheckpointStore,
-    metrics: MetricsWriter,
-    offset: int,
-    save_every: int,
-    quiet: bool,
-) -> None:
-    """Epochs until the phase is complete; leaves the run at a safe point when it should stop."""
-    if run.resumed:
-        checkpoint, problems = store.load_latest(trainer.device)
-        for problem in problems:
-            run.log(problem)
-        if checkpoint is not None:
-            trainer.load_state_dict(checkpoint.state)
+def save_weights(trainer: PhaseTrainer, folder: Path) -> None:
+    """The bare weights of an epoch, and once more as the best so far if they are."""
     name = NAMES[trainer.phase]
-    with Progress(name, total=trainer.total, done=trainer.step, unit="epochs", quiet=quiet) as bar:
-        while trainer.step < trainer.total and not trainer.stopped:
-            values = trainer.iterate()
-            metrics.log(offset + trainer.step, values)
-            shown = values.get(f"{name}/val/loss", values[f"{name}/train/loss"])
-            bar.show(loss=shown)
-            bar.advance(1)
-            stopping = run.should_stop()
-            last = trainer.step == trainer.total or trainer.stopped
-            better = trainer.best is not None and trainer.best[0] == trainer.step
-            if stopping or last or better or trainer.step % save_every == 0:
-                save_epoch(trainer, store)
-            if stopping and not last:
-                run.leave()
-
-
-def save_epoch(trainer: PhaseTrainer, store: CheckpointStore) -> None:
-    """The checkpoint of an epoch, its bare weights, and the best weights so far if these are they."""
-    store.save(trainer.step, trainer.state_dict())
-    name = NAMES[trainer.phase]
-    save_network(store.folder / f"{name}_epoch{trainer.step}.pt", trainer.model, trainer.step)
-    if trainer.best is not None and trainer.best[0] == trainer.step:
-        save_network(store.folder / f"{name}_best.pt", trainer.model, trainer.step)
+    save_network(folder / f"{name}_epoch{trainer.step}.pt", trainer.model, trainer.step)
+    if trainer.improved:
+        save_network(folder / f"{name}_best.pt", trainer.model, trainer.step)
 
 
 def finish(trainer: PhaseTrainer, folder: Path) -> nn.Module:
@@ -365,41 +272,3 @@ def finish(trainer: PhaseTrainer, folder: Path) -> nn.Module:
         model = load_network(best, kind_of(trainer.model), trainer.device)
     save_network(folder / f"{name}.pt", model, trainer.step)
     return model.eval()
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab market train SAMPLES --phases l2,l3,l4 ...`"""
-    from marlab.lab.flags import OldFlags, parse_run
-
-    parsed = parse_run(
-        MarketTrainConfig, argv, prog="marlab market train", positional=("data",), presets=PRESETS,
-        old=OldFlags(renamed=RENAMED, refused=REFUSED),
-    )  # fmt: skip
-    words = ["market", "train", *argv]
-    if parsed.options.background:
-        path = run_path("market", parsed.config, parsed.options, parsed.preset)
-        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    return _train(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words]).exit_code
-
-
-RENAMED = dict.fromkeys(("l3_goal_backfill", "l4_goal_source"), ("--l3-goals",))
-_SAMPLES = "samples are made once, by `marlab market samples`, with its own options"
-_LOADING = "samples are memory-mapped and need no loader processes"
-REFUSED = {
-    **dict.fromkeys(
-        ("tournament_dir", "agent_name", "num_workers", "stats_only", "stats_sample", "allow_csv", "val_ratio",
-         "test_ratio", "split_seed", "regen_split"), _SAMPLES,
-    ),
-    **dict.fromkeys(
-        ("l3_pre_tensorize", "tensorize_workers", "dataloader_workers", "dataloader_pin_memory",
-         "dataloader_persistent_workers", "dataloader_prefetch_factor", "dataloader_drop_last"), _LOADING,
-    ),
-    "l3_awr": "name the phase awr in --phases",
-    "no_resume": "a run continues only with --resume",
-    "l2_backfill_device": "goals are filled in on --device",
-    "l2_backfill_batch_size": "goals are filled in on --device, in batches that fit",
-    "backfill_world_chunk": "goals are filled in on --device, in batches that fit",
-    "batch_log_every": "metrics.jsonl has every epoch",
-    "no_progress_bar": "output that is not a terminal has plain lines by itself",
-}  # fmt: skip

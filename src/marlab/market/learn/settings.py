@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from marlab.lab.errors import UserError
-from marlab.market.networks.losses import QTransform, ResidualLoss
+from marlab.market.networks import QTransform, ResidualLoss
 
 Phase = Literal["l2", "l3", "awr", "l4"]
 PHASES: tuple[Phase, ...] = ("l2", "l3", "awr", "l4")

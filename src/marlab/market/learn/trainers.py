@@ -1,8 +1,8 @@
 """Offline learning, one phase at a time: L2 and L3 by behaviour cloning, L3 by advantages, L4 by distillation.
 
-A phase trainer learns in epochs and can be saved between any two of them (`lab.trainer.Trainer`); stopped and resumed
-it gives the weights of a training that never stopped. What happens around a phase (files, evaluation, the next
-phase's goals) is in `imitate_run`.
+A phase trainer learns in epochs and can be saved between any two of them (`lab.runs.trainer.Trainer`); stopped and
+resumed it gives the weights of a training that never stopped. What happens around a phase (files, evaluation, the next
+phase's goals) is in `phases`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from marlab.market.networks.losses import (
     weight_loss,
 )
 from marlab.market.networks.manager import HorizonManagerPPO
-from marlab.market.samples.dataset import Sizes
+from marlab.market.samples.options import Sizes
 
 Table = DayTable | DecisionTable | RoundTable
 NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}
@@ -73,6 +73,11 @@ class PhaseTrainer(ABC):
         """Whether the validation loss has not improved for `patience` epochs."""
         return bool(self.settings.patience and self.best and self.step - self.best[0] >= self.settings.patience)
 
+    @property
+    def improved(self) -> bool:
+        """Whether the last epoch has the best validation loss so far."""
+        return self.best is not None and self.best[0] == self.step
+
     def iterate(self) -> dict[str, Any]:
         """One epoch: shuffled batches, then the validation rows."""
         lr = self.settings.lr_at(self.phase, self.step)
@@ -92,7 +97,7 @@ class PhaseTrainer(ABC):
         self.step += 1
         name = NAMES[self.phase]
         values = {f"{name}/train/{key}": value for key, value in means.values().items()}
-        values |= {f"{name}/epoch": float(self.step), f"{name}/lr": lr}
+        values |= {f"{name}/epoch": float(self.step), f"{name}/learning_rate": lr}
         if self.val is not None and self.val.rows:
             found = self.measure(self.val)
             values |= {f"{name}/val/{key}": value for key, value in found.items()}

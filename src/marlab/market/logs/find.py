@@ -18,10 +18,9 @@ from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.tracker import find_trackers, read_tracker
 from marlab.market.logs.tracker_words import oneshot, world_name
-from marlab.market.logs.worldlog import AgentLog, read_world
+from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldlog import EVERYBODY, AgentLog
 
-EVERYBODY = "all"
-"""In place of an expert's name: every agent whose decisions were recorded."""
 _HEAD = 1 << 16
 """Bytes of a tracker file that are looked at for its agent and world."""
 

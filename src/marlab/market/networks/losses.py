@@ -6,17 +6,16 @@ zero gradient when there are none.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from marlab.market.logs.worldlog import REJECT
+from marlab.market.networks import QTransform, ResidualLoss
 from marlab.market.networks.executor import L3Output
 
-QTransform = Literal["none", "log1p", "sqrt"]
-ResidualLoss = Literal["mse", "huber"]
 RESIDUAL_UNITS = (10.0, 5.0)
 """Residuals of quantity and price are compared in these units."""
 

@@ -1,42 +1,18 @@
-"""`marlab market samples RUN_OR_FOLDER`: recorded games become a data set that trainers open without reading it.
-
-    runs/market/NAME/world_split.json        which worlds are for training, validation, test
-    runs/market/NAME/data/                   the samples (dataset.py), one folder per split
-    runs/market/NAME/statistics.json         counts and scales per split
-
-The work is cut into parts of a few log files. A part that is finished stays: the same command with --resume goes on.
-"""
+"""`marlab market samples`: its flags. `make` does the work."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from marlab.lab.config import Preset, to_dict
+from marlab.lab.command import RunCommand
 from marlab.lab.engine.flags import EngineFlags, config_of
-from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
-from marlab.lab.report.note import write_note
-from marlab.lab.runs.files import read_json, write_json
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
-from marlab.market.logs.find import LogFile, choose_experts, find_logs
+from marlab.lab.flags import OldFlags
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
-from marlab.market.samples.extract import GoalSource, SampleOptions
-from marlab.market.samples.goals import BATCH, check_source
-from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, save_l4_samples, save_samples
-from marlab.market.samples.split import FILE as SPLIT_FILE
-from marlab.market.samples.split import SPLITS, SplitOptions, read_or_make_split, side_of
-from marlab.market.samples.stats import describe, draw, table
-from marlab.market.samples.work import filling, make_part, refuse_many
+from marlab.market.samples.options import BACKFILL_BATCH, GoalSource, SampleOptions
+from marlab.market.samples.split import SplitOptions
 
 
 @dataclass(frozen=True)
@@ -66,7 +42,7 @@ class SamplesConfig:
     """Log files in one part of the work, and in one batch of the backfill."""
     device: str = "cpu"
     """Where goals are predicted: cpu (by every worker), or cuda (by this process, part by part)."""
-    l2_backfill_batch_size: int = BATCH
+    l2_backfill_batch_size: int = BACKFILL_BATCH
     """Days in one forward pass of L2."""
     npz: bool = False
     """Also write the guide's files (l2_samples.npz, ...) under npz/; unlike the data set they need memory to make."""
@@ -86,205 +62,24 @@ class SamplesConfig:
 class SamplesCommand(EngineFlags, SamplesConfig):
     """`marlab market samples`: the samples, and where they are made (which changes none)."""
 
-    def config(self) -> SamplesConfig:
+    def run_config(self) -> SamplesConfig:
         """What decides the samples: the part that a resumed run must repeat."""
         return config_of(self, SamplesConfig)
 
 
-class Part(NamedTuple):
-    """A few log files of one split."""
-
-    name: str
-    split: str
-    files: list[str]
-
-
-def make_samples(
-    config: SamplesConfig,
-    engine: EngineConfig | str = "local",
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
-    """Make the data set of a folder of logs in a run directory; returns the run, closed."""
-    check_source(config.goal_backfill, config.l2_model_path)
-    place = _place(config.logs)
-    found = find_logs(place)
-    experts = choose_experts(config.agent_name, (kind for file in found.logs for kind in file.types))
-    files = [file for file in found.logs if experts.intersection(file.types)]
-    with Run.open("market", config, options, preset=preset, command=command) as run:
-        if not quiet:
-            print(f"{len(files):,} log files of {', '.join(sorted(experts))}", flush=True)
-        parts = _plan(config, run, place, files)
-        if not (run.path / "data" / "dataset.json").exists():
-            told = _extract(config, run, parts, sorted(experts), engine, quiet)
-            write_json(run.path / "reading.json", _reading(run, told, found.bad))
-            _merge(config, run, parts, sorted(experts), quiet)
-        shutil.rmtree(run.path / "parts", ignore_errors=True)
-        _report(run, quiet)
-        if config.npz:
-            _export(run)
-    write_note(run.path)
-    return run
-
-
-def _place(text: str) -> Path:
-    if not text:
-        raise UserError("Give a run of `marlab market collect` or a folder with logs: marlab market samples FOLDER.")
-    if Path(text).exists():
-        return Path(text)
-    from marlab.lab.runs.records import find_run
-
-    return find_run(text).path
-
-
-def _plan(config: SamplesConfig, run: Run, place: Path, files: list[LogFile]) -> list[Part]:
-    """The parts of the work; a resumed run must find the same files as when it began."""
-    group = "market" if config.split.split_by == "market" else "repeat"
-    worlds = {file.world: str(getattr(file, group)) for file in files}
-    path = config.split_file or run.path / SPLIT_FILE
-    regen = config.regen_split and not run.resumed
-    shared = config.split_file is not None
-    side = side_of(read_or_make_split(path, place.as_posix(), worlds, config.split, regen, shared))
-    if shared:
-        shutil.copyfile(path, run.path / SPLIT_FILE)
-    parts = []
-    for split in SPLITS:
-        mine = [file.path.as_posix() for file in files if side[file.world] == split]
-        chunks = [mine[i : i + config.chunk] for i in range(0, len(mine), config.chunk)]
-        parts += [Part(f"{split}-{i:06d}", split, chunk) for i, chunk in enumerate(chunks)]
-    plan = run.path / "plan.json"
-    made = [list(part) for part in parts]
-    if plan.exists() and read_json(plan, UserError) != made:
-        raise UserError(f"The logs in {place} are not those that {run.path} was begun with; give another --name.")
-    write_json(plan, made)
-    return parts
-
-
-def _extract(
-    config: SamplesConfig, run: Run, parts: list[Part], experts: list[str], engine: EngineConfig | str, quiet: bool
-) -> list[dict[str, Any]]:
-    """Let workers make all parts; returns what each of them tells about its log files."""
-    folder = run.path / "parts"
-    folder.mkdir(exist_ok=True)
-    by_worker = filling(config) if config.device == "cpu" else None
-    finished = [part for part in parts if (folder / f"{part.name}.json").exists()]
-    options = to_dict(config.options())
-
-    def tasks() -> Iterator[Task]:
-        for part in parts:
-            if part not in finished:
-                yield Task(part.name, (part.files, experts, options, by_worker, str(folder / part.name)))
-
-    size = {part.name: len(part.files) for part in parts}
-    done = sum(size[part.name] for part in finished)
-    with (
-        Progress("samples", total=sum(size.values()), unit="logs", done=done, quiet=quiet) as bar,
-        contextlib.closing(run_tasks(make_part, tasks(), engine)) as results,
-    ):
-        for result in results:
-            bar.advance(size[result.key], decisions=_checked(result)["micro"])
-            if run.should_stop():
-                break
-    if any(not (folder / f"{part.name}.json").exists() for part in parts):
-        run.leave()
-    return [read_json(folder / f"{part.name}.json", UserError) for part in parts]
-
-
-def _checked(result: TaskResult) -> dict[str, Any]:
-    if not result.ok:
-        raise RuntimeError(f"part {result.key} failed ({result.kind}): {result.error}")
-    return result.value
-
-
-def _reading(run: Run, told: list[dict[str, Any]], unread: dict[str, str]) -> dict[str, Any]:
-    """What was wrong with the files, summed; too many bad ones end the run."""
-    bad = {**unread, **{path: why for part in told for path, why in part["bad"].items()}}
-    files = sum(part["files"] for part in told) + len(unread)
-    for why in bad.values():
-        run.log(why)
-    refuse_many(bad, files)
-    missing: Counter[str] = Counter()
-    for part in told:
-        missing.update(part["missing"])
-    without_day = sum(part["without_day"] for part in told)
-    return {"files": files, "bad": bad, "missing": dict(missing), "decisions_without_day": without_day}
-
-
-def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str], quiet: bool) -> None:
-    """Append the parts in their order, so that the result does not depend on who finished first."""
-    folder, data = run.path / "parts", run.path / "data"
-    fill = filling(config) if config.device != "cpu" else None
-    sizes = config.options().sizes
-    writers = {split: SplitWriter(data / split, sizes) for split in SPLITS}
-    with Progress("merging", total=len(parts), unit="parts", quiet=quiet) as bar:
-        for part in parts:
-            samples = load_part(folder / f"{part.name}.npz")
-            writers[part.split].append(fill(samples) if fill is not None else samples)
-            bar.advance(1)
-    told = {**to_dict(config.options()), "experts": experts, "goal_backfill": config.goal_backfill}
-    told["l2_model_path"] = None if config.l2_model_path is None else config.l2_model_path.as_posix()
-    finish(data, writers, told)
-
-
-def _report(run: Run, quiet: bool) -> None:
-    dataset = open_dataset(run.path)
-    splits = {name: dataset.split(name) for name in dataset.splits}
-    stats = {name: describe(samples) for name, samples in splits.items()}
-    reading = read_json(run.path / "reading.json", UserError)
-    write_json(run.path / "statistics.json", {**stats, "reading": reading})
-    draw(splits["train"], stats["train"], run.path / "figures")
-    results: dict[str, Any] = {}
-    for name, told in stats.items():
-        results |= {f"{name}/{key}": told[key] for key in ("worlds", "logs", "macro", "micro", "calls")}
-    results |= {f"train/op_{name}": count for name, count in stats["train"]["ops"].items()}
-    results |= {"bad_files": len(reading["bad"]), "decisions_without_day": reading["decisions_without_day"]}
-    run.add_results(results)
-    if not quiet:
-        print(table(stats))
-        lacked = {**reading["missing"], "decisions without a record of their day": reading["decisions_without_day"]}
-        lacked = {name: count for name, count in lacked.items() if count}
-        if lacked or reading["bad"]:
-            print(f"{len(reading['bad'])} files could not be used; missing in the others: {json.dumps(lacked)}")
-        print(f"data: {dataset.folder}")
-
-
-def _export(run: Run) -> None:
-    """The same samples as plain arrays, one folder per split."""
-    dataset = open_dataset(run.path)
-    for name in dataset.splits:
-        samples, folder = dataset.split(name), run.path / "npz" / name
-        save_samples(MacroSamples.view(samples), MicroSamples.view(samples), folder, samples.sizes.horizon)
-        if samples.rows("calls"):
-            save_l4_samples(L4Samples.view(samples), folder)
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab market samples RUN_OR_FOLDER [--agent-name Penguin] [--goal-backfill l2 --l2-model-path FILE] ...`"""
-    from marlab.lab.flags import OldFlags, parse_run
-
-    old = OldFlags(
-        renamed={
-            "tournament_dir": ["--logs"], "num_workers": ["--workers"], "val_ratio": ["--split.val-ratio"],
-            "test_ratio": ["--split.test-ratio"], "split_seed": ["--split.split-seed"],
-            "l3_goal_backfill": ["--goal-backfill"], "l2_backfill_device": ["--device"],
-            "backfill_world_chunk": ["--chunk"],
-        },
-        refused={
-            "allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need.",
-            "stats_only": "the statistics are made with the samples and kept in statistics.json.",
-            "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them.",
-        },
-    )  # fmt: skip
-    parsed = parse_run(SamplesCommand, argv, prog="marlab market samples", positional=("logs",), old=old)
-    asked = parsed.config
-    engine = asked.engine_config()
-    said = ["market", "samples", *argv]
-    if parsed.options.background:
-        path = run_path("market", asked.config(), parsed.options, parsed.preset)
-        print(f"process {detach(said, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    told = ["marlab", *said]
-    return make_samples(asked.config(), engine, parsed.options, command=told, quiet=asked.quiet).exit_code
+OLD = OldFlags(
+    renamed={
+        "tournament_dir": ["--logs"], "num_workers": ["--workers"], "val_ratio": ["--split.val-ratio"],
+        "test_ratio": ["--split.test-ratio"], "split_seed": ["--split.split-seed"],
+        "l3_goal_backfill": ["--goal-backfill"], "l2_backfill_device": ["--device"],
+        "backfill_world_chunk": ["--chunk"],
+    },
+    refused={
+        "allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need.",
+        "stats_only": "the statistics are made with the samples and kept in statistics.json.",
+        "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them.",
+    },
+)  # fmt: skip
+main = RunCommand(
+    "market samples", SamplesCommand, "marlab.market.samples.make:make_samples", positional=("logs",), old=OLD
+)

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.market.samples.options import Sizes
 
 SCHEMA = 1
 FILE = "dataset.json"
@@ -43,16 +44,6 @@ class Column(NamedTuple):
     kind: str
     cell: tuple[int, ...] = ()
     refers: str = ""
-
-
-class Sizes(NamedTuple):
-    """What the shapes of cells depend on: the feature options."""
-
-    horizon: int = 40
-    static: int = 12
-    temporal: int = 10
-    extra: int = 0  # with the option `extra`: further numbers of the factory,
-    partner: int = 0  # and statistics of the partner
 
 
 def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
@@ -259,15 +250,6 @@ def finish(folder: Path, writers: Mapping[str, SplitWriter], options: Mapping[st
     with replacing(folder / "logs.parquet") as temporary:
         pq.write_table(table.replace_schema_metadata({"marlab": json.dumps(about)}), temporary)
     write_json(folder / FILE, {**about, "splits": {name: len(writer.logs) for name, writer in writers.items()}})
-
-
-def write_dataset(folder: Path, splits: Mapping[str, Samples], options: Mapping[str, Any]) -> None:
-    """A dataset from samples in memory."""
-    writers = {}
-    for name, samples in splits.items():
-        writers[name] = SplitWriter(folder / name, samples.sizes)
-        writers[name].append(samples)
-    finish(folder, writers, options)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,25 @@
 """From a log to samples: what L2, L3 and L4 would have seen at each moment, and what the expert did.
 
 Every feature is computed by the functions that the playing agent uses, from what was known before the decision
-(`samples_known`). Goals are not known yet: samples leave here with goals of zero, `with_goals` fills them in.
+(`known`). Goals are not known yet: samples leave here with goals of zero, `with_goals` fills them in.
 Letters: D days of the log, C joint decisions ("calls"), M decisions in single negotiations, H + 1 days of a plan.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, AgentLog
 from marlab.market.rules import features, goals, l1
 from marlab.market.rules.coordinator import HeuristicL4Coordinator
-from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.goals import GOAL_SIZE
-from marlab.market.rules.l1 import Action, Caps, Issue, L1Options
+from marlab.market.rules.l1 import Action, Caps, Issue
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
-from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
-from marlab.market.samples.dataset import LogInfo, Samples, Sizes, schema
+from marlab.market.samples.dataset import LogInfo, Samples, schema
 from marlab.market.samples.known import (
     Deals,
     History,
@@ -36,35 +32,10 @@ from marlab.market.samples.known import (
     morning_features,
     signed_before,
 )
+from marlab.market.samples.options import SampleOptions
 
-GoalSource = Literal["none", "v2", "l2"]
-"""Goals told to L3 and L4: zeros, what the expert did that day, or the prediction of a trained L2."""
 RECORDED, COMPUTED = range(2)
 """Where a baseline comes from."""
-
-
-@dataclass(frozen=True)
-class SampleOptions:
-    """How samples are made; stored in every dataset."""
-
-    l1: L1Options = field(default_factory=L1Options)
-    features: FeatureOptions = field(default_factory=FeatureOptions)
-    max_shift: int = 2
-    """An expert's day that L1 forbids becomes the nearest allowed one; further than this it is no label."""
-    bounded_needs: bool = False
-    """Labels of L2: keep open needs within what a bucket of days can hold."""
-
-    def __post_init__(self) -> None:
-        if self.max_shift < 0:
-            raise UserError(f"max_shift is {self.max_shift}, expected 0 or more days.")
-        if self.l1.include_exogenous != self.features.include_exogenous:
-            raise UserError("include_exogenous of L1 and of the features differ; set both or none.")
-
-    @property
-    def sizes(self) -> Sizes:
-        """Shapes of the arrays that these options lead to."""
-        extra = (EXTRA_SIZE, PARTNER_SIZE) if self.features.extra else (0, 0)
-        return Sizes(self.features.horizon, features.STATIC_SIZE, self.features.channels, *extra)
 
 
 def extract(log: AgentLog, options: SampleOptions, info: LogInfo | None = None) -> Samples:

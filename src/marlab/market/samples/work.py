@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from marlab.lab.config import from_dict, to_dict
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
 from marlab.market.logs.find import read_logs
 from marlab.market.samples.dataset import LogInfo, Samples, concatenate, empty, save_part
-from marlab.market.samples.extract import GoalSource, SampleOptions, extract, with_goals
-
-if TYPE_CHECKING:
-    from marlab.market.samples.goals import Backfill
-
-
-class Asked(Protocol):
-    """What a config says about goals."""
-
-    @property
-    def goal_backfill(self) -> GoalSource: ...
-    @property
-    def l2_model_path(self) -> Path | None: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def l2_backfill_batch_size(self) -> int: ...
-    def options(self) -> SampleOptions: ...
-
-
-@dataclass(frozen=True)
-class Filling:
-    """How goals are filled in; small enough to be sent to a worker, which loads the network once."""
-
-    source: GoalSource
-    model: str | None
-    device: str
-    batch: int
-    options: SampleOptions
-
-    def __call__(self, samples: Samples) -> Samples:
-        """The samples with goals."""
-        return with_goals(samples, samples.macro["label"]) if self.source == "v2" else _load(self)(samples)
-
-
-def filling(config: Asked) -> Filling | None:
-    """The settings of a config; None if goals stay zero."""
-    if config.goal_backfill == "none":
-        return None
-    model = None if config.l2_model_path is None else str(config.l2_model_path)
-    return Filling(config.goal_backfill, model, config.device, config.l2_backfill_batch_size, config.options())
-
-
-@functools.lru_cache(maxsize=1)
-def _load(settings: Filling) -> Backfill:
-    from marlab.market.samples.goals import Backfill  # needs torch, which other workers can do without
-
-    model = None if settings.model is None else Path(settings.model)
-    sizes, data = settings.options.sizes, to_dict(settings.options)
-    return Backfill(settings.source, model, sizes, data, settings.device, settings.batch)
-
+from marlab.market.samples.extract import extract
+from marlab.market.samples.goals import Backfill
+from marlab.market.samples.options import SampleOptions
 
 MOST_BAD = 0.05
 """Share of unusable log files above which no samples are made."""
@@ -106,20 +56,18 @@ class Reading:
 
 
 def make_part(
-    paths: list[str], experts: list[str], options: dict[str, Any], fill: Filling | None, out: str
+    paths: list[str], experts: list[str], options: dict[str, Any], fill: Backfill, out: str
 ) -> dict[str, Any]:
     """Write the samples of some files to OUT.npz, then what there is to say about them to OUT.json."""
     reading = Reading()
     samples = reading.samples(paths, frozenset(experts), from_dict(SampleOptions, options, "the task"))
-    if fill is not None:
-        samples = fill(samples)
-    save_part(Path(f"{out}.npz"), [samples])
-    told = {
+    save_part(Path(f"{out}.npz"), [fill(samples)])
+    summary = {
         "files": len(paths),
         "micro": samples.rows("micro"),
         "bad": reading.bad,
         "missing": dict(reading.missing),
         "without_day": reading.without_day,
     }
-    write_json(Path(f"{out}.json"), told)
-    return told
+    write_json(Path(f"{out}.json"), summary)
+    return summary

@@ -23,19 +23,8 @@ from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
 from marlab.market.logs.daystate import LINES, SCHEDULES
-from marlab.market.logs.worldlog import (
-    ACCEPT,
-    AGREED,
-    BROKEN,
-    END,
-    NONE,
-    REJECT,
-    TABLES,
-    TIMED_OUT,
-    Table,
-    WorldLog,
-    write_world,
-)
+from marlab.market.logs.worldfile import write_world
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, Table, WorldLog
 from marlab.market.simulator.awi import Reader
 from marlab.market.simulator.worlds import WorldSpec, hash_seed, playing
 

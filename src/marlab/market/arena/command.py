@@ -1,0 +1,27 @@
+"""`marlab market play`: its flags. `play` does the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from marlab.lab.command import RunCommand
+from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.market.arena.plan import PlayConfig
+
+PRESETS = Path(__file__).parents[1] / "presets" / "play"
+
+
+@dataclass(frozen=True)
+class PlayCommand(EngineFlags, PlayConfig):
+    """`marlab market play`: the tournament, and where it is played (which changes no result)."""
+
+    official: bool = False
+    """Run the league's own anac2024_std with these agents instead, with its scores."""
+
+    def run_config(self) -> PlayConfig:
+        """What decides the results: the part that a resumed tournament must repeat."""
+        return config_of(self, PlayConfig)
+
+
+main = RunCommand("market play", PlayCommand, "marlab.market.arena.play:play", presets=PRESETS)

@@ -1,0 +1,51 @@
+"""What samples look like: the options that decide it, and the sizes that follow. Loads without torch and pyarrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from marlab.lab.errors import UserError
+from marlab.market.rules import features
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
+
+GoalSource = Literal["none", "v2", "l2"]
+"""Goals told to L3 and L4: zeros, what the expert did that day, or the prediction of a trained L2."""
+BACKFILL_BATCH = 1024
+"""Days in one forward pass of L2 that fills in goals."""
+
+
+class Sizes(NamedTuple):
+    """What the shapes of cells depend on: the feature options."""
+
+    horizon: int = 40
+    static: int = 12
+    temporal: int = 10
+    extra: int = 0  # with the option `extra`: further numbers of the factory,
+    partner: int = 0  # and statistics of the partner
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """How samples are made; stored in every dataset."""
+
+    l1: L1Options = field(default_factory=L1Options)
+    features: FeatureOptions = field(default_factory=FeatureOptions)
+    max_shift: int = 2
+    """An expert's day that L1 forbids becomes the nearest allowed one; further than this it is no label."""
+    bounded_needs: bool = False
+    """Labels of L2: keep open needs within what a bucket of days can hold."""
+
+    def __post_init__(self) -> None:
+        if self.max_shift < 0:
+            raise UserError(f"max_shift is {self.max_shift}, expected 0 or more days.")
+        if self.l1.include_exogenous != self.features.include_exogenous:
+            raise UserError("include_exogenous of L1 and of the features differ; set both or none.")
+
+    @property
+    def sizes(self) -> Sizes:
+        """Shapes of the arrays that these options lead to."""
+        extra = (EXTRA_SIZE, PARTNER_SIZE) if self.features.extra else (0, 0)
+        return Sizes(self.features.horizon, features.STATIC_SIZE, self.features.channels, *extra)

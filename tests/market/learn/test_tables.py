@@ -1,0 +1,28 @@
+"""Batches hold what was known before a decision, and nothing of its answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from marlab.market.learn.tables import DecisionTable
+from marlab.market.logs.worldlog import REJECT
+from marlab.market.samples.dataset import Samples
+from tests.market.learn_cases import CPU, labelled_samples
+
+
+@pytest.fixture(scope="module")
+def samples() -> Samples:
+    return labelled_samples()
+
+
+def test_leaky_histories_hold_the_answer_and_causal_ones_do_not(samples: Samples) -> None:
+    rows = np.flatnonzero(samples.micro["op"] == REJECT)
+    index = torch.from_numpy(rows)
+    leaky = DecisionTable(samples, CPU, leaky=True).batch(index)
+    offer = leaky.inputs.baseline[:, :2] + leaky.labels.residual
+    torch.testing.assert_close(leaky.inputs.history[:, -1, :2], offer, rtol=1e-4, atol=1e-3)
+    assert (leaky.inputs.history[:, -1, 3] == 1).all()
+    causal = DecisionTable(samples, CPU).batch(index)
+    assert (causal.inputs.history[:, -1, 3] == 0).all()  # the last row, if any, is the partner's
