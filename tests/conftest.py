@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)
+settings.register_profile("patient", deadline=None)  # a busy machine is slow, not wrong
+settings.load_profile("patient")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the programs that tests start
 
 SLOW = Path(__file__).with_name("slow.txt")

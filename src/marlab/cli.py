@@ -8,7 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from marlab.lab.config import check_text
 from marlab.lab.errors import UserError
+from marlab.lab.text import clean
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 if the input was wrong, 130 if it was interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        for word in words:
+            check_text(word, f"The word '{word.encode('utf-8', 'replace').decode()}'")
         return _dispatch(words)
     except UserError as error:
-        print(f"marlab: {error}", file=sys.stderr)
+        print(clean(f"marlab: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("marlab: interrupted", file=sys.stderr)
@@ -85,6 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output left, for example `marlab runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full or read-only disk, a folder where a file should be: the run's log has the details
+        where = f" ({error.filename})" if error.filename else ""
+        print(clean(f"marlab: {error.strerror or error}{where}."), file=sys.stderr)
+        return 2
 
 
 def _dispatch(words: list[str]) -> int:

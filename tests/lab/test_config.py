@@ -41,7 +41,7 @@ def test_round_trip() -> None:
 
 @given(
     steps=st.integers(),
-    lr=st.floats(allow_nan=False),
+    lr=st.floats(allow_nan=False, allow_infinity=False),
     sizes=st.lists(st.integers(), max_size=5),
     text=st.text(),
     flag=st.booleans(),

@@ -15,6 +15,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import math
 import tomllib
 import types
 import typing
@@ -26,6 +27,7 @@ from typing import Any, Literal, TypeVar, Union
 from marlab.lab.errors import UserError
 
 C = TypeVar("C")
+LARGEST_SEED = 2**63
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,29 @@ def _known(cls: type[Any]) -> list[str]:
     return [f.name for f in fields(cls)] + inner
 
 
+def check_values(config: Any, prefix: str = "") -> None:
+    """What holds for every config, however it was made: numbers are finite, and seeds are whole numbers from 0 on."""
+    for f in fields(config):
+        value, name = getattr(config, f.name), prefix + f.name
+        if is_dataclass(value) and not isinstance(value, type):
+            check_values(value, f"{name}.")
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise UserError(f"{name} is {number}, expected a finite number.")
+            if isinstance(number, str):
+                check_text(number, name)
+        if (f.name == "seed" or f.name.endswith("_seed")) and isinstance(value, int) and not 0 <= value < LARGEST_SEED:
+            raise UserError(f"{name} is {value}, expected a whole number from 0 to 2^63 - 1.")
+
+
+def check_text(text: str, name: str) -> None:
+    """Bytes that are no UTF-8 reach Python as lone surrogates, which no file of ours could hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError(f"{name} holds bytes that are no text (UTF-8).") from None
+
+
 def _default(f: dataclasses.Field[Any]) -> Any:
     return f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
 
@@ -152,6 +177,8 @@ def _convert(value: Any, hint: Any, where: str, name: str, current: Any) -> Any:
     if hint is Path and isinstance(value, str | Path):
         return Path(value)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise _wrong(where, name, value, "a finite number")
         return float(value)
     if hint in (bool, int, str) and type(value) is hint:
         return value
@@ -221,8 +248,10 @@ def load_preset(name_or_file: str, folder: Path | None) -> Preset:
         raise UserError(f"The preset file {path} does not exist.")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The preset file {path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UserError(f"The preset file {path} is nested too deeply.") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise UserError(f"The preset file {path} is not valid TOML: {str(error)[:200]}.") from None
     inferred = values.pop("inferred", [])
     if not isinstance(inferred, list) or not all(isinstance(x, str) for x in inferred):
         raise UserError(f"The preset file {path} has an 'inferred' entry that is not a list of field names.")

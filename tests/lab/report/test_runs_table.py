@@ -235,7 +235,7 @@ def test_runs_command_compares(root: Path, capsys: pytest.CaptureFixture[str]) -
         (["note"], "takes one run"),
         (["note", "fish/base", "--all"], "takes one run"),
         (["note", "bse"], "There is no run 'bse'; did you mean"),
-        (["note", "fish/odd"], "'stages' does not hold"),
+        (["note", "fish/odd"], "'stages' is '{}', expected a list"),
     ],
 )
 def test_wrong_words_get_one_sentence(

@@ -163,3 +163,73 @@ def test_resuming_uses_the_newest_good_one(tmp_path: Path) -> None:
     checkpoint, problems = store.load_latest()
     assert checkpoint is not None and checkpoint.state == {"x": 1}
     assert len(problems) == 2 and "damaged" in problems[0] and "'other'" in problems[1]
+
+
+# --- crafted archives ----------------------------------------------------------------------------------------------
+
+
+def _rewritten(source: Path, target: Path, **changes: Any) -> Path:
+    """The same entries written again, each changed as a stranger might."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            info = zipfile.ZipInfo(entry.filename)
+            for name, value in changes.items():
+                setattr(info, name, value)
+            new.writestr(info, data, compress_type=changes.get("compress_type", zipfile.ZIP_STORED))
+    return target
+
+
+def test_packed_archives_are_refused_before_they_unpack(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", "toy", 1, {"w": torch.zeros(1_000_000)})
+    packed = _rewritten(tmp_path / "a.pt", tmp_path / "b.pt", compress_type=zipfile.ZIP_DEFLATED)
+    assert packed.stat().st_size < 50_000
+    with pytest.raises(CheckpointError, match="damaged in its record"):
+        load_checkpoint(packed)
+    plain = _rewritten(tmp_path / "a.pt", tmp_path / "c.pt")
+    assert load_checkpoint(plain).step == 1  # rewriting alone does no harm
+
+
+def test_entries_marked_as_folders_are_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", "toy", 1, STATE)
+    with pytest.raises(CheckpointError, match="damaged in its record"):
+        load_checkpoint(_rewritten(tmp_path / "a.pt", tmp_path / "b.pt", external_attr=0x10))
+
+
+def test_any_flipped_bit_is_noticed_or_harmless(tmp_path: Path) -> None:
+    """Every bit of index and heads, one at a time: the state is right, or the file is refused in one sentence."""
+    state = {"w": torch.arange(40.0)}
+    save_checkpoint(tmp_path / "a.pt", "toy", 1, state)
+    whole, target = (tmp_path / "a.pt").read_bytes(), tmp_path / "b.pt"
+    rng = random.Random(0)
+    index = whole.rindex(b"PK\x01\x02")  # the last entry of the index, and all that follows
+    places = [*range(index, len(whole)), *(rng.randrange(index) for _ in range(300))]
+    refused = 0
+    for place in places:
+        bit = rng.randrange(8)
+        target.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+        try:
+            found = load_checkpoint(target, "toy")
+        except CheckpointError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        else:
+            assert_same(found.state, state)
+    assert refused > 100
+
+
+def test_a_newer_file_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, "toy", keep=Keep.all())
+    for step in (1, 2, 3):
+        store.save(step, STATE)
+    store.path(3).write_bytes(b"")
+    _rewritten(store.path(1), store.path(2), compress_type=zipfile.ZIP_DEFLATED)
+    checkpoint, problems = store.load_latest()
+    assert checkpoint is not None and checkpoint.step == 1 and len(problems) == 2
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"step": "x", "score": 1}', '{"step": 1, "score": null}', "nonsense"])
+def test_a_damaged_mark_of_the_best_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "best.json").write_text(text)
+    with pytest.raises(CheckpointError):
+        CheckpointStore(tmp_path, "toy").best()

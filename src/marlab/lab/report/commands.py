@@ -13,7 +13,7 @@ from rich.console import Console
 
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
-from marlab.lab.report.facts import read_all, read_checked
+from marlab.lab.report.facts import read_all
 from marlab.lab.report.note import write_note
 from marlab.lab.report.parts import without_marks
 from marlab.lab.report.record import write_all
@@ -26,6 +26,7 @@ from marlab.lab.report.runs_table import (
     sort_runs,
 )
 from marlab.lab.runs.records import abandon_run, find_run, plan_run
+from marlab.lab.text import clean
 
 PIPE_WIDTH = 1000  # into a file or a pipe nothing is cut
 
@@ -107,7 +108,7 @@ def runs_command(argv: Sequence[str]) -> int:
         info = abandon_run(find_run(args.abandon, args.root), str(args.reason))
         console.out(f"{info.id} is abandoned: {info.reason}", highlight=False)
     elif args.compare is not None:
-        a, b = (read_checked(find_run(name, args.root).path) for name in args.compare)
+        a, b = (find_run(name, args.root) for name in args.compare)
         console.print(comparison_renderable(compare_configs(a, b, args.all)))
     else:
         _list(args, console)
@@ -124,7 +125,7 @@ def _list(args: RunsArgs, console: Console) -> None:
         told = f"None of the {len(runs)} runs" if runs else "There are no runs"
         console.out(f"{told} below {args.root}{' match' if runs else ''}.", highlight=False)
     for item in broken:
-        print(f"marlab: {item.path} is unreadable: {item.reason}", file=sys.stderr)
+        print(clean(f"marlab: {item.path} is unreadable: {item.reason}"), file=sys.stderr)
 
 
 def note_command(argv: Sequence[str]) -> int:
@@ -140,7 +141,7 @@ def note_command(argv: Sequence[str]) -> int:
 def _note_one(args: NoteArgs) -> int:
     path = find_run(str(args.run), args.root).path
     text = write_note(path)
-    print(without_marks(text).encode("utf-8", "replace").decode().strip("\n"))
+    print(clean(without_marks(text)).strip("\n"))
     _say_written(path / "note.md")
     if args.html:
         from marlab.lab.report.page import write_page

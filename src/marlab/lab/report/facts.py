@@ -18,12 +18,7 @@ from marlab.lab.runs.records import RunInfo, read_run
 
 UNKNOWN = "unknown"
 DONE, UNFINISHED = ("finished",), ("running", "interrupted", "failed")
-STATUSES = (*DONE, *UNFINISHED, "planned", "abandoned")
 
-_TEXTS = ("world", "name", "status", "created")
-_MAYBE_TEXTS = ("reason", "command", "config_hash", "started", "ended", "parent", "group", "goal", "preset")
-_TABLES = ("versions", "host", "results")
-_LISTS = {"attempts": dict, "stages": dict, "tags": str, "inferred": str}
 _TRACES = ("config.json", "metrics.jsonl", "checkpoints", "tb", "log.txt", "note.md")
 
 
@@ -33,39 +28,6 @@ class Unreadable:
 
     path: Path
     reason: str
-
-
-def read_checked(path: Path) -> RunInfo:
-    """The record of a run whose fields all have the kind they should have; a sentence otherwise."""
-    try:
-        info = read_run(path)
-    except OSError as error:
-        raise UserError(f"{path / 'run.json'} cannot be read: {error.strerror}.") from None
-    except RecursionError:
-        raise UserError(f"{path / 'run.json'} is nested too deeply to be a run record.") from None
-    wrong = _wrong_field(info)
-    if wrong:
-        raise UserError(f"{path / 'run.json'}: '{wrong}' does not hold what a run record holds there.")
-    return info
-
-
-def _wrong_field(info: RunInfo) -> str | None:
-    for name in _TEXTS:
-        if not isinstance(getattr(info, name), str):
-            return name
-    for name in _MAYBE_TEXTS:
-        if not isinstance(getattr(info, name), str | None):
-            return name
-    for name in _TABLES:
-        if not isinstance(getattr(info, name), dict):
-            return name
-    for name, kind in _LISTS.items():
-        values = getattr(info, name)
-        if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
-            return name
-    if not all(isinstance(a.get("seconds"), int | float | None) for a in info.attempts):
-        return "attempts"
-    return None
 
 
 def read_all(root: Path) -> tuple[list[RunInfo], list[Unreadable]]:
@@ -78,7 +40,7 @@ def read_all(root: Path) -> tuple[list[RunInfo], list[Unreadable]]:
                 broken.append(Unreadable(path, "there is no run.json"))
             continue
         try:
-            found.append(read_checked(path))
+            found.append(read_run(path))
         except UserError as error:
             broken.append(Unreadable(path, str(error)))
     return found, broken
@@ -133,7 +95,7 @@ def parent_of(info: RunInfo, root: Path) -> RunInfo | None:
     if info.parent is None:
         return None
     try:
-        return read_checked(root / info.parent)
+        return read_run(root / info.parent)
     except UserError:
         return None
 

@@ -26,14 +26,13 @@ from marlab.lab.report.facts import (
     last_metrics,
     parameter,
     parent_of,
-    read_checked,
     results_of,
     root_of,
     when,
 )
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, table
 from marlab.lab.report.parts import merge, read_together, write_together
-from marlab.lab.runs.records import RunInfo
+from marlab.lab.runs.records import RunInfo, read_run
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 MOST_METRICS = 40
@@ -66,7 +65,7 @@ LAYOUT = """\
 
 def write_note(run_path: Path) -> str:
     """Make the lab note of a run, write it to note.md and return it; what a person wrote in it stays."""
-    info = read_checked(run_path)
+    info = read_run(run_path)
     path = run_path / "note.md"
     parts = {"summary": _summary(info), "results": _results(info), "details": _details(info)}
     text = merge(read_together(path), parts, LAYOUT, f"{info.id} {info.created}")

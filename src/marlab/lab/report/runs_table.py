@@ -17,6 +17,7 @@ from marlab.lab.measured import Measured, show
 from marlab.lab.report.facts import config_of, duration, last_metrics, parameter, results_of, when
 from marlab.lab.report.note import result_rows
 from marlab.lab.runs.records import RunInfo
+from marlab.lab.text import clean
 
 SORTS = ("created", "ended", "name", "status", "duration")
 _STYLES = {
@@ -147,7 +148,7 @@ def runs_renderable(rows: Sequence[RunRow], by: str = "created", width: int = 20
         table.add_column(Text(titles[name]), no_wrap=True, overflow="ellipsis", width=widths[name])
     for row in rows:
         styles = {"status": _STYLES.get(row.status, "")}
-        table.add_row(*(Text(getattr(row, name) or "", style=styles.get(name, "")) for name in shown))
+        table.add_row(*(Text(clean(getattr(row, name) or ""), style=styles.get(name, "")) for name in shown))
     hidden = [titles[name] for name in filled if name not in widths]
     if hidden:
         table.caption = Text(f"no room for: {', '.join(hidden)}", style="dim")
@@ -220,5 +221,5 @@ def _grid(titles: Sequence[str], rows: Sequence[tuple[str, ...]], marked: bool =
         table.add_column(Text(title), overflow="fold")
     for row in rows:
         differs = marked and row[1] != row[2]
-        table.add_row(*(Text(cell, style="yellow" if differs and i else "") for i, cell in enumerate(row)))
+        table.add_row(*(Text(clean(cell), style="yellow" if differs and i else "") for i, cell in enumerate(row)))
     return table

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pickle
 import re
+import struct
 import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -59,16 +60,18 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
     """Read and verify a checkpoint; `kind` refuses files of other trainers."""
     if not path.is_file():
         raise CheckpointError(f"The checkpoint {path} does not exist.")
-    _verify_archive(path)
     try:
+        verify_archive(path)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             data = torch.load(path, map_location=map_location, weights_only=True)
+    except CheckpointError:
+        raise
     except pickle.UnpicklingError:
         raise CheckpointError(
             f"The checkpoint {path} holds more than tensors and plain values, which could run code; it was not loaded."
         ) from None
-    except (RuntimeError, ValueError, EOFError, KeyError, UserWarning) as error:
+    except Exception as error:  # a stranger's file can make the reader stumble anywhere; all of it means: not usable
         raise CheckpointError(f"The checkpoint {path} cannot be read: {_first_line(error)}.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise CheckpointError(f"The file {path} is not a marlab checkpoint.")
@@ -78,20 +81,55 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
         )
     if kind is not None and data.get("kind") != kind:
         raise CheckpointError(f"The checkpoint {path} was written by '{data.get('kind')}', expected one by '{kind}'.")
-    if not isinstance(data.get("step"), int) or not isinstance(data.get("state"), dict):
+    if (
+        not isinstance(data.get("step"), int)
+        or not isinstance(data.get("kind"), str)
+        or not isinstance(data.get("state"), dict)
+    ):
         raise CheckpointError(f"The checkpoint {path} lacks its step or its state.")
     return Checkpoint(path, data["kind"], data["step"], data["state"])
 
 
-def _verify_archive(path: Path) -> None:
-    """torch's archives carry a checksum per record; a truncated file has no index at all."""
+def verify_archive(path: Path) -> None:
+    """torch writes plain archives: every entry a file, neither packed nor encrypted, with a checksum, inside the file.
+
+    Anything else was damaged or made by somebody to harm: what is packed can unpack to any size, and an entry marked as
+    a folder or told differently in its own head would be read by torch in another way than it was checked here.
+    """
+    size = path.stat().st_size
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError):
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            entries = archive.infolist()
+            wrong = next((e.filename for e in entries if not _is_plain(e, size) or not _head_agrees(file, e)), None)
+            if wrong is None and len({e.filename for e in entries}) < len(entries):
+                wrong = "a name that stands twice"
+            if wrong is None and sum(e.file_size for e in entries) > size:
+                wrong = "sizes beyond the file"
+            wrong = archive.testzip() if wrong is None else wrong
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError, struct.error):
         raise CheckpointError(f"The checkpoint {path} is damaged, cut short, or not a checkpoint at all.") from None
-    if damaged is not None:
-        raise CheckpointError(f"The checkpoint {path} is damaged in its record '{damaged}'.")
+    if wrong is not None:
+        raise CheckpointError(f"The checkpoint {path} is damaged in its record '{wrong}'.")
+
+
+_ENCRYPTED, _FOLDER = 0x1, 0x10  # a bit of the flags, and one of the attributes
+
+
+def _is_plain(entry: zipfile.ZipInfo, size: int) -> bool:
+    a_file = not entry.is_dir() and not entry.external_attr & _FOLDER and not entry.flag_bits & _ENCRYPTED
+    stored = entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size
+    return a_file and stored and entry.header_offset + entry.compress_size <= size
+
+
+def _head_agrees(file: BinaryIO, entry: zipfile.ZipInfo) -> bool:
+    """Whether the head in front of the data says what the index at the end says."""
+    file.seek(entry.header_offset)
+    mark, _, flags, method, _, _, _, _, name_length, _ = struct.unpack("<4sHHHIIIIHH", file.read(30))
+    name = file.read(name_length)
+    return bool(
+        mark == b"PK\x03\x04" and method == entry.compress_type and not flags & _ENCRYPTED
+        and name == entry.orig_filename.encode()
+    )  # fmt: skip
 
 
 def _first_line(error: BaseException) -> str:
@@ -141,7 +179,10 @@ class CheckpointStore:
         if not path.exists():
             return None
         data = read_json(path, CheckpointError)
-        return int(data["step"]), float(data["score"])
+        try:
+            return int(data["step"]), float(data["score"])
+        except (TypeError, KeyError, ValueError, OverflowError):
+            raise CheckpointError(f"{path} does not say which checkpoint is the best; delete it.") from None
 
     def load_best(self, map_location: torch.device | str = "cpu") -> Checkpoint:
         best = self.best()

@@ -55,8 +55,12 @@ def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise fail(f"{path} does not exist") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise fail(f"{path} is not valid JSON ({error})") from None
+    except RecursionError:
+        raise fail(f"{path} is nested too deeply to be one of ours") from None
+    except ValueError as error:  # not JSON, not UTF-8, or a number of thousands of digits
+        raise fail(f"{path} is not valid JSON ({str(error)[:200]})") from None
+    except OSError as error:
+        raise fail(f"{path} cannot be read ({error.strerror})") from None
 
 
 def _sync(path: Path) -> None:

@@ -38,7 +38,7 @@ def _born(pid: int) -> str:
     if Path("/proc/self/stat").exists():
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
+        except (OSError, ValueError):  # gone, or not the number of a process
             return ""
         return "" if fields[0] in "ZX" else fields[19]
     import psutil  # only where there is no /proc
@@ -59,9 +59,11 @@ class Lock:
     def owner(self) -> Owner | None:
         """Who holds the lock, alive or not; None if nobody does or the file is unreadable."""
         try:
-            return Owner(**json.loads(self.path.read_text(encoding="utf-8")))
-        except (FileNotFoundError, json.JSONDecodeError, TypeError, UnicodeDecodeError):
+            owner = Owner(**json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
+        right = type(owner.pid) is int and isinstance(owner.host, str) and isinstance(owner.born, str)
+        return owner if right else None
 
     def is_held(self) -> bool:
         """True if a living process holds the lock."""
@@ -69,6 +71,8 @@ class Lock:
         return owner is not None and owner.is_alive()
 
     def acquire(self) -> None:
+        if self.path.is_dir():
+            raise UserError(f"{self.path} is a folder where a lock should be; delete it.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         mine = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
         mine.write_text(json.dumps(asdict(Owner.this_process())), encoding="utf-8")

@@ -139,9 +139,9 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     """A record, or None for a line that a crash cut short."""
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(row, dict) or not isinstance(row.get("step", row.get("resume")), int):
+    if not isinstance(row, dict) or not isinstance(row.get("resume" if "resume" in row else "step"), int):
         return None
     return {k: _NOT_FINITE.get(v, v) if isinstance(v, str) else v for k, v in row.items()}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.lock import Lock
-from marlab.lab.runs.run import NAME, _new_record, _read_record
+from marlab.lab.runs.record import new_record, now, read_record
+from marlab.lab.runs.run import NAME, UNWRITTEN
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,12 @@ class RunInfo:
 
 def read_run(path: Path) -> RunInfo:
     """The record of the run at `path`."""
-    record = _read_record(path)
+    record = read_record(path)
     if record["status"] == "running" and not Lock(path / "lock").is_held():
-        record.update(status="interrupted", reason="the process died")
+        if (path / UNWRITTEN).exists():
+            record.update(status="failed", reason="its end could not be written down; is the disk full?")
+        else:
+            record.update(status="interrupted", reason="the process died")
     known: dict[str, Any] = {f.name: record.get(f.name) for f in fields(RunInfo) if f.name != "path"}
     return RunInfo(path, **known)
 
@@ -112,7 +115,7 @@ def plan_run(
     path = root / world / name
     if path.exists():
         raise UserError(f"{path} exists already.")
-    record = _new_record(world, name)
+    record = new_record(world, name)
     record.update(goal=goal, reason=reason, tags=sorted(set(tags)), group=group)
     write_json(path / "run.json", record)
     return read_run(path)
@@ -122,8 +125,7 @@ def abandon_run(info: RunInfo, reason: str) -> RunInfo:
     """Mark a run as given up, with the reason; its files stay."""
     if info.status == "running":
         raise UserError(f"{info.id} is running; stop it before you abandon it.")
-    record = _read_record(info.path)
-    now = datetime.now().astimezone().isoformat(timespec="seconds")
-    record.update(status="abandoned", reason=reason, ended=record["ended"] or now)
+    record = read_record(info.path)
+    record.update(status="abandoned", reason=reason, ended=record["ended"] or now())
     write_json(info.path / "run.json", record)
     return read_run(info.path)

@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import platform
 import re
 import shlex
 import signal
@@ -18,21 +18,23 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib import metadata
+from datetime import datetime
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
-from marlab.lab.config import Preset, config_hash, diff, to_dict
+from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
+from marlab.lab.runs.record import host, new_record, now, read_record, versions
 
-SCHEMA = 1
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+UNWRITTEN = "unwritten"
+"""A file that stands where the end of a run could not be written down, for example because the disk was full."""
 LEFT_BY_A_START = re.compile(r"log\.txt|lock|\.lock\.[0-9a-f]{32}|\.run\.json\..*\.tmp")
 """Names of all that a process can leave in a run directory when it is killed before run.json is there."""
 
@@ -64,10 +66,10 @@ class RunOptions:
     """Detach from the terminal; output goes to log.txt in the run directory."""
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and self.time_limit <= 0:
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise UserError(f"--time-limit is {self.time_limit:g}, expected a positive number of minutes.")
         if self.name is not None and not NAME.fullmatch(self.name):
-            raise UserError(f"--name is '{self.name}', expected letters, digits, '.', '_' and '-' only.")
+            raise UserError(f"--name is '{self.name}', expected up to 100 letters, digits, '.', '_' and '-'.")
 
 
 class Interrupted(Exception):
@@ -102,8 +104,11 @@ class Run:
     ) -> Run:
         """Make the run directory, or take up an existing one with `options.resume`; refuses before any change."""
         options = options or RunOptions()
+        check_values(config)
         path = run_path(world, config, options, preset, root)
-        old = _read_record(path) if (path / "run.json").exists() else None
+        if path.exists() and not path.is_dir():
+            raise UserError(f"{path} is a file, not a folder for a run; choose another --name or --output-dir.")
+        old = read_record(path) if (path / "run.json").exists() else None
         if old is None and path.exists() and not _never_started(path):
             raise UserError(f"{path} exists and is not a run directory; choose another --name or --output-dir.")
         planned = old is not None and old["status"] == "planned"
@@ -112,7 +117,7 @@ class Run:
         fresh = old is None or planned
         if fresh and options.resume and old is None:
             raise UserError(f"There is no run at {path} to resume; leave --resume out to start it.")
-        run = cls(path, old or _new_record(world, path.name), resumed=not fresh)
+        run = cls(path, old or new_record(world, path.name), resumed=not fresh)
         run._lock.acquire()
         try:
             run._begin(config, options, preset, command)
@@ -130,9 +135,10 @@ class Run:
             write_json(self.path / "config.json", to_dict(config))
         if options.time_limit is not None:
             self._deadline = self._opened + options.time_limit * 60.0
-        now = _now()
-        self._record.update(status="running", reason=None, started=self._record["started"] or now, ended=None)
-        attempt = {"started": now, "ended": None, "status": "running", "reason": None, "seconds": None}
+        (self.path / UNWRITTEN).unlink(missing_ok=True)
+        began = now()
+        self._record.update(status="running", reason=None, started=self._record["started"] or began, ended=None)
+        attempt = {"started": began, "ended": None, "status": "running", "reason": None, "seconds": None}
         self._record["attempts"].append(attempt)
         self._write()
 
@@ -149,8 +155,8 @@ class Run:
             config_hash=config_hash(config),
             config_type=f"{type(config).__module__}:{type(config).__qualname__}",
             seed=getattr(config, "seed", None),
-            versions=_versions(),
-            host=_host(),
+            versions=versions(),
+            host=host(),
         )
         for key in ("group", "goal", "parent"):
             if getattr(options, key) is not None:
@@ -181,20 +187,24 @@ class Run:
         else:
             status, reason = "failed", f"{type(error).__name__}: {error}"
             if not isinstance(error, UserError):
-                text = "".join(traceback.format_exception(kind, error, trace))
-                self.log(text)
+                with suppress(OSError):  # the status is written even where the log is full
+                    self.log("".join(traceback.format_exception(kind, error, trace)))
         self._close(status, reason)
         return isinstance(error, Interrupted)
 
     def _close(self, status: str, reason: str | None) -> None:
-        now = _now()
-        seconds = round(time.monotonic() - self._opened, 1)
-        self._record.update(status=status, reason=reason, ended=now)
-        self._record["attempts"][-1].update(ended=now, status=status, reason=reason, seconds=seconds)
+        """The true status, also where nothing more can be written: then the lock becomes the mark `UNWRITTEN`."""
+        ended, seconds = now(), round(time.monotonic() - self._opened, 1)
+        self._record.update(status=status, reason=reason, ended=ended)
+        self._record["attempts"][-1].update(ended=ended, status=status, reason=reason, seconds=seconds)
         try:
             if self._metrics is not None:
                 self._metrics.close()
             self._write()
+        except OSError:
+            with suppress(OSError):  # a rename needs no room on the disk
+                os.replace(self.path / "lock", self.path / UNWRITTEN)
+            raise
         finally:
             self._lock.release()
 
@@ -325,23 +335,6 @@ def _never_started(path: Path) -> bool:
     return known and ("lock" not in names or Lock(path / "lock").owner() is not None)
 
 
-def _new_record(world: str, name: str) -> dict[str, Any]:
-    empty = dict.fromkeys(("reason", "kind", "command", "config_hash", "config_type", "seed", "started", "ended"))
-    return {
-        "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": _now(),
-        "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
-        "preset": None, "inferred": [], "stages": [], "results": {},
-    }  # fmt: skip
-
-
-def _read_record(path: Path) -> dict[str, Any]:
-    record = read_json(path / "run.json", lambda why: UserError(f"The run record cannot be read: {why}."))
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        found = record.get("schema") if isinstance(record, dict) else None
-        raise UserError(f"{path / 'run.json'} has schema {found}, this version of marlab reads schema {SCHEMA}.")
-    return {**_new_record(record.get("world", "unknown"), path.name), "created": None, **record}
-
-
 def _check_continuation(path: Path, old: dict[str, Any], config: Any, options: RunOptions) -> None:
     if Lock(path / "lock").is_held():
         Lock(path / "lock").acquire()  # says who holds it
@@ -358,47 +351,3 @@ def _check_continuation(path: Path, old: dict[str, Any], config: Any, options: R
         raise UserError(
             f"{path} was started with another config ({told}{more}); resume with the same, or give another --name."
         )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("marlab", "torch", "numpy"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            module = sys.modules.get(package)
-            found[package] = getattr(module, "__version__", "unknown")
-    found["commit"] = _commit()
-    return found
-
-
-def _commit() -> str:
-    """The commit of the source tree that runs, "+" if it was changed, "unknown" outside of git."""
-    git = ["git", "-C", str(Path(__file__).parent)]
-    try:
-        head = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=10, check=True
-        )
-        dirty = subprocess.run(
-            [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")
-
-
-def _host() -> dict[str, Any]:
-    import torch
-
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = names[0] if names else cpu
-    known = {"platform": platform.platform(), "cpu": cpu, "cores": os.cpu_count(), "gpu": gpu}
-    return {**known, "threads": torch.get_num_threads(), "device": None}

@@ -1,6 +1,6 @@
-/* The trees of search_trees.py in C, one root after the other: the same rules, for a CPU.
+/* The trees of trees.py in C, one root after the other: the same rules, for a CPU.
  *
- * Compiled by search_native.py with REAL, an INTEGER of its width, and ACTIONS. All memory belongs to tensors that Python
+ * Compiled by native.py with REAL, an INTEGER of its width, and ACTIONS. All memory belongs to tensors that Python
  * keeps.
  */
 
@@ -10,8 +10,9 @@
 
 enum { SIBLINGS, TREE, RANGE, NONE };
 
-/* Actions are padded to whole vectors with illegal ones, so that the compiler can treat them side by side. */
-enum { LANES = (ACTIONS + 7) / 8 * 8 };
+/* Actions are padded with illegal ones to a power of two, so that the compiler can treat them side by side and
+ * halves can be compared. */
+enum { LANES = ACTIONS <= 8 ? 8 : ACTIONS <= 16 ? 16 : 32 };
 _Static_assert(LANES <= 32, "a choice is found in the bits of 32 actions");
 
 /* A node's numbers lie together, in REALs and integers of the same width, so that a visit touches few cache lines. */

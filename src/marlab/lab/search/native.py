@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import write_text
 from marlab.lab.search.config import SearchConfig
 from marlab.lab.search.rules import Rows, prior_weights
 from marlab.lab.search.trees import Evaluation, Grown, RootNoise, Transition, slot_table
@@ -76,17 +77,29 @@ def _build(real: str, integer: str, actions: int) -> ctypes.CDLL | str:
         library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _private(library.parent):
             return f"others may write to {library.parent}"
-        if not library.exists():
+        if not _intact(library):
             with tempfile.TemporaryDirectory(dir=library.parent) as folder:
                 built = Path(folder) / library.name
                 command = [compiler, *options, str(SOURCE), "-o", str(built), "-lm"]
                 subprocess.run(command, check=True, capture_output=True, timeout=BUILD_LIMIT_S)
+                digest = hashlib.sha256(built.read_bytes()).hexdigest()
+                write_text(library.with_suffix(".sha256"), digest)
+                with built.open("rb") as file:
+                    os.fsync(file.fileno())
                 built.replace(library)
         return _declared(ctypes.CDLL(str(library)))
     except subprocess.CalledProcessError as error:
         return f"the compiler said: {error.stderr.decode(errors='replace').strip()[:300]}"
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
+
+
+def _intact(library: Path) -> bool:
+    """Whether the cached library is what was built: loading one that was cut short kills the process."""
+    try:
+        return hashlib.sha256(library.read_bytes()).hexdigest() == library.with_suffix(".sha256").read_text()
+    except OSError:
+        return False
 
 
 def _cache() -> Path:
@@ -130,7 +143,7 @@ class NativeTrees:
         nodes, like = config.simulations + 1, root.value
         self.library, self.config, self.dtype, self.actions = library, config, like.dtype, actions
         integer = REALS[like.dtype][2]
-        self.lanes = (actions + 7) // 8 * 8
+        self.lanes = 8 if actions <= 8 else 16 if actions <= 16 else 32
         width = 3 * self.lanes + 9 + config.outcomes * actions
         self.table = like.new_zeros(batch, nodes, width)
         self.integers = self.table.view(integer)

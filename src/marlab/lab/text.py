@@ -1,0 +1,14 @@
+"""Texts from files and command lines on their way to a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def clean(text: str) -> str:
+    """The text with control characters made visible: those of a stranger's run must not steer the terminal."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else _visible(c) for c in text)
+
+
+def _visible(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
