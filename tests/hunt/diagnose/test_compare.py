@@ -1,4 +1,4 @@
-"""`hunt compare`: trainings in one figure, joined by name, beside the note's curves."""
+"""`hunt compare`: trainings in one figure, joined by name, beside the original's curves."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_the_command_draws_all_and_says_where_they_came_to(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert main([*(str(runs[k]) for k in ("ppo", "plus", "mcts")), "--out", str(out), "--smooth", "3"]) == 0
+    assert main([*(str(runs[k]) for k in ("ppo", "plus", "mcts")), "--output-dir", str(out), "--smooth", "3"]) == 0
     said = capsys.readouterr().out
     assert (out / "trainings.png").stat().st_size > 50_000
     told = {row["training"]: row for row in json.loads((out / "trainings.json").read_text())}
-    assert list(told) == ["PPO", "lab note's PPO", "HOP+", "lab note's HOP+", "HOP+-MCTS", "lab note's HOP+-MCTS"]
+    assert list(told) == ["PPO", "original's PPO", "HOP+", "original's HOP+", "HOP+-MCTS", "original's HOP+-MCTS"]
     assert told["PPO"]["seeds"] == 5 and told["HOP+-MCTS"]["end / highest"] < 0.6
-    assert told["lab note's HOP+-MCTS"]["highest"] == 1.5
+    assert told["original's HOP+-MCTS"]["highest"] == 1.5
     assert all(name in said for name in told)
 
 
@@ -56,13 +56,15 @@ def test_a_training_that_was_stopped_is_not_drawn_as_a_whole_one(tmp_path: Path)
 
 
 def test_runs_of_one_name_are_joined(runs: dict[str, Path], tmp_path: Path) -> None:
-    config = CompareConfig(runs=(f"mcts={runs['mcts']}", f"mcts={runs['more']}"), out=tmp_path / "out")
+    config = CompareConfig(runs=(f"mcts={runs['mcts']}", f"mcts={runs['more']}"), output_dir=tmp_path / "out")
     (found,) = compare(config)
     assert found.seeds == (0, 1, 5, 6) and found.reward.shape == (4, 40)
 
 
 def test_runs_of_one_variant_keep_their_own_names(runs: dict[str, Path], tmp_path: Path) -> None:
-    found = compare(CompareConfig(runs=(str(runs["mcts"]), str(runs["more"]), str(runs["ppo"])), out=tmp_path / "out"))
+    found = compare(
+        CompareConfig(runs=(str(runs["mcts"]), str(runs["more"]), str(runs["ppo"])), output_dir=tmp_path / "out")
+    )
     assert [training.name for training in found] == ["mcts", "more", "PPO"]
 
 

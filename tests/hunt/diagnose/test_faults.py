@@ -19,12 +19,13 @@ from marlab.hunt.data.collect import _sequence_table, collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_dataset, metadata, rows_table
 from marlab.hunt.data.legacy import with_rows_after_exit
-from marlab.hunt.diagnose.command import DiagnoseConfig, Report, diagnose
-from marlab.hunt.diagnose.parts import Gates
+from marlab.hunt.diagnose.command import DiagnoseConfig
+from marlab.hunt.diagnose.report import Report, diagnose
 from marlab.hunt.others import pretrain as pretrain_goals
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.others.pretrain import pretrain
 from marlab.hunt.others.trainer import Splits
+from marlab.hunt.training.gates import Gates
 from marlab.hunt.world_model import pretrain as pretrain_world
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions

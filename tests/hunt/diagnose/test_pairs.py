@@ -1,4 +1,4 @@
-"""D13: the scores of every pair of observer and other, from a run's metrics."""
+"""The scores of every pair of observer and other, from a run's metrics."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_the_end_of_training_is_told_beside_the_note_and_drawn(tmp_path: Path) -
     told = {row[0]: row[1:] for row in table.rows}
     expected = np.mean([value(seed, 4, 1, t) for seed in (0, 1) for t in range(36, 40)])
     assert told["4 -> 1"][0] == pytest.approx(expected) and told["4 -> 1"][3] == pytest.approx(0.5)
-    assert told["note, before its buffer was mended"][2] == "9.75 to 10.3"
+    assert told["original, before its buffer was mended"][2] == "9.75 to 10.3"
     assert section.figures["pairs"]["2->3"]["per_class_acc/6"] == pytest.approx(
         1 - np.mean([value(seed, 2, 3, t) for seed in (0, 1) for t in range(36, 40)])
     )
-    assert [picture.file for picture in section.pictures] == ["D13-pairs-hop.png", "D13-classes-hop.png"]
+    assert [picture.file for picture in section.pictures] == ["pairs-hop.png", "pair-recall-hop.png"]
     assert all((tmp_path / picture.file).stat().st_size > 10_000 for picture in section.pictures)
 
 

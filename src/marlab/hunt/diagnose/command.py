@@ -6,33 +6,14 @@ get their verdicts together, and a model of others is then also tried on the pla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.diagnose.curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
-from marlab.hunt.diagnose.data import diagnose_data
-from marlab.hunt.diagnose.goal_pictures import draw_goals
-from marlab.hunt.diagnose.goals import GoalRun, diagnose_goals, open_goal_run
-from marlab.hunt.diagnose.hop import HopRun, diagnose_hop, open_hop_run
-from marlab.hunt.diagnose.online import diagnose_transfer
-from marlab.hunt.diagnose.pairs import diagnose_pairs
-from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table, Verdict, number, verdicts
-from marlab.hunt.diagnose.ppo import PPORun, diagnose_ppo, open_ppo_run
-from marlab.hunt.diagnose.ppo_pictures import draw_ppo
-from marlab.hunt.diagnose.world import WorldRun, diagnose_world, open_world_run
-from marlab.hunt.diagnose.world_pictures import draw_world
-from marlab.lab.config import to_dict
+from marlab.hunt.training.gates import Gates
+from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
-from marlab.lab.report.markdown import bullets, code, image, plain, table
-from marlab.lab.runs.files import plain_json, write_json, write_text
-from marlab.lab.runs.records import RunInfo, find_run
-
-FOLDER = "diagnose"
-COMMANDS = "`hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`"
+from marlab.lab.flags import parse
 
 
 @dataclass(frozen=True)
@@ -45,7 +26,7 @@ class DiagnoseConfig:
     """More runs, so that all modules are judged together."""
     data: Path | None = None
     """Data set to judge models on, instead of the one they were trained on."""
-    out: Path | None = None
+    output_dir: Path | None = None
     """Folder for the report; by default `diagnose` in the first run's directory."""
     figures: bool = True
     """Draw pictures, not only tables."""
@@ -57,9 +38,8 @@ class DiagnoseConfig:
     """What a module must reach."""
 
     def __post_init__(self) -> None:
-        if self.episodes < 2 or self.belief_games < 0:
-            raise UserError(f"episodes is {self.episodes} and belief_games {self.belief_games}, expected 2 or more and "
-                            "0 or more.")  # fmt: skip
+        at_least(self, 2, "episodes")
+        at_least(self, 0, "belief_games")
 
     @property
     def all_runs(self) -> tuple[str, ...]:
@@ -69,197 +49,12 @@ class DiagnoseConfig:
         return named
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was found."""
-
-    out: Path
-    runs: tuple[Path, ...]
-    sections: list[Section]
-    verdicts: list[Verdict]
-
-    @property
-    def checks(self) -> list[Check]:
-        return [check for section in self.sections for check in section.checks]
-
-    def status(self, module: str) -> str | None:
-        """The worst verdict on a module over all runs, or None if no run has it."""
-        found = {v.status for v in self.verdicts if v.module == module}
-        return next((s for s in ("fail", "blocked", "pass") if s in found), None)
-
-
-@dataclass
-class _Opened:
-    """The runs of a diagnosis by kind, and the data they rest on."""
-
-    data: dict[Path, Dataset] = field(default_factory=dict)
-    after_exit: dict[Path, float] = field(default_factory=dict)  # share that models learnt from, per data set
-    goals: list[GoalRun] = field(default_factory=list)
-    worlds: list[WorldRun] = field(default_factory=list)
-    ppo: list[PPORun] = field(default_factory=list)
-    hop: list[HopRun] = field(default_factory=list)
-
-    def take(self, dataset: Dataset, after_exit: float = 0.0) -> None:
-        where = dataset.path.resolve()
-        self.data[where] = dataset
-        self.after_exit[where] = max(after_exit, self.after_exit.get(where, 0.0))
-
-
-def diagnose(config: DiagnoseConfig) -> Report:
-    """Measure everything that the runs allow, judge it, and write report.json, report.md and pictures."""
-    infos = [find_run(name) for name in config.all_runs]
-    opened = _open_all(infos, config.data)
-    out = config.out or infos[0].path / FOLDER
-    out.mkdir(parents=True, exist_ok=True)
-    sections = [
-        diagnose_data(dataset, opened.after_exit[where], config.gates, out if config.figures else None, _name(where))
-        for where, dataset in opened.data.items()
-    ]
-    for goal_run in opened.goals:
-        section, splits = diagnose_goals(goal_run, config.gates, config.belief_games)
-        diagnose_transfer(goal_run, splits["validation"], opened.ppo, config.episodes // 2, section)
-        if config.figures:
-            draw_goals(goal_run, splits, section, out)
-        sections.append(section)
-    for world_run in opened.worlds:
-        section, seen = diagnose_world(world_run, config.gates)
-        if config.figures:
-            draw_world(world_run, seen, section, out)
-        sections.append(section)
-    for ppo_run in opened.ppo:
-        section = diagnose_ppo(ppo_run, config.gates, config.episodes)
-        if config.figures:
-            draw_ppo(ppo_run, section, out)
-        sections.append(section)
-    for hop_run in opened.hop:
-        pictures = out if config.figures else None
-        sections += [diagnose_hop(hop_run, config.gates, pictures), diagnose_pairs(hop_run.pairs, pictures)]
-    if opened.hop and config.figures:
-        sections.append(_trainings(opened, out))
-    checks = [check for section in sections for check in section.checks]
-    report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks))
-    write_json(out / "report.json", plain_json(as_dict(report, config.gates)))
-    write_text(out / "report.md", as_markdown(report))
-    return report
-
-
-def _trainings(opened: _Opened, out: Path) -> Section:
-    """All trainings of a diagnosis in one figure, game by game."""
-    section = Section("Trainings side by side")
-    found = [open_training(run.path, run.name) for run in opened.ppo] + [run.training for run in opened.hop]
-    for number_of, game in enumerate(dict.fromkeys(training.game for training in found)):
-        shown = [training for training in found if training.game == game]
-        file = "D16-D18-trainings.png" if number_of == 0 else f"D16-D18-trainings-{number_of + 1}.png"
-        draw_trainings(shown, out / file)
-        section.pictures.append(Picture(file, "D16-D18. Mean reward over training, beside the lab note's"))
-        section.tables.append(Table("D16-D18. Where trainings came to", LEVEL_HEADER, level_rows(shown)))
-    return section
-
-
-def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
-    opened = _Opened()
-    for info in infos:
-        name = _name(info.path)
-        if info.kind == "hunt/data":
-            opened.take(load_dataset(info.path))
-        elif info.kind == "hunt/goals":
-            goals = open_goal_run(info.path, name, data)
-            opened.goals.append(goals)
-            opened.take(goals.dataset, goals.learnt_after_exit)
-        elif info.kind == "hunt/world-model":
-            world = open_world_run(info.path, name, data)
-            opened.worlds.append(world)
-            opened.take(world.dataset)
-        elif info.kind == "hunt/ppo":
-            opened.ppo.append(open_ppo_run(info.path, name))
-        elif info.kind == "hunt/hop":
-            opened.hop.append(open_hop_run(info.path, name))
-        else:
-            raise UserError(
-                f"{info.path} cannot be diagnosed ({info.kind or 'unknown'}), expected a run of {COMMANDS}."
-            )
-    return opened
-
-
-def _name(path: Path) -> str:
-    """A run's name for tables and file names; the folder of its data set has the run's name too."""
-    own = path.parent if path.name == "data" and (path.parent / "run.json").exists() else path
-    return re.sub(r"[^\w.-]+", "-", own.resolve().name)
-
-
-# --- telling --------------------------------------------------------------------------------------------------------
-
-
-def as_dict(report: Report, gates: Gates) -> dict[str, Any]:
-    """Everything as plain values."""
-    return {
-        "runs": [str(path) for path in report.runs],
-        "verdicts": [
-            {"module": v.module, "run": v.decided_by.run, "status": v.status, "decided_by": v.decided_by.name,
-             "value": v.decided_by.value, "gate": v.decided_by.gate, "sense": v.decided_by.sense,
-             "note": v.decided_by.note, "because": list(v.because)}
-            for v in report.verdicts
-        ],
-        "checks": [{**to_dict(check), "met": check.met} for check in report.checks],
-        "gates": to_dict(gates),
-        "sections": [
-            {"title": s.title, "remarks": s.remarks, "figures": s.figures,
-             "pictures": [{"file": p.file, "caption": p.caption} for p in s.pictures],
-             "tables": [{"title": t.title, "header": list(t.header), "rows": [list(r) for r in t.rows]}
-                        for t in s.tables]}
-            for s in report.sections
-        ],
-    }  # fmt: skip
-
-
-VERDICT_HEADER = ("module", "run", "verdict", "the figure that decides")
-CHECK_HEADER = ("module", "run", "check", "value", "gate", "met", "lab note")
-
-
-def _verdict_rows(report: Report) -> list[tuple[str, ...]]:
-    return [(v.module, v.decided_by.run, v.status, v.why) for v in report.verdicts]
-
-
-def _check_rows(report: Report) -> list[tuple[str, ...]]:
-    return [
-        (c.module, c.run, c.name, number(c.value), f"{c.sense} {number(c.gate)}", "yes" if c.met else "no",
-         number(c.note))
-        for c in report.checks
-    ]  # fmt: skip
-
-
-def as_markdown(report: Report) -> str:
-    """The report as a page."""
-    parts = ["# Diagnosis", "Runs: " + ", ".join(code(str(path)) for path in report.runs), "## Verdicts"]
-    parts.append(table(VERDICT_HEADER, [[plain(cell) for cell in row] for row in _verdict_rows(report)]))
-    parts.append(
-        "*fail*: the module misses a gate and everything it rests on holds. *blocked*: it misses a gate, but so does "
-        "something before it; look there first."
-    )
-    parts += ["## All checks", table(CHECK_HEADER, [[plain(cell) for cell in row] for row in _check_rows(report)])]
-    for section in report.sections:
-        parts.append(f"## {plain(section.title)}")
-        if section.remarks:
-            parts.append(bullets(plain(remark) for remark in section.remarks))
-        parts += [f"{image(p.caption, p.file)}\n\n*{plain(p.caption)}*" for p in section.pictures]
-        for shown in section.tables:
-            rows = [[plain(number(cell)) for cell in row] for row in shown.rows]
-            parts += [f"### {plain(shown.title)}", table([plain(h) for h in shown.header], rows)]
-    return "\n\n".join(parts) + "\n"
-
-
-def as_text(report: Report) -> str:
-    """The verdicts as a table for a terminal."""
-    rows = [VERDICT_HEADER, *_verdict_rows(report)]
-    wide = [max(len(row[i]) for row in rows) for i in range(3)]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, wide)) + "  " + row[3] for row in rows)
-
-
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt diagnose RUN ...`"""
-    from marlab.lab.flags import parse
+    config = parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs..."))
+    from marlab.hunt.diagnose.report import as_text, diagnose
 
-    report = diagnose(parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs...")))
+    report = diagnose(config)
     print(as_text(report))
     for section in report.sections:
         for remark in section.remarks:

@@ -8,8 +8,9 @@ seeds, T iterations.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import find_run
 
 TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
 LAST_SHARE = 0.1
@@ -71,7 +73,7 @@ def open_training(path: Path, name: str) -> Training:
     if not {"variant", "game", "total_steps"} <= set(stored):
         raise UserError(f"{path} is not a run of `marlab hunt train`: its config names no variant, game and steps.")
     rows = read_metrics(path / "metrics.jsonl")
-    seeds = sorted({int(found[1]) for key in (rows[0] if rows else {}) if (found := re.match(r"seed_(\d+)/", key))})
+    seeds = sorted({int(match[1]) for key in (rows[0] if rows else {}) if (match := re.match(r"seed_(\d+)/", key))})
     if not seeds:
         raise UserError(f"{path} has no metrics to draw: its metrics.jsonl is missing, empty or of another command.")
     spent = column(rows, "time/rollout") + column(rows, "time/train")
@@ -83,30 +85,38 @@ def open_training(path: Path, name: str) -> Training:
     )  # fmt: skip
 
 
+def open_named(runs: Sequence[str]) -> list[Training]:
+    """Open runs given as RUN or NAME=RUN; a run without a name is called by its variant, if that tells it apart."""
+    given = [(name, run) if equals else ("", name) for name, equals, run in (text.partition("=") for text in runs)]
+    opened = [(name, open_training(info.path, info.path.name)) for name, info in ((n, find_run(r)) for n, r in given)]
+    often = Counter(training.variant for name, training in opened if not name)
+    return [replace(t, name=name or (t.title if often[t.variant] == 1 else t.name)) for name, t in opened]
+
+
 def joined(trainings: Sequence[Training]) -> list[Training]:
     """Trainings of one name become one with all their seeds; the others get names that tell them apart."""
     if len({training.game for training in trainings}) > 1:
         raise UserError("These runs are of different games, whose rewards cannot be compared in one figure.")
-    found: dict[str, Training] = {}
+    by_name: dict[str, Training] = {}
     for training in trainings:
-        first = found.get(training.name)
+        first = by_name.get(training.name)
         if first is None:
-            found[training.name] = training
+            by_name[training.name] = training
             continue
         if first.variant != training.variant or first.reward.shape[1] != training.reward.shape[1]:
             raise UserError(
                 f"Two runs are named '{training.name}' but differ in variant or number of iterations; "
                 "to draw them apart give them different names, NAME=RUN."
             )
-        found[training.name] = Training(
+        by_name[training.name] = Training(
             first.name, first.variant, first.game, first.seeds + training.seeds,
             np.concatenate([first.reward, training.reward]), first.share, np.maximum(first.hours, training.hours),
         )  # fmt: skip
-    return list(found.values())
+    return list(by_name.values())
 
 
 def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1) -> Path:
-    """Mean reward over training, a band over seeds, beside the note's curves of the same variants."""
+    """Mean reward over training, a band over seeds, beside the original's curves of the same variants."""
     game = trainings[0].game
     figure, (shape, cost) = panels(1, 2, size=(8.2, 5.6), title="Mean reward per player over training", share_y=True)
     ours = {training.name: training for training in trainings}
@@ -118,7 +128,7 @@ def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1)
     if game == GameConfig():
         for variant in dict.fromkeys(training.variant for training in trainings):
             index = next(i for i, training in enumerate(trainings) if training.variant == variant)
-            _draw_note(shape, cost, index, trainings[index])
+            _draw_original(shape, cost, index, trainings[index])
     cost.set_xscale("log")
     cost.set_xticks(list(TIMES.values()), list(TIMES))
     cost.minorticks_off()
@@ -131,36 +141,36 @@ def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1)
 
 
 @styled
-def _draw_note(shape: Axes, cost: Axes, index: int, training: Training) -> None:
-    """The note's curve of the variant in the colour of our first: a few published points, joined."""
-    note = REWARD_CURVES.get(training.variant)
-    if note is None:
+def _draw_original(shape: Axes, cost: Axes, index: int, training: Training) -> None:
+    """The original's curve of the variant in the colour of our first: a few published points, joined."""
+    original = REWARD_CURVES.get(training.variant)
+    if original is None:
         return
-    iterations, reward = zip(*note.points)
-    share = np.array(iterations) / note.iterations
+    iterations, reward = zip(*original.points)
+    share = np.array(iterations) / original.iterations
     look: dict[str, Any] = {
         "color": colour(index), "linestyle": ":", "marker": "o", "markersize": 9, "markerfacecolor": "white",
         "markeredgewidth": 2,
     }  # fmt: skip
-    name = f"lab note's {training.title}, approximate points"
-    for ax, x in ((shape, share), (cost, np.maximum(share, 1 / note.iterations) * note.hours)):
+    name = f"original's {training.title}, approximate points"
+    for ax, x in ((shape, share), (cost, np.maximum(share, 1 / original.iterations) * original.hours)):
         ax.plot(x, reward, label=name, **look)
-        if note.band is not None:
-            ax.fill_between(x, *note.band, color=colour(index), alpha=0.10, linewidth=0)
+        if original.band is not None:
+            ax.fill_between(x, *original.band, color=colour(index), alpha=0.10, linewidth=0)
 
 
 def level_rows(trainings: Sequence[Training]) -> list[tuple[Any, ...]]:
-    """Where every training came to; a variant's first row is followed by the note's, where it has one."""
+    """Where every training came to; a variant's first row is followed by the original's, where it has one."""
     rows: list[tuple[Any, ...]] = []
     for place, training in enumerate(trainings):
         best, end = training.level()
         rows.append((training.name, len(training.seeds), training.reward.shape[1], float(training.hours[-1]),
                      _first(training), best, end, end / best))  # fmt: skip
-        note = REWARD_CURVES.get(training.variant)
-        told = any(before.variant == training.variant for before in trainings[:place])
-        if note is not None and not told and training.game == GameConfig():
-            reward = [value for _, value in note.points]
-            rows.append((f"lab note's {training.title}", 1, note.iterations, note.hours, reward[0], max(reward),
+        original = REWARD_CURVES.get(training.variant)
+        shown = any(before.variant == training.variant for before in trainings[:place])
+        if original is not None and not shown and training.game == GameConfig():
+            reward = [value for _, value in original.points]
+            rows.append((f"original's {training.title}", 1, original.iterations, original.hours, reward[0], max(reward),
                          reward[-1], reward[-1] / max(reward)))  # fmt: skip
     return rows
 

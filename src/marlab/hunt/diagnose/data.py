@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,13 @@ import torch
 
 from marlab.hunt.data.collect import class_report
 from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
-from marlab.hunt.diagnose.draw import save_picture
-from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
+from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, save_picture
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.others.metrics import class_table
 from marlab.hunt.players.published import CONFUSION, ROWS
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.training.gates import Gates
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels
 
@@ -76,25 +75,22 @@ def _impossible(dataset: Dataset, rows: Rows) -> torch.Tensor:
     return found
 
 
-def _note_shares() -> Sequence[float]:
-    return class_table(CONFUSION).ratio.tolist()
-
-
 def _class_distribution(classes: dict[str, Any]) -> Table:
-    note = class_table(CONFUSION)
+    original = class_table(CONFUSION)
     rows: list[tuple[Any, ...]] = [
-        (name, v["count"], v["share"], int(note.count[i]), float(note.ratio[i]))
+        (name, v["count"], v["share"], int(original.count[i]), float(original.ratio[i]))
         for i, (name, v) in enumerate(classes["actions"].items())
     ]
     rows.append(("L1 distance of shares", None, classes["l1_to_note"], None, None))
-    return Table("D4. Class distribution", ("action", "rows", "share", "rows (note)", "share (note)"), rows)
+    return Table("Class distribution", ("action", "rows", "share", "rows (original)", "share (original)"), rows)
 
 
 def _draw_classes(classes: dict[str, Any], out: Path, run: str) -> Picture:
-    figure, (ax,) = panels(size=(9.6, 4.4), title="D4. Actions in the data")
+    figure, (ax,) = panels(size=(9.6, 4.4), title="Actions in the data")
     ours = [v["share"] for v in classes["actions"].values()]
-    series = {f"ours, {classes['rows']:,} rows": ours, f"lab note, {ROWS:,} rows": list(_note_shares())}
+    original = class_table(CONFUSION).ratio.tolist()
+    series = {f"ours, {classes['rows']:,} rows": ours, f"original, {ROWS:,} rows": original}
     bars(ax, [name.replace("_", " ") for name in ACTION_NAMES], series, ylabel="share of rows", digits=3)
     legend(figure)
-    told = "D4. Class distribution of the data beside the lab note's"
-    return save_picture(figure, out, f"D4-classes-{run}.png", told)
+    caption = "Class distribution of the data beside that of the original"
+    return save_picture(figure, out, f"actions-{run}.png", caption)

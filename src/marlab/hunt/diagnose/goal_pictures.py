@@ -1,4 +1,4 @@
-"""Pictures of the models of others, each with the lab note's figures or the best possible ones beside ours."""
+"""Pictures of the models of others, each with the original's figures or the best possible ones beside ours."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from matplotlib.collections import PathCollection
 
-from marlab.hunt.diagnose.draw import explain, save_picture
-from marlab.hunt.diagnose.goals import NOTE, GoalRun, Judged
+from marlab.hunt.diagnose.goals import ORIGINAL, GoalRun, Judged
 from marlab.hunt.diagnose.online import game_of
-from marlab.hunt.diagnose.parts import Picture, Section
+from marlab.hunt.diagnose.parts import Picture, Section, save_picture
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.others.belief_report import BeliefSource, exact_source
 from marlab.hunt.others.codes import two_dimensions
@@ -24,13 +23,13 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
-from marlab.lab.report.style import COLOURS, DASHES, INK, legend, panels, styled
+from marlab.lab.report.style import COLOURS, DASHES, INK, legend, legends, panels, styled
 from marlab.lab.runs.metrics import column
 from marlab.lab.runs.rng import Rngs
 
 
 def draw_goals(run: GoalRun, splits: dict[str, Judged], section: Section, out: Path) -> None:
-    """Draw everything that the run has data for, and note it in the section."""
+    """Draw everything that the run has data for, and list it in the section."""
     validation = splits["validation"]
     pictures = [
         _losses(run, out),
@@ -55,38 +54,38 @@ def _losses(run: GoalRun, out: Path) -> Picture | None:
     if not joined.get("step"):
         return None
     latent = run.loaded.models.vae is not None
-    figure, axes = panels(1, 3 if latent else 1, size=(6.0, 5.4), title="D1-D3. Training of the models of others")
+    figure, axes = panels(1, 3 if latent else 1, size=(6.0, 5.4), title="Training of the models of others")
     steps, x = joined["step"], "optimiser step"
     shown = {"prediction of actions": "policy", "reconstruction": "recon", "total": "total"}
     lines = {name: Curve(steps, joined[key]) for name, key in shown.items() if any(joined[key])}
     curves(axes[0], lines, xlabel=x, ylabel="loss [nats]", title="losses")
-    note = VAE_LOSSES["moa" if run.config.vae_loss == "moa" else "recon"]
+    original = VAE_LOSSES["moa" if run.config.vae_loss == "moa" else "recon"]
     axes[0].set_ylim(0, max(2.1, axes[0].get_ylim()[1]))
-    told = {"note, total": note.total} if latent else {}
-    reference_lines(axes[0], {**told, "ln 7": float(np.log(7))})
+    total = {"original, total": original.total} if latent else {}
+    reference_lines(axes[0], {**total, "ln 7": float(np.log(7))})
     if latent:
         curves(axes[1], {"KL": Curve(steps, joined["kl"])}, xlabel=x, ylabel="KL [nats]", title="KL divergence")
         axes[1].set_yscale("symlog", linthresh=1.0)
-        axes[1].set_ylim(0, 3.0 * max(note.kl or 1.0, *joined["kl"]))
-        reference_lines(axes[1], {} if note.kl is None else {"note": note.kl})
+        axes[1].set_ylim(0, 3.0 * max(original.kl or 1.0, *joined["kl"]))
+        reference_lines(axes[1], {} if original.kl is None else {"original": original.kl})
         weight = [1e3 * value for value in joined["kl_factor"]]
         curves(axes[2], {"KL factor": Curve(steps, weight)}, xlabel=x, ylabel="weight [thousandths]", title="KL factor")
-        axes[2].set_ylim(0, 1.1 * max(1e3 * note.factor, *weight))
-        reference_lines(axes[2], {"note": 1e3 * note.factor})
-    explain(axes[0])
-    return save_picture(figure, out, f"D1-losses-{run.name}.png", "D1-D3. Losses, KL divergence and its weight")
+        axes[2].set_ylim(0, 1.1 * max(1e3 * original.factor, *weight))
+        reference_lines(axes[2], {"original": 1e3 * original.factor})
+    legends(axes[0])
+    return save_picture(figure, out, f"losses-{run.name}.png", "Losses, KL divergence and its weight")
 
 
 def _epochs(run: GoalRun, validation: Judged, out: Path) -> Picture:
-    figure, axes = panels(1, 2, size=(8.4, 5.2), title="D8. Predictions of actions per epoch")
+    figure, axes = panels(1, 2, size=(8.4, 5.2), title="Predictions of actions per epoch")
     ceilings = {"exact, type known": "known", "exact, Bayes": "bayes", "exact, type unknown": "mixture"}
-    for ax, key, note in zip(axes, ("top1", "top3"), (TOP1, TOP3)):
+    for ax, key, original in zip(axes, ("top1", "top3"), (TOP1, TOP3)):
         series = {}
         for name, metric in (("validation", f"moa/validation/{key}"), ("training rows", f"moa/train/{key}"),
                              ("validation, without goal", f"moa/validation/free_{key}")):  # fmt: skip
             step, values = column(run.metrics, metric)
             series[name] = Curve([s - 1 for s in step], values)  # a record counts the epochs that are done
-        series["lab note, its training rows"] = Curve(range(len(note)), note)
+        series["original, its training rows"] = Curve(range(len(original)), original)
         curves(ax, series, xlabel="epoch", ylabel=f"{key[:3]}-{key[3:]} [share of rows]")
         lines = {name: getattr(validation.exact(exact), key) for name, exact in ceilings.items()}
         if key == "top1":
@@ -95,36 +94,36 @@ def _epochs(run: GoalRun, validation: Judged, out: Path) -> Picture:
         ax.set_ylim(low - 0.03, max(*lines.values(), ax.get_ylim()[1]) + 0.01)
         reference_lines(ax, lines)
     legend(figure)
-    return save_picture(figure, out, f"D8-epochs-{run.name}.png", "D8. Top-1 and top-3 per epoch, ceilings and floor")
+    return save_picture(figure, out, f"epochs-{run.name}.png", "Top-1 and top-3 per epoch, ceilings and floor")
 
 
 def _confusion(run: GoalRun, validation: Judged, out: Path) -> Picture:
     ours = validation.scores.table
     names = ACTION_NAMES[: len(ours.confusion)]
-    figure, (left, right) = panels(1, 2, size=(9.6, 6.6), title="D5. Confusion of actions")
+    figure, (left, right) = panels(1, 2, size=(9.6, 6.6), title="Confusion of actions")
     confusion(left, ours.confusion, names, title=f"ours, {ours.rows:,} validation rows")
-    confusion(right, CONFUSION, ACTION_NAMES, title=f"lab note, its {ROWS:,} training rows")
-    return save_picture(figure, out, f"D5-confusion-{run.name}.png", "D5. True (rows) and predicted (columns) actions")
+    confusion(right, CONFUSION, ACTION_NAMES, title=f"original, its {ROWS:,} training rows")
+    return save_picture(figure, out, f"confusion-{run.name}.png", "True (rows) and predicted (columns) actions")
 
 
 def _recall(run: GoalRun, validation: Judged, out: Path) -> Picture:
     ours = validation.scores.table
-    figure, axes = panels(3, 1, size=(11.0, 3.2), title="D6, D7. Per action")
+    figure, axes = panels(3, 1, size=(11.0, 3.2), title="Per action")
     size = len(ours.confusion)
     for ax, key in zip(axes, ("recall", "precision", "f1")):
         series = {f"ours, {ours.rows:,} validation rows": getattr(ours, key).tolist(),
-                  "lab note, its training rows": getattr(NOTE, key)[:size].tolist()}  # fmt: skip
+                  "original, its training rows": getattr(ORIGINAL, key)[:size].tolist()}  # fmt: skip
         bars(ax, ACTION_NAMES[:size], series, ylabel=f"{key.upper() if key == 'f1' else key} [share]")
         ax.set_ylim(0, 1.15)
     legend(figure)
-    return save_picture(figure, out, f"D6-classes-{run.name}.png", "D6, D7. Recall, precision and F1 of every action")
+    return save_picture(figure, out, f"per-action-{run.name}.png", "Recall, precision and F1 of every action")
 
 
 def _reliability(run: GoalRun, validation: Judged, out: Path) -> Picture:
     figure, (left, right) = panels(1, 2, size=(7.6, 5.6), title="Reliability on validation rows")
     for ax, scores, title in ((left, validation.scores, "given the goal"), (right, validation.free, "without goal")):
         reliability(ax, scores.reliability, title=title, name="model")
-    explain(left, right)
+    legends(left, right)
     return save_picture(figure, out, f"reliability-{run.name}.png", "Reliability of the best guess")
 
 
@@ -133,7 +132,7 @@ def _transfer(run: GoalRun, section: Section, out: Path) -> Picture | None:
     if not found:
         return None
     names = [name.replace(", ", ",\n").replace("PPO ", "PPO\n") for name in found]
-    figure, (left, right) = panels(2, 1, size=(1.9 * len(found) + 1.5, 4.2), title="D13. From offline data to play")
+    figure, (left, right) = panels(2, 1, size=(1.9 * len(found) + 1.5, 4.2), title="From offline data to play")
     given = [v["given"] for v in found.values()]
     shares = {"top-1": [g["top1"] for g in given], "top-3": [g["top3"] for g in given]}
     bars(left, names, shares, ylabel="share of rows", title="accuracy")
@@ -143,8 +142,8 @@ def _transfer(run: GoalRun, section: Section, out: Path) -> Picture | None:
         "cross-entropy of the model": [g["cross_entropy"] for g in given],
     }
     bars(right, names, parts, ylabel="nats", title="what cannot be known, and what the model pays")
-    explain(left, right)
-    return save_picture(figure, out, f"D13-transfer-{run.name}.png", "D13. Accuracy, and cross-entropy over its floor")
+    legends(left, right)
+    return save_picture(figure, out, f"transfer-{run.name}.png", "Accuracy, and cross-entropy over its floor")
 
 
 def _codes(run: GoalRun, validation: Judged, out: Path) -> Picture:
@@ -233,9 +232,9 @@ def _draw_beliefs(axes: list[Any], game: Game, source: BeliefSource, name: str, 
         xs, ys = zip(*lines[i])
         ax.plot(xs, ys, color=COLOURS[index], linestyle=DASHES[index], label=name, marker="o", markersize=4)
         for x, y, kind in marks[i]:
-            mark, told = ("*", "captures the stag") if kind == STAG else ("p", "captures a hare")
+            mark, meaning = ("*", "captures the stag") if kind == STAG else ("p", "captures a hare")
             ax.plot([x], [y], linestyle="none", marker=mark, markersize=15, color=COLOURS[index], markeredgecolor=INK,
-                    label=told)  # fmt: skip
+                    label=meaning)  # fmt: skip
         if index == 0:
             for x in starts[1:]:
                 ax.axvline(x - 0.5, color="#999999", linestyle=":", linewidth=1.2)

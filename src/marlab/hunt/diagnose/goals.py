@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, Part, load_dataset
-from marlab.hunt.diagnose.parts import Check, Gates, Section, Table, fitting_weights
+from marlab.hunt.diagnose.parts import Check, Section, Table, fitting_weights
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.others.data import GoalData, goal_data
@@ -27,12 +27,13 @@ from marlab.hunt.others.trainer import Prediction, Stage, predict, vae_scores
 from marlab.hunt.others.vae import recon_error
 from marlab.hunt.players.published import CONFUSION, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.training.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 
-NOTE = class_table(CONFUSION)
+ORIGINAL = class_table(CONFUSION)
 PROBE_TIME = 4
 FINAL_STAGE: dict[str, Stage] = {"history": "history", "state": "vae"}
 OVERFIT_ROWS, OVERFIT_STEPS = 128, 200
@@ -133,7 +134,7 @@ def _moa_checks(run: GoalRun, splits: dict[str, Judged], gates: Gates) -> list[C
     needs = ("data", "goal VAE") if latent else ("data",)
     one, three = (gates.top1_typed, gates.top3_typed) if typed else (gates.top1, gates.top3)
     checks = [
-        Check("MOA", "top-1", scores.top1, one, "at least", NOTE.accuracy, needs, run.name),
+        Check("MOA", "top-1", scores.top1, one, "at least", ORIGINAL.accuracy, needs, run.name),
         Check("MOA", "top-3", scores.top3, three, "at least", TOP3[-1], needs, run.name),
         Check("MOA", "one batch by heart", _overfit(run), gates.overfit, "at most", None, ("data",), run.name),
     ]
@@ -170,9 +171,9 @@ def _score_table(splits: dict[str, Judged]) -> Table:
             rows.append((name, label, s.top1, s.top3, s.cross_entropy, s.ece, s.excess))
         stay = judged.scores.table.majority
         rows.append((name, "always the most frequent action", stay, None, None, None, None))
-    rows.append(("its training rows", "lab note, last epoch", TOP1[-1], TOP3[-1], None, None, None))
+    rows.append(("its training rows", "original, last epoch", TOP1[-1], TOP3[-1], None, None, None))
     header = ("rows", "predictor", "top-1", "top-3", "cross-entropy [nats]", "calibration error", "excess [nats]")
-    return Table("D8. Predictions of actions, ceiling and floor", header, rows)
+    return Table("Predictions of actions, ceiling and floor", header, rows)
 
 
 EXACT = {"known": "type known", "bayes": "Bayes within the episode", "mixture": "type unknown"}
@@ -181,12 +182,12 @@ EXACT = {"known": "type known", "bayes": "Bayes within the episode", "mixture": 
 def _class_scores(scores: ActionScores) -> Table:
     ours = scores.table
     rows: list[tuple[Any, ...]] = [
-        (ACTION_NAMES[a], int(ours.count[a]), *(float(getattr(t, k)[a]) for k in KEYS for t in (ours, NOTE)))
+        (ACTION_NAMES[a], int(ours.count[a]), *(float(getattr(t, k)[a]) for k in KEYS for t in (ours, ORIGINAL)))
         for a in range(len(ours.confusion))
     ]
-    rows.append(("macro", ours.rows, *(t.macro(getattr(t, k)) for k in KEYS for t in (ours, NOTE))))
-    header = ("action", "rows", *(name for k in KEYS for name in (k, f"{k} (note)")))
-    return Table("D6, D7. Per action, validation rows", header, rows)
+    rows.append(("macro", ours.rows, *(t.macro(getattr(t, k)) for k in KEYS for t in (ours, ORIGINAL))))
+    header = ("action", "rows", *(name for k in KEYS for name in (k, f"{k} (original)")))
+    return Table("Per action, validation rows", header, rows)
 
 
 KEYS = ("ratio", "precision", "recall", "f1")
@@ -257,10 +258,10 @@ def _loss_table(run: GoalRun) -> Table:
         (f"ours ({run.config.vae_loss}), {last.get('stage', '')} stage", *(last.get(key) for key in names.values()),
          last.get("kl_factor"), last.get("updates"))
     ]  # fmt: skip
-    told = {"recon": "note, D1: original", "moa": "note, D2: actions only", "restored": "note, D3: restored"}
-    rows += [(told[key], v.recon, v.policy, v.total, v.kl, v.factor, v.steps) for key, v in VAE_LOSSES.items()]
+    titles = {"recon": "original", "moa": "original, actions only", "restored": "original, reconstruction put back"}
+    rows += [(titles[key], v.recon, v.policy, v.total, v.kl, v.factor, v.steps) for key, v in VAE_LOSSES.items()]
     header = ("training", "reconstruction", "policy", "total", "KL [nats]", "KL factor", "optimiser steps")
-    return Table("D1-D3. Losses at the end of training", header, rows)
+    return Table("Losses at the end of training", header, rows)
 
 
 # --- beliefs --------------------------------------------------------------------------------------------------------

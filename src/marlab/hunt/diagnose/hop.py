@@ -1,7 +1,7 @@
 """Diagnosis of a training of planning agents: do they predict each other, plan, earn, and stay at their best?
 
-The note's HOP+ never earned more than random players, and its HOP+-MCTS rose and fell again. Which of the two a
-training does, and whether prediction, planning or acting is to blame, shows in its record beside the note's curves.
+The original's HOP+ never earned more than random players, and its HOP+-MCTS rose and fell again. Which of the two a
+training does, and whether prediction, planning or acting is to blame, shows in its record beside its curves.
 """
 
 from __future__ import annotations
@@ -15,22 +15,28 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from marlab.hunt.diagnose.curves import LAST_SHARE, LEVEL_HEADER, Training, level_rows, open_training
-from marlab.hunt.diagnose.draw import explain, save_picture
 from marlab.hunt.diagnose.pairs import PairRun, open_pair_run, over_seeds
-from marlab.hunt.diagnose.parts import Check, Gates, Picture, Section, Table
+from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, save_picture
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, BETA, SCALED_SPREAD, team_optimum
-from marlab.hunt.players.published import ONLINE_CURVES, REWARD_CURVES, Point
+from marlab.hunt.players.published import (
+    ONLINE_CURVES,
+    RANDOM_CE,
+    RANDOM_ENTROPY,
+    RANDOM_TOP1,
+    RANDOM_TOP3,
+    REWARD_CURVES,
+    Point,
+)
+from marlab.hunt.training.gates import Gates
 from marlab.lab.errors import UserError
 from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves, reference_lines
-from marlab.lab.report.style import GREY, panels, styled
+from marlab.lab.report.style import GREY, legends, panels, styled
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 
-RANDOM_TOP1, RANDOM_TOP3, RANDOM_ENTROPY = 0.240, 0.720, 1.446
-"""The best that anybody can do about random players in msh_4x4: the note's models ended there."""
 SCORES = {"acc_top1": "top-1", "acc_top3": "top-3", "ce_loss": "cross-entropy"}
 PLAN = {
     "plan/root_value": "value of the root [reward]",
@@ -61,8 +67,8 @@ class HopRun:
     alone: bool  # all seats learn
 
     @property
-    def noted(self) -> str | None:
-        """The variant, if the note has curves of it and of this game."""
+    def published(self) -> str | None:
+        """The variant, if the original has published curves of it and of this game."""
         known = self.training.variant in REWARD_CURVES and self.training.game == GameConfig()
         return self.training.variant if known else None
 
@@ -95,9 +101,8 @@ def diagnose_hop(run: HopRun, gates: Gates, out: Path | None) -> Section:
     """Checks, tables and, in `out`, pictures of a training."""
     section = Section(f"Training of {run.training.title}, {run.name}")
     section.checks = [*_moa_checks(run, gates), *_planner_checks(run, gates), *_self_play_checks(run, gates)]
-    row = REWARD_CURVES[run.noted].row if run.noted else "D17, D18"
     section.tables = [
-        Table(f"{row}. Mean reward over training", LEVEL_HEADER, level_rows([run.training])),
+        Table("Mean reward over training", LEVEL_HEADER, level_rows([run.training])),
         Table("The planner at the start and over the last tenth", ("figure", "start", "end"), _plan_rows(run)),
     ]
     if run.pairs.scores:
@@ -141,13 +146,13 @@ def _self_play_checks(run: HopRun, gates: Gates) -> list[Check]:
     best, end = run.training.level()
     reward = end if run.evaluated is None else run.evaluated
     needs = ("planner", "MOA")
-    note = REWARD_CURVES[run.noted] if run.noted else None
-    values = [value for _, value in note.points] if note else []
-    told = values[-1] if values else None
+    original = REWARD_CURVES[run.published] if run.published else None
+    values = [value for _, value in original.points] if original else []
+    level = values[-1] if values else None
     kept = values[-1] / max(values) if values else None
     wanted = gates.self_play_share * team_optimum(run.training.game)
     return [
-        Check("self-play", "mean reward", reward, wanted, "at least", told, needs, run.name),
+        Check("self-play", "mean reward", reward, wanted, "at least", level, needs, run.name),
         Check("self-play", "last tenth over the highest", end / best, gates.stayed, "at least", kept, needs, run.name),
     ]
 
@@ -156,30 +161,30 @@ def _self_play_checks(run: HopRun, gates: Gates) -> list[Check]:
 
 
 def _online_table(run: HopRun) -> Table:
-    note = ONLINE_CURVES.get(run.noted or "")
-    noted = {} if note is None else {"acc_top1": note.top1, "acc_top3": note.top3, "ce_loss": note.cross_entropy}
+    original = ONLINE_CURVES.get(run.published or "")
+    published = {} if original is None else original.scores
     rows: list[tuple[Any, ...]] = []
     for score, title in SCORES.items():
-        rows.append((title, *_told(run.pairs.over_pairs(score), best=min if score == "ce_loss" else max),
-                     *_told_note(noted.get(score, ()), best=min if score == "ce_loss" else max)))  # fmt: skip
+        rows.append((title, *_best_and_end(run.pairs.over_pairs(score), best=min if score == "ce_loss" else max),
+                     *_published(published.get(score, ()), best=min if score == "ce_loss" else max)))  # fmt: skip
     for score in ("floor", "excess"):
-        rows.append((score, *_told(run.pairs.over_pairs(score), best=min), None, None))
+        rows.append((score, *_best_and_end(run.pairs.over_pairs(score), best=min), None, None))
     for action, name in enumerate(ACTION_NAMES):
         lines = run.pairs.over_pairs(f"per_class_acc/{action}")
-        rows.append((f"recall of {name.replace('_', ' ')}", *_told(lines, best=max), None,
-                     None if note is None else note.recall.get(action)))  # fmt: skip
-    header = ("mean over pairs", "best", "end", "best (note)", "end (note)")
-    return Table(f"{note.row if note else 'D14, D15'}. Predictions of the others in training", header, rows)
+        rows.append((f"recall of {name.replace('_', ' ')}", *_best_and_end(lines, best=max), None,
+                     None if original is None else original.recall.get(action)))  # fmt: skip
+    header = ("mean over pairs", "best", "end", "best (original)", "end (original)")
+    return Table("Predictions of the others in training", header, rows)
 
 
-def _told(lines: NDArray[np.float64], best: Any) -> tuple[float | None, float | None]:
+def _best_and_end(lines: NDArray[np.float64], best: Any) -> tuple[float | None, float | None]:
     """Best iteration and last tenth of the mean over seeds [S, T]."""
     mean = over_seeds(lines)
     known = mean[np.isfinite(mean)]
     return (float(best(known)), last_mean(lines)) if len(known) else (None, None)
 
 
-def _told_note(points: tuple[Point, ...], best: Any) -> tuple[float | None, float | None]:
+def _published(points: tuple[Point, ...], best: Any) -> tuple[float | None, float | None]:
     return (best(value for _, value in points), points[-1][1]) if points else (None, None)
 
 
@@ -196,16 +201,15 @@ def _plan_rows(run: HopRun) -> list[tuple[Any, ...]]:
 
 
 def _draw_reward(run: HopRun, gates: Gates, out: Path) -> Picture:
-    """Reward beside the note's; behaviour beside its prediction; how sharp plans are."""
-    row = REWARD_CURVES[run.noted].row if run.noted else "D17, D18"
-    title = f"{row}. Training of {run.training.title}"
+    """Reward beside the original's; behaviour beside its prediction; how sharp plans are."""
+    title = f"Training of {run.training.title}"
     figure, (reward, behaviour, plans) = panels(1, 3, size=(6.6, 5.4), title=title)
     steps = run.pairs.steps
     curves(reward, {"ours": Curve(steps, run.training.reward)}, xlabel="iteration", ylabel="reward per player",
            title="mean reward")  # fmt: skip
-    if run.noted:
-        note = REWARD_CURVES[run.noted]
-        _draw_points(reward, note.points, "lab note, approximate points", note.band)
+    if run.published:
+        original = REWARD_CURVES[run.published]
+        _draw_points(reward, original.points, "original, approximate points", original.band)
     best = team_optimum(run.training.game)
     reward.set_ylim(0, 1.05 * best)
     reference_lines(reward, {"optimum": best, "gate": gates.self_play_share * best})
@@ -222,27 +226,25 @@ def _draw_reward(run: HopRun, gates: Gates, out: Path) -> Picture:
     curves(plans, sharp, xlabel="iteration", ylabel="", title="how sharp plans are")
     plans.set_ylim(bottom=0)
     reference_lines(plans, {"gate": gates.scaled_spread})
-    explain(reward, behaviour, plans)
-    file = f"{row.partition(',')[0]}-training-{run.name}.png"
-    return save_picture(figure, out, file, f"{title}: reward, behaviour and its prediction, sharpness of plans")
+    legends(reward, behaviour, plans)
+    return save_picture(figure, out, f"training-{run.name}.png", f"{title}: reward, behaviour, sharpness of plans")
 
 
 def _draw_online(run: HopRun, out: Path) -> Picture:
     """Scores of the models of others, mean over pairs, and the recall of every action."""
-    note = ONLINE_CURVES.get(run.noted or "")
-    row = note.row if note else "D14, D15"
-    figure, axes = panels(2, 2, size=(7.6, 5.6), title=f"{row}. Predictions of the others in training")
+    original = ONLINE_CURVES.get(run.published or "")
+    figure, axes = panels(2, 2, size=(7.6, 5.6), title="Predictions of the others in training")
     steps, pairs = run.pairs.steps, run.pairs
-    noted = {} if note is None else {"acc_top1": note.top1, "acc_top3": note.top3, "ce_loss": note.cross_entropy}
-    chance = {"acc_top1": RANDOM_TOP1, "acc_top3": RANDOM_TOP3, "ce_loss": RANDOM_ENTROPY}
+    published = {} if original is None else original.scores
+    chance = {"acc_top1": RANDOM_TOP1, "acc_top3": RANDOM_TOP3, "ce_loss": RANDOM_CE}
     for ax, (score, title) in zip(axes, SCORES.items()):
         lines = {"mean over pairs": Curve(steps, pairs.over_pairs(score))}
         if score == "ce_loss":
             lines["floor: the players' own randomness"] = Curve(steps, pairs.over_pairs("floor"))
         unit = "[nats]" if score == "ce_loss" else "[share of steps]"
         curves(ax, lines, xlabel="iteration", ylabel=f"{title} {unit}", title=title)
-        if score in noted:
-            _draw_points(ax, noted[score], "lab note, approximate points")
+        if score in published:
+            _draw_points(ax, published[score], "original, approximate points")
         ax.set_ylim(0, 2.0 if score == "ce_loss" else 1.02)
         if run.training.game == GameConfig():
             reference_lines(ax, {"random": chance[score]})
@@ -252,21 +254,21 @@ def _draw_online(run: HopRun, out: Path) -> Picture:
         axes[3], classes, xlabel="iteration", ylabel="recall [share of steps]", title="every action, mean over seeds"
     )
     axes[3].set_ylim(-0.02, 1.02)
-    if note is not None:
+    if original is not None:
         levels: dict[float, list[int]] = {}
-        for action, value in note.recall.items():
+        for action, value in original.recall.items():
             levels.setdefault(value, []).append(action)
-        names = {f"note's {'others' if len(a) > 1 else ACTION_NAMES[a[0]].replace('_', ' ')}": v
+        names = {f"original's {'others' if len(a) > 1 else ACTION_NAMES[a[0]].replace('_', ' ')}": v
                  for v, a in levels.items()}  # fmt: skip
         reference_lines(axes[3], names)
-    explain(*axes)
-    caption = f"{row}. Top-1, top-3, cross-entropy and recall, mean over pairs" + (f"; {note.remark}" if note else "")
-    return save_picture(figure, out, f"{row.partition(',')[0]}-online-{run.name}.png", caption)
+    legends(*axes)
+    caption = "Top-1, top-3, cross-entropy and recall, mean over pairs" + (f"; {original.remark}" if original else "")
+    return save_picture(figure, out, f"online-{run.name}.png", caption)
 
 
 @styled
 def _draw_points(ax: Axes, points: tuple[Point, ...], name: str, band: tuple[float, float] | None = None) -> None:
-    """A curve of the note: a few published points, joined."""
+    """A curve of the original: a few published points, joined."""
     x, y = zip(*points)
     ax.plot(x, y, label=name, color=GREY, linestyle=":", marker="o", markersize=9, markerfacecolor="white",
             markeredgewidth=2)  # fmt: skip

@@ -59,12 +59,12 @@ def diagnose_transfer(run: GoalRun, offline: Judged, ppo: Sequence[PPORun], game
     rows = [_row(name, scores, free, base) for name, (scores, free) in found.items()]
     low, high = (tuple(v[i] for v in ONLINE_BROKEN.values()) for i in (0, 1))
     told = tuple(f"{a:g} to {b:g}" for a, b in zip(low, high))
-    rows.append(("note, online before its buffer was mended", None, *told, None, None, None, None))
+    rows.append(("original, online before its buffer was mended", None, *told, None, None, None, None))
     header = ("players", "rows", "top-1", "top-3", "cross-entropy", "floor", "excess", "excess without goal",
               "top-1 lost to offline")  # fmt: skip
-    section.tables.append(Table("D13. From offline data to players in play [nats]", header, rows))
+    section.tables.append(Table("From offline data to players in play [nats]", header, rows))
     classes = [(name, *scores.table.recall.tolist()) for name, (scores, _) in found.items()]
-    section.tables.append(Table("D13. Recall of every action", ("players", *ACTION_NAMES[: game.actions]), classes))
+    section.tables.append(Table("Recall of every action", ("players", *ACTION_NAMES[: game.actions]), classes))
     section.figures["transfer"] = {
         name: {"given": scores.to_dict(), "free": free.to_dict()} for name, (scores, free) in found.items()
     }

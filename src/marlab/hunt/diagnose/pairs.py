@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose.draw import save_picture
-from marlab.hunt.diagnose.parts import Picture, Section, Table
+from marlab.hunt.diagnose.parts import Picture, Section, Table, save_picture
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.players.published import ONLINE_BROKEN
 from marlab.lab.errors import UserError
@@ -73,7 +72,7 @@ def open_pair_run(path: Path, name: str) -> PairRun:
 
 
 def diagnose_pairs(run: PairRun, out: Path | None) -> Section:
-    """The pairs at the end of training beside the note's, and pictures in `out`."""
+    """The pairs at the end of training beside the original's, and pictures in `out`."""
     section = Section(f"Models of others in training, {run.name}")
     if not run.scores:
         section.remarks.append("This run has no models of others: nothing was recorded about pairs.")
@@ -82,10 +81,10 @@ def diagnose_pairs(run: PairRun, out: Path | None) -> Section:
     rows: list[tuple[Any, ...]] = []
     for (i, j), named in run.scores.items():
         rows.append((f"{i} -> {j}", *(_end(named.get(key), last) for key in SCORES)))
-    note = tuple(f"{low:g} to {high:g}" for low, high in ONLINE_BROKEN.values())
-    rows.append(("note, before its buffer was mended", *note, None, None))
+    original = tuple(f"{low:g} to {high:g}" for low, high in ONLINE_BROKEN.values())
+    rows.append(("original, before its buffer was mended", *original, None, None))
     header = ("observer -> other", *SCORES.values())
-    section.tables.append(Table(f"D13. Every pair, mean over seeds and the last {last} iterations", header, rows))
+    section.tables.append(Table(f"Every pair, mean over seeds and the last {last} iterations", header, rows))
     section.figures["pairs"] = {
         f"{i}->{j}": {k: _end(v, last) for k, v in s.items()} for (i, j), s in run.scores.items()
     }
@@ -116,7 +115,7 @@ def _draw_scores(run: PairRun, out: Path) -> Picture:
     """A column per observer, a row per score, a line per other player."""
     shown = ("acc_top1", "acc_top3", "ce_loss")
     observers = run.observers
-    figure, axes = panels(len(shown), len(observers), size=(4.4, 3.0), title="D13. Predictions of every other player")
+    figure, axes = panels(len(shown), len(observers), size=(4.4, 3.0), title="Predictions of every other player")
     others = sorted({j for _, j in run.scores})
     for row, score in enumerate(shown):
         for column, i in enumerate(observers):
@@ -131,14 +130,14 @@ def _draw_scores(run: PairRun, out: Path) -> Picture:
                   f"observer {i}" if row == 0 else None)  # fmt: skip
             ax.set_ylim(0, 1 if score != "ce_loss" else None)
     legend(figure)
-    return save_picture(figure, out, f"D13-pairs-{run.name}.png", "D13. Top-1, top-3 and cross-entropy of every pair")
+    return save_picture(figure, out, f"pairs-{run.name}.png", "Top-1, top-3 and cross-entropy of every pair")
 
 
 def _draw_classes(run: PairRun, out: Path) -> Picture:
     """A panel per pair, a line per action."""
     observers = run.observers
     wide = max(sum(1 for i, _ in run.scores if i == observer) for observer in observers)
-    figure, axes = panels(len(observers), wide, size=(4.4, 2.6), title="D13. Recall of every action, by pair")
+    figure, axes = panels(len(observers), wide, size=(4.4, 2.6), title="Recall of every action, by pair")
     actions = range(len(ACTION_NAMES))
     for ax, ((i, j), named) in zip(axes, run.scores.items()):
         lines = {ACTION_NAMES[a]: Curve(run.steps, _mean(named.get(f"per_class_acc/{a}"), len(run.steps)))
@@ -147,4 +146,4 @@ def _draw_classes(run: PairRun, out: Path) -> Picture:
         curves(ax, lines, xlabel=edges[0], ylabel=edges[1], title=f"{i} about {j}")
         ax.set_ylim(0, 1.03)
     legend(figure)
-    return save_picture(figure, out, f"D13-classes-{run.name}.png", "D13. Recall of every action for every pair")
+    return save_picture(figure, out, f"pair-recall-{run.name}.png", "Recall of every action for every pair")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marlab.hunt.diagnose.parts import Check, Gates, Section, Table
+from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, save_picture
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
@@ -20,13 +20,18 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role, parse_seats
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import Agents, load_agents
+from marlab.hunt.training.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
+from marlab.lab.measured import Measured
+from marlab.lab.report.curves import column, seed_columns
+from marlab.lab.report.figures import Curve, bars, curves, reference_lines
+from marlab.lab.report.style import legend, legends, panels
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
 
-NOTE_GAME = GameConfig()
+ORIGINAL_GAME = GameConfig()
 LAST_SHARE = 0.1
 """Part of the training, at its end, over which value errors are taken."""
 WANTED_SEEDS = 5
@@ -103,10 +108,10 @@ def diagnose_ppo(run: PPORun, gates: Gates, episodes: int) -> Section:
 def _self_play_checks(run: PPORun, seats: np.ndarray, gates: Gates) -> list[Check]:
     best = team_optimum(run.config.game)
     spread = float((seats.max(1) - seats.min(1)).mean())
-    note = PPO_END if run.config.game == NOTE_GAME else None
+    original = PPO_END if run.config.game == ORIGINAL_GAME else None
     wide = gates.seat_spread * best / OPTIMUM
     return [
-        Check("PPO", "mean reward", float(seats.mean()), gates.reward_share * best, "at least", note, run=run.name),
+        Check("PPO", "mean reward", float(seats.mean()), gates.reward_share * best, "at least", original, run=run.name),
         Check("PPO", "best minus worst seat, mean over seeds", spread, wide, "at most", run=run.name),
     ]
 
@@ -116,7 +121,7 @@ def _reply_check(run: PPORun, game: Game, seats: np.ndarray, gates: Gates, episo
     replies = rule_replies(run, game, episodes)
     own = float(seats[:, list(run.seats)].mean())
     rows: list[tuple[Any, ...]] = [("PPO", own), *replies.items()]
-    section.tables.append(Table(f"D20. Reward of the learning seats among {run.config.agent_roles}", ("who", "reward"),
+    section.tables.append(Table(f"Reward of the learning seats among {run.config.agent_roles}", ("who", "reward"),
                                 rows))  # fmt: skip
     section.figures["replies"] = {"PPO": own, **replies}
     gate = gates.reply_share * max(replies.values())
@@ -156,7 +161,7 @@ def _reports(reports: dict[int, dict[str, Any]]) -> Table:
         outcomes = ", ".join(f"{k.replace('_', ' by ')} {v:.2f}" for k, v in r["outcomes"].items())
         rows.append((seed, r["reward"]["value"], r["optimum_share"], seats, r["seat_spread"], r["length"], outcomes))
     header = ("seed", "mean reward", "of the optimum", "seats", "best - worst", "length", "left with")
-    return Table("D19. Fresh episodes", header, rows)
+    return Table("Fresh episodes", header, rows)
 
 
 def _progress(run: PPORun) -> Table:
@@ -170,7 +175,7 @@ def _progress(run: PPORun) -> Table:
         ("iterations", found[-1][0] if found else 0, PPO_ITERATIONS),
         ("hours", hours, PPO_HOURS),
     ]
-    return Table("D16. Training", ("", "ours", "note"), rows)
+    return Table("Training", ("", "ours", "original"), rows)
 
 
 def _timing(run: PPORun) -> Table:
@@ -180,4 +185,66 @@ def _timing(run: PPORun) -> Table:
         values = [float(r[name]) for r in run.metrics if isinstance(r.get(name), int | float)]
         if values:
             rows.append((name, float(np.median(values)), max(values)))
-    return Table("D21. Seconds per iteration (and game steps per second)", ("part", "median", "most"), rows)
+    return Table("Seconds per iteration (and game steps per second)", ("part", "median", "most"), rows)
+
+
+# --- pictures -------------------------------------------------------------------------------------------------------
+
+
+def draw_ppo(run: PPORun, section: Section, out: Path) -> None:
+    """Draw the curves and list them in the section."""
+    section.pictures += [_reward(run, out), _seats(run, section, out), _time(run, out)]
+    if "replies" in section.figures:
+        section.pictures.append(_replies(run, section, out))
+
+
+def _curve(run: PPORun, name: str) -> Curve:
+    """[S, T] one line per seed against iterations; an iteration without a finished episode is a gap."""
+    steps = [row["step"] for row in run.metrics]
+    return Curve(steps, seed_columns(run.metrics, run.agents.seeds, name))
+
+
+def _reward(run: PPORun, out: Path) -> Picture:
+    figure, (left, right) = panels(1, 2, size=(7.4, 4.8), title="Reward per player and episode")
+    curves(left, {"mean of all players": _curve(run, REWARD)}, xlabel="iteration", ylabel="reward", title="team")
+    lines = {"team optimum": team_optimum(run.config.game)}
+    if run.config.game == GameConfig():
+        lines |= {"gate": 2.5, "original, end": PPO_END}
+    left.set_ylim(0, 1.05 * lines["team optimum"])
+    reference_lines(left, lines)
+    seats = range(run.config.game.players)
+    players = {f"player {i + 1}": _curve(run, f"episode/reward_player_{i + 1}") for i in seats}
+    curves(right, players, xlabel="iteration", ylabel="reward", title="every seat")
+    legends(left, right)
+    return save_picture(figure, out, f"reward-{run.name}.png", "Mean reward and reward of every seat")
+
+
+def _seats(run: PPORun, section: Section, out: Path) -> Picture:
+    reports = section.figures["seeds"]
+    figure, (ax,) = panels(size=(11.0, 4.6), title="Fresh episodes: every seat, every seed")
+    names = [f"player {i + 1}" for i in range(run.config.game.players)]
+    series = {
+        f"seed {seed}": [Measured(p["value"], p["low"], p["high"]) for p in report["reward_player"]]
+        for seed, report in reports.items()
+    }
+    bars(ax, names, series, ylabel="reward per episode")
+    legend(figure)
+    return save_picture(figure, out, f"seats-{run.name}.png", "Reward of every seat with 95 % intervals")
+
+
+def _time(run: PPORun, out: Path) -> Picture:
+    figure, (ax,) = panels(size=(9.0, 4.4), title="Where the time goes")
+    parts = {"game": "time/world", "choosing actions": "time/policy", "learning": "time/train"}
+    steps = [row["step"] for row in run.metrics]
+    lines = {name: Curve(steps, column(run.metrics, key)) for name, key in parts.items()}
+    curves(ax, lines, xlabel="iteration", ylabel="seconds per iteration")
+    ax.set_ylim(bottom=0)
+    legend(figure)
+    return save_picture(figure, out, f"time-{run.name}.png", "Seconds per iteration")
+
+
+def _replies(run: PPORun, section: Section, out: Path) -> Picture:
+    replies = section.figures["replies"]
+    figure, (ax,) = panels(size=(7.5, 4.4), title=f"In the learning seats among {run.config.agent_roles}")
+    bars(ax, list(replies), {"reward": list(replies.values())}, ylabel="reward per episode")
+    return save_picture(figure, out, f"replies-{run.name}.png", "The learner beside rule-based players in its seat")

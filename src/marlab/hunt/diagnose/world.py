@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, SplitName, load_dataset
-from marlab.hunt.diagnose.parts import Check, Gates, Section, Table, fitting_weights
+from marlab.hunt.diagnose.parts import Check, Section, Table, fitting_weights
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
+from marlab.hunt.training.gates import Gates
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions, transitions
 from marlab.hunt.world_model.metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all
@@ -91,8 +92,8 @@ def _checks(run: WorldRun, evaluation: Evaluation, match: Tensor, gates: Gates) 
     m = evaluation.metrics
     later = evaluation.drift.get(str(DRIFT), {}).get("position_accuracy", [None])
 
-    def check(name: str, value: float | None, gate: float, sense: Any, note: float | None = None) -> Check:
-        return Check("world model", name, value, gate, sense, note, ("data",), run.name)
+    def check(name: str, value: float | None, gate: float, sense: Any, original: float | None = None) -> Check:
+        return Check("world model", name, value, gate, sense, original, ("data",), run.name)
 
     return [
         check("teleport rate, worst player", _worst(m["teleport_rate"], max), gates.teleport, "at most"),
@@ -138,7 +139,7 @@ def _swapped(run: WorldRun, match: Tensor) -> list[str]:
 
 
 def _metric_block(metrics: dict[str, Any], simple: dict[str, dict[str, Any]]) -> Table:
-    note = {"obs_mse": WORLD_OBS_MSE, "psnr_sample": WORLD_PSNR, "reward_mse": WORLD_REWARD_MSE}
+    original = {"obs_mse": WORLD_OBS_MSE, "psnr_sample": WORLD_PSNR, "reward_mse": WORLD_REWARD_MSE}
     names = {
         "rows": "rows", "obs_mse": "observation MSE, unrounded", "psnr_global": "PSNR of the mean error [dB]",
         "psnr_sample": "PSNR, mean over samples [dB]", "reward_mse": "reward MSE",
@@ -148,21 +149,22 @@ def _metric_block(metrics: dict[str, Any], simple: dict[str, dict[str, Any]]) ->
         "mask_accuracy": "legal actions right",
     }  # fmt: skip
     rows: list[tuple[Any, ...]] = [
-        (label, metrics[key], *(base[key] for base in simple.values()), note.get(key)) for key, label in names.items()
+        (label, metrics[key], *(base[key] for base in simple.values()), original.get(key))
+        for key, label in names.items()
     ]
     for kind, value in metrics["reward_mse_by_class"].items():
         others = (base["reward_mse_by_class"][kind] for base in simple.values())
         rows.append((f"reward MSE, {kind}", value, *others, None))
-    header_ = ("metric", "ours", *(name.replace("_", " ") for name in simple), "note")
-    return Table("D11. World model, held-out episodes", header_, rows)
+    header_ = ("metric", "ours", *(name.replace("_", " ") for name in simple), "original")
+    return Table("World model, held-out episodes", header_, rows)
 
 
 def _per_channel(game: GameConfig, metrics: dict[str, Any], simple: dict[str, dict[str, Any]]) -> Table:
     names = channel_names(game)
-    note = WORLD_CHANNELS if len(names) == len(WORLD_CHANNELS) else (None,) * len(names)
+    original = WORLD_CHANNELS if len(names) == len(WORLD_CHANNELS) else (None,) * len(names)
     copied = simple["copy_last_frame"]["channel_mse"]
-    rows: list[tuple[Any, ...]] = [*zip(names, metrics["channel_mse"], copied, note)]
-    return Table("D11. MSE per channel, unrounded", ("channel", "ours", "copy of the last frame", "note"), rows)
+    rows: list[tuple[Any, ...]] = [*zip(names, metrics["channel_mse"], copied, original)]
+    return Table("MSE per channel, unrounded", ("channel", "ours", "copy of the last frame", "original"), rows)
 
 
 def _per_player(game: GameConfig, metrics: dict[str, Any]) -> Table:

@@ -9,25 +9,24 @@ import numpy as np
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from marlab.hunt.diagnose.draw import explain, save_picture
-from marlab.hunt.diagnose.parts import Picture, Section
+from marlab.hunt.diagnose.parts import Picture, Section, save_picture
 from marlab.hunt.diagnose.world import Seen, WorldRun, pick_samples
 from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_LOSS, WORLD_OBS_MSE
 from marlab.hunt.world_model.metrics import channel_names
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines
 from marlab.lab.report.heat import heat_map
-from marlab.lab.report.style import COLOURS, INK, legend, panels, styled
+from marlab.lab.report.style import COLOURS, INK, legend, legends, panels, styled
 from marlab.lab.runs.metrics import column
 
 TRIPLETS = 3
 MARKS = ("o", "s", "D", "^", "v", "P", "X")
-"""Players 1, 2, ... as the lab note draws them: circle, square, diamond, triangle."""
+"""Players 1, 2, ... as the original's pictures draw them: circle, square, diamond, triangle."""
 SHOWN_FROM = 0.02
 """Predicted values below this are too faint to draw."""
 
 
 def draw_world(run: WorldRun, seen: Seen, section: Section, out: Path) -> None:
-    """Draw everything and note it in the section."""
+    """Draw everything and list it in the section."""
     chosen = pick_samples(seen, TRIPLETS)
     section.pictures += [
         _training(run, out),
@@ -41,30 +40,30 @@ def draw_world(run: WorldRun, seen: Seen, section: Section, out: Path) -> None:
 
 
 def _training(run: WorldRun, out: Path) -> Picture:
-    figure, (left, right) = panels(1, 2, size=(7.2, 4.4), title="D12. Training of the world model")
+    figure, (left, right) = panels(1, 2, size=(7.2, 4.4), title="Training of the world model")
     losses = {name: Curve(*column(run.metrics, f"wm/{name}/loss")) for name in ("train", "validation")}
     curves(left, losses, xlabel="epoch", ylabel="loss (its own units)", title="loss")
     left.set_yscale("log")
-    if run.model.kind == "dense":  # only there the note's figure measures the same thing
-        reference_lines(left, {"note, weighted": float(np.mean(WORLD_LOSS)), "note, unweighted": 0.01})
+    if run.model.kind == "dense":  # only there the original's figure measures the same thing
+        reference_lines(left, {"original, weighted": float(np.mean(WORLD_LOSS)), "original, unweighted": 0.01})
     errors = {"observation": Curve(*column(run.metrics, "wm/validation/obs_mse")),
               "reward": Curve(*column(run.metrics, "wm/validation/reward_mse"))}  # fmt: skip
     curves(right, errors, xlabel="epoch", ylabel="validation MSE", title="errors")
     right.set_yscale("log")
-    reference_lines(right, {"note, observation": WORLD_OBS_MSE})
-    explain(left, right)
-    return save_picture(figure, out, f"D12-training-{run.name}.png", "D12. Loss and errors per epoch")
+    reference_lines(right, {"original, observation": WORLD_OBS_MSE})
+    legends(left, right)
+    return save_picture(figure, out, f"world-training-{run.name}.png", "Loss and errors per epoch")
 
 
 def _channels(run: WorldRun, seen: Seen, out: Path) -> Picture:
     names = channel_names(run.game)
-    figure, (ax,) = panels(size=(12.0, 4.6), title="D11. Error of every channel, unrounded")
+    figure, (ax,) = panels(size=(12.0, 4.6), title="Error of every channel, unrounded")
     series: dict[str, Any] = {"ours": [1e3 * v for v in seen.evaluation.metrics["channel_mse"]]}
     if len(names) == len(WORLD_CHANNELS):
-        series["lab note"] = [1e3 * v for v in WORLD_CHANNELS]
+        series["original"] = [1e3 * v for v in WORLD_CHANNELS]
     bars(ax, names, series, ylabel="MSE [thousandths]", digits=2)
     legend(figure)
-    return save_picture(figure, out, f"D11-channels-{run.name}.png", "D11. Mean squared error of every channel")
+    return save_picture(figure, out, f"channels-{run.name}.png", "Mean squared error of every channel")
 
 
 def _triplets(run: WorldRun, seen: Seen, chosen: list[int], out: Path) -> Picture:
@@ -78,8 +77,8 @@ def _triplets(run: WorldRun, seen: Seen, chosen: list[int], out: Path) -> Pictur
         for ax, what, fact, shown in zip(axes[3 * line :], ("before", "true", "predicted"), facts, planes):
             _board(ax, run, shown.float(), f"#{row} {what}\n{fact}")
     legend(figure)
-    return save_picture(figure, out, f"D9-triplets-{run.name}.png",
-                 "D9. Before, truly after, predicted after (opacity is the predicted value)")  # fmt: skip
+    return save_picture(figure, out, f"triplets-{run.name}.png",
+                 "Before, truly after, predicted after (opacity is the predicted value)")  # fmt: skip
 
 
 @styled
@@ -112,7 +111,7 @@ def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
     """Every channel of one sample: true, predicted and the difference, with the numbers in the cells."""
     names = channel_names(run.game)
     figure, axes = panels(3, len(names), size=(3.0, 3.0),
-                          title=f"D10. Sample #{row}, the largest error: every channel, unrounded")  # fmt: skip
+                          title=f"Sample #{row}, the largest error: every channel, unrounded")  # fmt: skip
     true, found = seen.rows.next_obs[row].float(), seen.found.planes[row]
     low, high = min(0.0, float(found.min())), max(1.0, float(found.max()))
     for c, name in enumerate(names):
@@ -122,7 +121,7 @@ def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
             limits = (low, high) if centre is None else (-1.0, 1.0)
             heat_map(axes[line * len(names) + c], values.numpy(), xlabel="", ylabel="", title=title, limits=limits,
                      centre=centre, digits=3 if line else 0, square=True)  # fmt: skip
-    return save_picture(figure, out, f"D10-unrounded-{run.name}.png", "D10. Unrounded channels with the error")
+    return save_picture(figure, out, f"unrounded-{run.name}.png", "Unrounded channels with the error")
 
 
 def _match(run: WorldRun, section: Section, out: Path) -> Picture:
@@ -155,7 +154,7 @@ def _calibration(run: WorldRun, seen: Seen, out: Path) -> Picture:
             _steps(right, edges, cells, 2 * i + (truth == "occupied"), f"{name}, truly {truth}")
     label(right, "predicted value", "cells", "how many")
     right.set_yscale("log")
-    explain(left, right)
+    legends(left, right)
     return save_picture(figure, out, f"calibration-{run.name}.png", "Predicted cell values against what came true")
 
 
@@ -188,7 +187,7 @@ def _drift(run: WorldRun, seen: Seen, out: Path) -> Picture:
               for n, k in rates.items()}  # fmt: skip
     curves(right, series, xlabel="imagined steps", ylabel="share, worst player", title="what cannot happen")
     right.set_ylim(-0.0005, max(0.01, right.get_ylim()[1]))
-    explain(left, right)
+    legends(left, right)
     return save_picture(figure, out, f"drift-{run.name}.png", "Positions and impossible events after k imagined steps")
 
 

@@ -17,13 +17,13 @@ from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
-from marlab.hunt.planner.agent import KIND as HOP
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role, parse_role
-from marlab.hunt.ppo.network import KIND as PPO
+from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import load_agents
+from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import find_run
@@ -91,11 +91,11 @@ def _trained(what: str, name: str | None) -> Agent:
     path, seed, options = parts.group(1), parts.group(2), parts.group(3) or ""
     info = find_run(path)
     label = name or what.replace(path, info.name, 1)
-    if info.kind == PPO:
+    if info.kind == PPOTrainConfig.KIND:
         if options:
             raise UserError(f"'{what}' has settings, which only planning agents take; {info.path} holds PPO players.")
         return _ppo(info.path, label, None if seed is None else int(seed))
-    if info.kind == HOP:
+    if info.kind == HopTrainConfig.KIND:
         return _planner(info.path, label, None if seed is None else int(seed), options)
     raise UserError(
         f"{info.path} holds no agents that play ({info.kind or 'unknown'}), expected a run of `hunt train`."

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import Part, load_dataset
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
-from marlab.hunt.diagnose.draw import explain
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
@@ -24,7 +23,7 @@ from marlab.hunt.others.pretrain import pretrain
 from marlab.hunt.players.published import CONFUSION
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
-from marlab.lab.report.style import legend, panels, save
+from marlab.lab.report.style import legend, legends, panels, save
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import RunOptions
 
@@ -74,7 +73,7 @@ def _double_softmax(museum: Museum) -> Finding:
     keys = {"top-1": "top1", "top-3": "top3", "calibration error": "ece"}
     shown = {name: [row[f"moa/validation/{key}"] for key in keys.values()] for name, row in last.items()}
     bars(top, list(keys), shown, ylabel="share of held-out rows", title="What it predicts in the end")
-    explain(loss, top)
+    legends(loss, top)
     save(figure, museum.picture)
     ends = {name: float(np.mean(_loss_curve(run)[1][-20:])) for name, run in runs.items()}
     once, twice = ends["logits once"], ends["softmax twice"]

@@ -67,17 +67,18 @@ MCTS_START, MCTS_PEAK, MCTS_END = 0.90, 1.5, 0.726
 """Mean reward of the original's PPO and HOP+-MCTS: at the start, the highest, at the end."""
 OPTIMUM = 3.0
 """Team optimum of its game."""
-RANDOM_REWARD = 0.647
-"""Mean reward of four random players in its game."""
+RANDOM_REWARD, RANDOM_ENTROPY = 0.647, 1.447
+"""Four random players in its game: mean reward, and entropy of what they do in nats."""
+RANDOM_TOP1, RANDOM_TOP3, RANDOM_CE = 0.240, 0.720, 1.446
+"""The best that anybody can predict of them: the original's models of others ended there."""
 
 Point = tuple[int, float]
 """Iteration and value."""
 
 
 class RewardCurve(NamedTuple):
-    """Mean reward over a training of the note: readings off its curve."""
+    """Mean reward over a training of the original: readings off its curve."""
 
-    row: str  # of the list of diagnostics
     points: tuple[Point, ...]
     hours: float
     band: tuple[float, float] | None = None  # where the curve stayed all the time
@@ -88,32 +89,36 @@ class RewardCurve(NamedTuple):
 
 
 REWARD_CURVES = {
-    "ppo": RewardCurve("D16", ((0, PPO_START), (1500, 2.5), (3000, 2.65), (PPO_ITERATIONS, PPO_END)), PPO_HOURS),
-    "hopplus": RewardCurve("D18", ((0, 0.68), (445, 0.681)), 21.93, (0.62, 0.74)),
-    "hopplus-mcts": RewardCurve("D17", ((0, MCTS_START), (27, MCTS_PEAK), (126, MCTS_END)), 30.55),
+    "ppo": RewardCurve(((0, PPO_START), (1500, 2.5), (3000, 2.65), (PPO_ITERATIONS, PPO_END)), PPO_HOURS),
+    "hopplus": RewardCurve(((0, 0.68), (445, 0.681)), 21.93, (0.62, 0.74)),
+    "hopplus-mcts": RewardCurve(((0, MCTS_START), (27, MCTS_PEAK), (126, MCTS_END)), 30.55),
 }
 """By variant. The plateau of PPO, 2.6 to 2.7, is put in its middle."""
 
 
 class OnlineCurves(NamedTuple):
-    """Scores of the models of others over a training of the note, and the recall of single actions at its end."""
+    """Scores of the models of others over a training of the original, and the recall of single actions at its end."""
 
-    row: str
     top1: tuple[Point, ...]
     top3: tuple[Point, ...]
     cross_entropy: tuple[Point, ...]
     recall: dict[int, float]  # by action
     remark: str
 
+    @property
+    def scores(self) -> dict[str, tuple[Point, ...]]:
+        """Curves by the name that the metric has here."""
+        return {"acc_top1": self.top1, "acc_top3": self.top3, "ce_loss": self.cross_entropy}
+
 
 ONLINE_CURVES = {
     "hopplus": OnlineCurves(
-        "D14", ((30, 0.52), (445, 0.247)), ((30, 0.88), (445, 0.735)), ((30, 1.2), (445, 1.435)),
-        {4: 0.02, 5: 0.16, 6: 0.97}, "the note's moves went up and down between 0 and 0.7",
+        ((30, 0.52), (445, 0.247)), ((30, 0.88), (445, 0.735)), ((30, 1.2), (445, 1.435)),
+        {4: 0.02, 5: 0.16, 6: 0.97}, "the original's moves went up and down between 0 and 0.7",
     ),
     "hopplus-mcts": OnlineCurves(
-        "D15", ((0, 0.50), (37, 0.62), (126, 0.30)), ((0, 0.93), (126, 0.76)), ((0, 1.16), (37, 0.985), (126, 1.41)),
-        {a: 0.92 if a == 4 else 0.06 for a in range(7)}, "all of the note's but stay were 0.06 or less",
+        ((0, 0.50), (37, 0.62), (126, 0.30)), ((0, 0.93), (126, 0.76)), ((0, 1.16), (37, 0.985), (126, 1.41)),
+        {a: 0.92 if a == 4 else 0.06 for a in range(7)}, "all of the original's but stay were 0.06 or less",
     ),
 }  # fmt: skip
-"""By variant, after the note had mended its buffer."""
+"""By variant, after the original had mended its buffer."""

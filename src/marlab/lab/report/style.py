@@ -136,6 +136,17 @@ def legend(target: Figure | Axes, *, columns: int | None = None) -> None:
         target.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), ncols=columns or 1)
 
 
+@styled
+def legends(*axes: Axes) -> None:
+    """A legend below each panel, for panels that show different things."""
+    for ax in axes:
+        entries = {label: handle for handle, label in reversed(list(zip(*ax.get_legend_handles_labels())))}
+        labels = list(reversed(entries))
+        columns = _columns_that_fit(labels, ax.get_window_extent().width / ax.figure.dpi)
+        handles = [entries[label] for label in labels]
+        ax.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns)
+
+
 def _columns_that_fit(labels: list[str], width_inches: float) -> int:
     """Legend columns for a figure width; a character is about 0.1 inch wide and a handle takes 0.8."""
     widest = max(len(label) for label in labels) * 0.1 + 0.8
