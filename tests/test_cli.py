@@ -41,14 +41,6 @@ def test_every_command_explains_itself(
 HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow")
 NOT_YET = {
     "fish train",
-    "hunt check",
-    "hunt collect",
-    "hunt pretrain vae",
-    "hunt pretrain world",
-    "hunt train",
-    "hunt diagnose",
-    "hunt compare",
-    "hunt eval",
     "hunt museum",
     "hunt watch",
 }

@@ -35,13 +35,13 @@ COMMANDS: Table = {
         "starts": Command("marlab.fish.commands.starts:main", "make or check files of hard starts"),
     },
     "hunt": {
-        "check": Command("marlab.hunt.exact.check:main", "does the game behave as calibrated; exact best responses"),
-        "collect": Command("marlab.hunt.data.collect:main", "offline data of rule-based players"),
+        "check": Command("marlab.hunt.commands:check", "does the game behave as calibrated; exact best responses"),
+        "collect": Command("marlab.hunt.commands:collect", "offline data of rule-based players"),
         "pretrain": {
-            "vae": Command("marlab.hunt.others.pretrain:main", "goal codes and the model of other agents"),
-            "world": Command("marlab.hunt.world_model.pretrain:main", "the world model"),
+            "vae": Command("marlab.hunt.commands:pretrain_goals", "goal codes and the model of other agents"),
+            "world": Command("marlab.hunt.commands:pretrain_world", "the world model"),
         },
-        "train": Command("marlab.hunt.training.command:main", "PPO, or agents that plan with beliefs about the others"),
+        "train": Command("marlab.hunt.commands:train", "PPO, or agents that plan with beliefs about the others"),
         "diagnose": Command(
             "marlab.hunt.diagnose.command:main", "which module is at fault: figures and a verdict per module"
         ),

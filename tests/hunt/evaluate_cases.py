@@ -24,7 +24,7 @@ def ppo_run(out: Path, seeds: str = "0,3") -> Path:
     config = PPOTrainConfig(
         seeds=seeds, total_steps=64, num_envs=4, eval_episodes=4, ppo=PPOConfig(n_steps=16, batch_size=64)
     )
-    return train_ppo(config, RunOptions(output_dir=out), quiet=True)
+    return train_ppo(config, RunOptions(output_dir=out), quiet=True).path
 
 
 def hop_run(out: Path, seeds: str = "0") -> Path:

@@ -49,4 +49,4 @@ def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
     from marlab.hunt.data.config import HuntCollectConfig
     from marlab.lab.runs.run import RunOptions
 
-    return collect(HuntCollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True)
+    return collect(HuntCollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True).path

@@ -9,13 +9,14 @@ answered without waiting for torch.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from marlab.lab.config import changed
-from marlab.lab.flags import OldFlags, Parsed, parse_run
+from marlab.lab.config import Folders, changed, load_preset
+from marlab.lab.errors import UserError
+from marlab.lab.flags import OldFlags, Parsed, parse_run, take_flag
+from marlab.lab.help import HELP_WORDS
 from marlab.lab.runs.run import Run, detach, run_path
 
 C = TypeVar("C")
@@ -35,7 +36,7 @@ class RunCommand(Generic[C]):
     """The dataclass that flags and presets fill; its module imports no torch."""
     work: str
     """`module:function`."""
-    presets: Path | None = None
+    presets: Folders = None
     positional: tuple[str, ...] = ()
     old: OldFlags = field(default_factory=OldFlags)
 
@@ -72,6 +73,30 @@ class RunCommand(Generic[C]):
         module, _, name = self.work.partition(":")
         function: Callable[..., Run] = getattr(importlib.import_module(module), name)
         return function
+
+
+@dataclass(frozen=True)
+class RunVariants:
+    """A command with other settings for other values of one flag; a preset may name the value too."""
+
+    flag: str
+    """The field that decides, for example "variant"."""
+    commands: Mapping[str, RunCommand[Any]]
+    """By its value; the first is the default. All have the same words and presets."""
+
+    def __call__(self, argv: Sequence[str]) -> int:
+        command = next(iter(self.commands.values()))
+        prog, known = f"marlab {command.words}", ", ".join(self.commands)
+        chosen, _ = take_flag(argv, f"--{self.flag}", f"one of {known}", prog)
+        preset, _ = take_flag(argv, "--preset", "the name of a preset or a TOML file", prog)
+        if chosen is None and preset is not None:
+            chosen = load_preset(preset, command.presets).values.get(self.flag)
+        value = next(iter(self.commands)) if chosen is None else str(chosen)
+        if value not in self.commands:
+            raise UserError(f"--{self.flag} is '{value}', expected one of {known}.")
+        if any(word in HELP_WORDS for word in argv):
+            print(f"--{self.flag} is one of {known}; what follows are the settings of {value}.\n")
+        return self.commands[value](argv)
 
 
 def _describe(config: Any, parsed: Parsed[Any]) -> None:

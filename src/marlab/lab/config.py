@@ -235,15 +235,25 @@ def _closest(word: str, options: list[str]) -> str:
 # --- presets ------------------------------------------------------------------------------------------------
 
 
-def load_preset(name_or_file: str, folder: Path | None) -> Preset:
-    """Read a preset by name from a world's `presets/` folder, or by the path of a TOML file."""
+Folders = Path | tuple[Path, ...] | None
+"""Where presets are: a folder, several whose names do not repeat, or nowhere."""
+
+
+def preset_files(folders: Folders) -> dict[str, Path]:
+    """Shipped presets by name."""
+    places = () if folders is None else (folders,) if isinstance(folders, Path) else folders
+    return dict(sorted((path.stem, path) for folder in places for path in folder.glob("*.toml")))
+
+
+def load_preset(name_or_file: str, folders: Folders) -> Preset:
+    """Read a preset by name from a world's folders of presets, or by the path of a TOML file."""
     path = Path(name_or_file)
     if path.suffix != ".toml":
-        known = sorted(p.stem for p in folder.glob("*.toml")) if folder else []
+        known = preset_files(folders)
         if name_or_file not in known:
-            raise UserError(f"There is no preset '{name_or_file}'{_closest(name_or_file, known)}.".replace("?.", "?"))
-        assert folder is not None
-        path = folder / f"{name_or_file}.toml"
+            near = _closest(name_or_file, list(known))
+            raise UserError(f"There is no preset '{name_or_file}'{near}.".replace("?.", "?"))
+        path = known[name_or_file]
     if not path.is_file():
         raise UserError(f"The preset file {path} does not exist.")
     try:

@@ -7,10 +7,20 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
-from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
-from marlab.lab.config import Preset, defaults_of, flatten, from_dict, has_groups, leaves, load_preset, to_dict
+from marlab.lab.config import (
+    Folders,
+    Preset,
+    defaults_of,
+    flatten,
+    from_dict,
+    has_groups,
+    leaves,
+    load_preset,
+    preset_files,
+    to_dict,
+)
 from marlab.lab.errors import UserError
 from marlab.lab.help import HELP_WORDS, Part, help_text
 from marlab.lab.runs.run import RunOptions
@@ -53,16 +63,16 @@ def parse_run(
     argv: Sequence[str],
     *,
     prog: str,
-    presets: Path | None = None,
+    presets: Folders = None,
     positional: Sequence[str] = (),
     old: OldFlags | None = None,
 ) -> Parsed[C]:
     """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset."""
     words = _translate(list(argv), old or OldFlags(), prog)
-    name, words = _take_preset(words, prog)
+    name, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)
     preset = load_preset(name, presets) if name else None
     default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else None
-    known = sorted(p.stem for p in presets.glob("*.toml")) if presets else []
+    known = list(preset_files(presets))
     _help(words, prog, Part(cls, default), Part(RunOptions), positional=positional, presets=known)
     words = _lead_words(words, positional, prog)
     import tyro
@@ -166,21 +176,20 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _take_preset(words: list[str], prog: str) -> tuple[str | None, list[str]]:
+def take_flag(words: Sequence[str], flag: str, value: str, prog: str) -> tuple[str | None, list[str]]:
+    """(what follows the last `flag`, the other words), before all flags are known; `value` says what must follow."""
     rest: list[str] = []
-    name = None
-    i = 0
-    while i < len(words):
-        if words[i] == "--preset":
-            if i + 1 >= len(words):
-                raise UserError(f"--preset needs the name of a preset or a TOML file; see `{prog} --help`.")
-            name, i = words[i + 1], i + 2
-        elif words[i].startswith("--preset="):
-            name, i = words[i].partition("=")[2], i + 1
-        else:
-            rest.append(words[i])
-            i += 1
-    return name, rest
+    chosen = None
+    left = iter(words)
+    for word in left:
+        name, equals, after = word.partition("=")
+        if name != flag:
+            rest.append(word)
+            continue
+        chosen = after if equals else next(left, None)
+        if chosen is None:
+            raise UserError(f"{flag} needs {value}; see `{prog} --help`.")
+    return chosen, rest
 
 
 def _translate(words: list[str], old: OldFlags, prog: str) -> list[str]:

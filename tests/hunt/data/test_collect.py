@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from marlab.hunt.data.collect import class_report, collect, main
+from marlab.hunt.commands import collect as command
+from marlab.hunt.data.collect import class_report, collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
 from marlab.hunt.game.config import game_config
@@ -22,7 +23,7 @@ from marlab.lab.runs.testing import assert_same
 
 def made(folder: Path, **changes) -> Dataset:
     config = HuntCollectConfig(**{"rows": 6000, "maps": 32, **changes})
-    return load_dataset(collect(config, RunOptions(output_dir=folder), quiet=True))
+    return load_dataset(collect(config, RunOptions(output_dir=folder), quiet=True).path)
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +100,11 @@ def test_classes_come_near_the_note_and_every_stay_has_a_cause(tmp_path: Path) -
 def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
     files = []
     for name in ("a", "b"):
-        path = collect(HuntCollectConfig(rows=800), RunOptions(output_dir=tmp_path / name), quiet=True)
+        path = collect(HuntCollectConfig(rows=800), RunOptions(output_dir=tmp_path / name), quiet=True).path
         files.append([(path / "data" / f).read_bytes() for f in ("rows.parquet", "sequences.parquet", "classes.json")])
     assert files[0] == files[1]
     other = load_dataset(
-        collect(HuntCollectConfig(rows=800, seed=1), RunOptions(output_dir=tmp_path / "c"), quiet=True)
+        collect(HuntCollectConfig(rows=800, seed=1), RunOptions(output_dir=tmp_path / "c"), quiet=True).path
     )
     assert not torch.equal(other.rows.a[:500], load_dataset(tmp_path / "a").rows.a[:500])
 
@@ -142,9 +143,9 @@ def test_unusable_data_is_refused_in_one_sentence(data: Dataset, tmp_path: Path)
 
 def test_the_command_collects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = tmp_path / "run"
-    assert main(["--preset", "msh_2p_4x4", "--rows", "300", "--output-dir", str(where)]) == 0
+    assert command(["--preset", "msh_2p_4x4", "--rows", "300", "--output-dir", str(where)]) == 0
     said = capsys.readouterr().out
     assert "replay equality" in said and "stay, by cause" in said
     assert load_dataset(where).game == game_config("msh_2p_4x4")
     with pytest.raises(UserError, match="exists already"):
-        main(["--preset", "msh_2p_4x4", "--rows", "300", "--output-dir", str(where)])
+        command(["--preset", "msh_2p_4x4", "--rows", "300", "--output-dir", str(where)])

@@ -21,9 +21,9 @@ from marlab.hunt.data.dataset import Dataset, Part, Rows, SplitName, load_datase
 from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.diagnose.command import DiagnoseConfig
 from marlab.hunt.diagnose.report import Report, diagnose
-from marlab.hunt.others import pretrain as pretrain_goals
+from marlab.hunt.others import pretrain as goals_module
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.others.trainer import Splits
 from marlab.hunt.training.gates import Gates
 from marlab.hunt.world_model import pretrain as pretrain_world
@@ -41,7 +41,7 @@ TINY = replace(
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("faults") / "data"
-    return collect(HuntCollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True)
+    return collect(HuntCollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True).path
 
 
 def goals(data: Path, out: Path, **changes: object) -> Path:
@@ -54,7 +54,7 @@ def goals(data: Path, out: Path, **changes: object) -> Path:
         belief_games=0,
         overfit_check=False,
     )
-    return pretrain(replace(config, **changes), RunOptions(output_dir=out), quiet=True)  # type: ignore[arg-type]
+    return pretrain_goals(replace(config, **changes), RunOptions(output_dir=out), quiet=True).path  # type: ignore[arg-type]
 
 
 def world(data: Path, out: Path) -> Path:
@@ -107,7 +107,7 @@ def test_rows_after_exit_fail_the_data(data: Path, clean_world: Path, tmp_path: 
 def test_labels_shuffled_in_training_fail_the_model_of_others(
     data: Path, clean_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true_splits = pretrain_goals.make_splits
+    true_splits = goals_module.make_splits
 
     def shuffled(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
         splits = true_splits(config, dataset)
@@ -115,7 +115,7 @@ def test_labels_shuffled_in_training_fail_the_model_of_others(
         train = splits.train._replace(action=splits.train.action[order], mask=splits.train.mask[order])
         return splits._replace(train=train)
 
-    monkeypatch.setattr(pretrain_goals, "make_splits", shuffled)
+    monkeypatch.setattr(goals_module, "make_splits", shuffled)
     report = judged(goals(data, tmp_path / "run", epochs=3), clean_world)
     assert {module for module, status in statuses(report).items() if status == "fail"} == {"MOA"}
     assert "MOA/excess without goal" in missed(report)

@@ -94,7 +94,7 @@ def test_fresh_episodes_count_more_than_the_record(tmp_path: Path) -> None:
 def test_the_report_shows_all_trainings_in_one_figure(tmp_path: Path) -> None:
     """A real training of the smallest size, and two records."""
     config = small_training(seeds="0,1", pipeline=PipelineConfig(gates="warn"))
-    real = train_hop(config, RunOptions(output_dir=tmp_path / "real"), quiet=True)
+    real = train_hop(config, RunOptions(output_dir=tmp_path / "real"), quiet=True).path
     others = [write_training(tmp_path / name, name) for name in ("hopplus", "hopplus-mcts")]
     out = tmp_path / "out"
     report = diagnose(DiagnoseConfig(run=str(real), runs=tuple(map(str, others)), output_dir=out))

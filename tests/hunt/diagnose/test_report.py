@@ -85,6 +85,6 @@ def test_a_training_without_its_metrics_is_refused(runs: dict[str, Path], tmp_pa
 def test_data_of_another_game_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     other = collect(
         HuntCollectConfig(game_config("msh_2p_4x4"), rows=200), RunOptions(output_dir=tmp_path / "d"), quiet=True
-    )
+    ).path
     with pytest.raises(UserError, match=r"another game|grid"):
         diagnose(DiagnoseConfig(run=str(runs["goals"]), data=other))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.commands import check as command
 from marlab.hunt.exact import check as checking
 from marlab.hunt.exact.ceilings import ceilings
-from marlab.hunt.exact.check import Row, check, main
+from marlab.hunt.exact.check import Row, check
 from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
@@ -22,7 +23,7 @@ from marlab.lab.runs.rng import Rngs
 
 def test_the_command_agrees_with_the_calibration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--episodes", "800", "--ceiling-episodes", "2000", "--layouts", "5", "--maps", "200", "--seed", "3"]
-    code = main([*words, "--json", str(tmp_path / "check.json")])
+    code = command([*words, "--output-dir", str(tmp_path)])
     said = capsys.readouterr().out
     assert code == 0, said
     assert "ties go to the lowest action number" in said and "payoff ladder" in said

@@ -6,13 +6,14 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from marlab.hunt.commands import pretrain_goals as command
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.belief_report import within_episode
 from marlab.hunt.others.config import BeliefConfig, PretrainGoalsConfig
 from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.others.overfit import label_noise, overfit_one_batch
-from marlab.hunt.others.pretrain import load_goal_dataset, main, make_splits, make_trainer, model_spec, pretrain
+from marlab.hunt.others.pretrain import load_goal_dataset, make_splits, make_trainer, model_spec, pretrain_goals
 from marlab.hunt.others.report import learned_source
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
@@ -36,15 +37,15 @@ def tiny(**changes) -> PretrainGoalsConfig:
 @pytest.fixture(scope="module")
 def history_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "history"
-    return pretrain(tiny(), RunOptions(output_dir=folder), quiet=True)
+    return pretrain_goals(tiny(), RunOptions(output_dir=folder), quiet=True).path
 
 
 @pytest.fixture(scope="module")
 def type_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "type"
-    return pretrain(
+    return pretrain_goals(
         tiny(goal_source="type", share_moa=False, belief_games=0), RunOptions(output_dir=folder), quiet=True
-    )
+    ).path
 
 
 # --- training -------------------------------------------------------------------------------------------------------
@@ -184,9 +185,9 @@ def test_missing_models_and_data_are_told(tmp_path: Path):
     with pytest.raises(CheckpointError, match=r"holds no models\.pt"):
         load_goal_models(tmp_path)
     with pytest.raises(UserError, match="Say which data"):
-        pretrain(PretrainGoalsConfig())
+        pretrain_goals(PretrainGoalsConfig())
     with pytest.raises(UserError, match="There is no data set"):
-        main([str(tmp_path)])
+        command([str(tmp_path)])
     with pytest.raises(UserError, match="vae_epochs is 2 of 2"):
         PretrainGoalsConfig(epochs=2)
     with pytest.raises(UserError, match="batch_size is 1"):
@@ -198,7 +199,7 @@ def test_missing_models_and_data_are_told(tmp_path: Path):
 def test_command_line(tmp_path: Path):
     config = tiny()
     words = [str(config.data), "--goal-source", "none", "--epochs", "1", "--belief-games", "0", "--no-overfit-check"]
-    assert main([*words, "--output-dir", str(tmp_path / "run")]) == 0
+    assert command([*words, "--output-dir", str(tmp_path / "run")]) == 0
     assert load_goal_models(tmp_path / "run", goal_width=0).spec.goal_width == 0
 
 

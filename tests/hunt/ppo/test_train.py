@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.commands import train as command
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.views import View
@@ -19,7 +20,7 @@ from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
 from marlab.hunt.ppo.config import NetworkConfig, PPOTrainConfig
 from marlab.hunt.ppo.learners import Crowd, SeedWorld, value_errors
 from marlab.hunt.ppo.network import NetworkPolicy, PlayerNet, load_agents
-from marlab.hunt.ppo.train import PPOTrainer, main, train_ppo
+from marlab.hunt.ppo.train import PPOTrainer, train_ppo
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
@@ -257,7 +258,7 @@ def test_learns_to_hunt_together() -> None:
 
 def test_a_run_and_its_agents(tmp_path: Path) -> None:
     config = small(seeds="2,5", networks="independent")
-    path = train_ppo(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    path = train_ppo(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     found = json.loads((path / "evaluation.json").read_text())
     assert set(found["sampled"]["seeds"]) == {"2", "5"}
     assert found["greedy"]["seeds"]["5"]["episodes"] == config.eval_episodes
@@ -292,9 +293,9 @@ def test_a_run_and_its_agents(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "--variant ppo --preset msh_tiny --seeds 0..1 --total-steps 64 --num-envs 4 --ppo.n-steps 8".split()
     words += ["--agent-roles", "PPO,NH", "--eval-episodes", "5", "--output-dir", str(tmp_path / "run")]
-    assert main(words) == 0
-    assert "run directory" in capsys.readouterr().out
+    assert command(words) == 0
+    assert "The run is in" in capsys.readouterr().out
     stored = json.loads((tmp_path / "run" / "config.json").read_text())
     assert stored["game"]["height"] == 3 and stored["seeds"] == "0..1"
     with pytest.raises(UserError, match="2 players"):
-        main(["--agent-roles", "PPO,NS"])
+        command(["--agent-roles", "PPO,NS"])

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.commands import TRAININGS
+from marlab.hunt.commands import train as command
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.planner.agent import agents_of, load_hop
@@ -22,7 +24,6 @@ from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import examine, offline_experience, with_hindsight
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.training.command import TRAININGS, main
 from marlab.hunt.training.phases import Gate
 from marlab.hunt.training.run import train_hop
 from marlab.lab.config import from_dict, load_preset
@@ -247,7 +248,7 @@ def test_whole_run_with_phases(tmp_path: Path) -> None:
     """Collect, examine, train, evaluate; load the agents; going through it again does nothing twice."""
     base = small_training(phases="P1,P2,P6")
     config = replace(base, pipeline=replace(base.pipeline, rows=800, gates="warn"))
-    path = train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    path = train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     record = json.loads((path / "phases.json").read_text())
     assert list(record) == ["P1", "P2", "P6"] and record["P1"]["passed"]
     assert {gate["name"] for gate in record["P6"]["gates"]} and (path / "figures" / "training.png").exists()
@@ -264,7 +265,7 @@ def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
     """Codes and models of others are examined before there is a world model."""
     base = small_training(variant="hopplus", phases="auto")
     sizes = replace(base.pipeline, rows=800, goal_epochs=2, world_rows=400, world_epochs=1, gates="warn")
-    path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
     assert load_hop(path).config.variant == "hopplus"
 
@@ -293,7 +294,7 @@ def test_phases() -> None:
 
 def test_wrong_words(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--variant is 'hip', expected one of ppo, ps-ppo, hop"):
-        main(["--variant", "hip"])
+        command(["--variant", "hip"])
     with pytest.raises(UserError, match="believes in codes"):
         HopTrainer(small_training(variant="hopplus-mcts"))
     with pytest.raises(UserError, match="rollout_share needs the game itself"):

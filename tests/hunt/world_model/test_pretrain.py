@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.hunt.commands import pretrain_world as command
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset, load_dataset
@@ -16,7 +17,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import transitions
 from marlab.hunt.world_model.model import load_world_model
-from marlab.hunt.world_model.pretrain import SAMPLES, WorldTrainer, main, pretrain_world
+from marlab.hunt.world_model.pretrain import SAMPLES, WorldTrainer, pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
@@ -28,7 +29,7 @@ TINY = game_config("msh_tiny")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("tiny") / "data"
-    return collect(HuntCollectConfig(game=TINY, rows=1500), RunOptions(output_dir=out), quiet=True)
+    return collect(HuntCollectConfig(game=TINY, rows=1500), RunOptions(output_dir=out), quiet=True).path
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_learning_rate_is_a_cosine(folder: Path, data: Dataset) -> None:
 
 def test_a_run(folder: Path, tmp_path: Path) -> None:
     config = small(folder, epochs=10, width=32, also_test=(folder,))
-    path = pretrain_world(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    path = pretrain_world(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     report = json.loads((path / "world_report.json").read_text())
     assert set(report["splits"]) == {"train", "validation", "test"}
     test = report["splits"]["test"]
@@ -141,6 +142,6 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
 
 def test_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--data", str(folder), "--epochs", "1", "--width", "8", "--output-dir", str(tmp_path / "run")]
-    assert main([*words, "--contrastive", "0.1"]) == 0
+    assert command([*words, "--contrastive", "0.1"]) == 0
     said = capsys.readouterr().out
     assert "loaded obs shape (3, 3, 5)" in said and "teleport" in said

@@ -28,7 +28,6 @@ from marlab.hunt.data.dataset import (
     rows_table,
 )
 from marlab.hunt.game.build import make_game
-from marlab.hunt.game.config import GAMES
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game
 from marlab.hunt.game.views import View
 from marlab.hunt.players.published import CLASSES
@@ -39,7 +38,7 @@ from marlab.lab.config import Preset
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.run import Run, RunOptions
 
 EPISODES_AT_ONCE = 512
 
@@ -51,9 +50,15 @@ class EpisodeBatch(NamedTuple):
     steps: Tensor  # [E, n] int64
 
 
-def collect(config: HuntCollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-            command: Sequence[str] | None = None, quiet: bool = False) -> Path:  # fmt: skip
-    """Collect a data set into a run directory, check it row by row, and return the directory."""
+def collect(
+    config: HuntCollectConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Collect a data set into a run directory, and check it row by row."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         _write_rows(config, run.path / "data", quiet)
         data = load_dataset(run.path, config.game)
@@ -75,7 +80,7 @@ def collect(config: HuntCollectConfig, options: RunOptions | None = None, *, pre
         if not quiet:
             print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
             print(describe_classes(classes))
-    return run.path
+    return run
 
 
 def play_batches(config: HuntCollectConfig) -> Iterator[EpisodeBatch]:
@@ -242,17 +247,3 @@ def describe_classes(report: dict[str, Any]) -> str:
     lines.append(f"L1 distance to the note's shares: {report['l1_to_note']:.3f}")
     told = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())
     return "\n".join([*lines, f"stay, by cause (share of all rows): {told}"])
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab hunt collect [--preset GAME] [--rows N] ...`"""
-    from marlab.lab.flags import parse_run
-
-    parsed = parse_run(HuntCollectConfig, argv, prog="marlab hunt collect", presets=GAMES)
-    words = ["hunt", "collect", *argv]
-    if parsed.options.background:
-        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
-        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    collect(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words])
-    return 0

@@ -107,7 +107,7 @@ class Report:
 
 
 def check(config: CheckConfig | None = None, *, quiet: bool = True) -> Report:
-    """Measure everything; nothing is written unless `config.json` names a file."""
+    """Measure everything; nothing is written unless `config.output_dir` names a folder."""
     config = config or CheckConfig()
     rngs = Rngs(config.seed)
     names = ("msh_4x4", "msh_8x8_b5", "msh_4x4_4h2s")
@@ -126,8 +126,8 @@ def check(config: CheckConfig | None = None, *, quiet: bool = True) -> Report:
         sections += _best_responses(games["msh_4x4"], config, rngs)
         bar.advance(1)
     report = Report(tuple(_merged(sections)))
-    if config.json is not None:
-        write_json(config.json, report.to_json())
+    if config.output_dir is not None:
+        write_json(config.output_dir / "check.json", report.to_json())
     return report
 
 
@@ -247,13 +247,3 @@ def _rule_value(game: Game, starts: State, kinds: Sequence[Kind], rngs: Rngs) ->
     many = State(*(field.repeat_interleave(64, 0) for field in starts))
     result = play(game, RulePlayers(game, kinds), many.batch, rngs.torch("rules"), many)
     return result.reward[:, 0].double().view(starts.batch, 64).mean(1)
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab hunt check`: 0 if every figure agrees, 1 if one differs."""
-    from marlab.lab.flags import parse
-
-    config = parse(CheckConfig, argv, prog="marlab hunt check")
-    report = check(config, quiet=False)
-    print(report.text())
-    return 0 if report.passed else 1

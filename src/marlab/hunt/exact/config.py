@@ -22,8 +22,8 @@ class CheckConfig:
     """Obstacle maps of the 8x8 game."""
     seed: int = 0
     """Seed of everything random."""
-    json: Path | None = None
-    """Also write every row to this JSON file."""
+    output_dir: Path | None = None
+    """Also write every row to check.json in this folder."""
 
     def __post_init__(self) -> None:
         for name in ("episodes", "ceiling_episodes", "layouts", "maps"):

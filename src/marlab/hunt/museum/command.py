@@ -103,7 +103,7 @@ class Museum:
         if self._data is None:
             out = self.config.out / "runs" / "data"
             config = HuntCollectConfig(rows=self.config.rows, seed=self.config.seed)
-            self._data = collect(config, RunOptions(output_dir=_fresh(out)), quiet=True)
+            self._data = collect(config, RunOptions(output_dir=_fresh(out)), quiet=True).path
         return self._data
 
     def fresh(self, part: str) -> Path:

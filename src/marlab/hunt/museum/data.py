@@ -19,7 +19,7 @@ from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.players.published import CONFUSION
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
@@ -44,7 +44,7 @@ def _train(museum: Museum, part: str, **switches: Any) -> Path:
         data=museum.data(), goal_source="type", epochs=museum.config.epochs, batch_size=128, belief_games=0,
         overfit_check=False, seed=museum.config.seed, device=museum.config.device,
     )  # fmt: skip
-    return pretrain(replace(config, **switches), RunOptions(output_dir=museum.fresh(part)), quiet=True)
+    return pretrain_goals(replace(config, **switches), RunOptions(output_dir=museum.fresh(part)), quiet=True).path
 
 
 def _healthy(museum: Museum) -> Path:

@@ -20,7 +20,7 @@ from torch import Tensor
 from marlab.hunt.game.rules import STAY, Outcome
 from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY, REWARD
 from marlab.hunt.players.published import MCTS_END, OPTIMUM, RANDOM_REWARD
@@ -200,7 +200,7 @@ def _all_together(museum: Museum) -> Finding:
                               "legacy_post_exit_rows": True}  # fmt: skip
     codes = PretrainGoalsConfig(data=museum.data(), epochs=max(3, config.epochs), belief_games=0, overfit_check=False,
                                 seed=config.seed, device=config.device, **faults)  # fmt: skip
-    codes_run = pretrain(codes, RunOptions(output_dir=museum.fresh("codes")), quiet=True)
+    codes_run = pretrain_goals(codes, RunOptions(output_dir=museum.fresh("codes")), quiet=True).path
     base = small(museum, variant="hopplus-mcts", load_vae=codes_run)
     game = replace(base.game, legacy_global_prev_actions=True)
     legacy = replace(base, game=game, plan=replace(base.plan, legacy_beta=2.0, target="boltzmann"),

@@ -19,29 +19,19 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 
 
-def pretrain(
+def pretrain_goals(
     config: PretrainGoalsConfig,
     options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    quiet: bool = False,
-) -> Path:
-    """Train (or resume), evaluate and save the models; returns the run directory."""
-    return _pretrain(config, options, preset=preset, quiet=quiet).path
-
-
-def _pretrain(
-    config: PretrainGoalsConfig,
-    options: RunOptions | None,
     *,
     preset: Preset | None = None,
     command: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Run:
+    """Train (or resume), evaluate and save the models."""
     dataset = load_goal_dataset(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         trainer = make_trainer(config, dataset, run.path / "eval", run.log)
@@ -56,8 +46,6 @@ def _pretrain(
             _check_overfit(trainer, run)
         drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet)
         finish(run, store, trainer, dataset, quiet=quiet)
-        if not quiet:
-            print(f"run directory: {run.path}")
     return run
 
 
@@ -108,16 +96,3 @@ def make_trainer(
 ) -> OthersTrainer:
     """The trainer of a config; `folder` gets the evaluation files of every epoch."""
     return OthersTrainer(config, model_spec(config, dataset), make_splits(config, dataset), folder, say)
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab hunt pretrain vae DATA [--goal-source history] ...`"""
-    from marlab.lab.flags import parse_run
-
-    parsed = parse_run(PretrainGoalsConfig, argv, prog="marlab hunt pretrain vae", positional=("data",))
-    words = ["hunt", "pretrain", "vae", *argv]
-    if parsed.options.background:
-        path = run_path("hunt", parsed.config, parsed.options, parsed.preset)
-        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    return _pretrain(parsed.config, parsed.options, preset=parsed.preset, command=["marlab", *words]).exit_code

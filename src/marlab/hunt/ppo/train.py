@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 from marlab.hunt.game.build import make_game
-from marlab.hunt.game.config import GAMES
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import (
     ENV_STEPS,
+    REWARD,
     episode_metrics,
     episode_report,
     over_seeds,
     seed_means,
     value_error,
 )
+from marlab.hunt.players.evaluation import describe, keep_evaluation
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import RulePlayers
@@ -26,14 +26,15 @@ from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
 from marlab.hunt.ppo.learners import Crowd, Learner, SeedWorld, value_errors
 from marlab.hunt.ppo.network import KIND, PATTERN, NetworkPolicy, PlayerNet
-from marlab.hunt.ppo.run import describe, keep_evaluation, start, train_in
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.config import scheduled_lr
 from marlab.lab.ppo.ppo import PPO, Rollout
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
 
 
 class PPOTrainer:
@@ -196,37 +197,25 @@ class PPOTrainer:
         self.rngs.load_state_dict(state["rngs"])
 
 
-def train_ppo(config: PPOTrainConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
-    """Train (or resume), evaluate every seed on fresh episodes, and return the run directory.
-
-    It holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.
-    """
-    return _train(config, options, quiet=quiet).path
-
-
-def _train(
+def train_ppo(
     config: PPOTrainConfig,
-    options: RunOptions | None,
+    options: RunOptions | None = None,
     *,
     preset: Preset | None = None,
     command: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Run:
+    """Train (or resume), and evaluate every seed on fresh episodes.
+
+    The run holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.
+    """
     trainer = PPOTrainer(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
-        train_in(run, trainer, kind=KIND, pattern=PATTERN, save_every=config.save_every, quiet=quiet)
-        evaluation = keep_evaluation(run, trainer)
+        store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
+        drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=(REWARD,), quiet=quiet)
+        evaluation = keep_evaluation(run, trainer.evaluate())
         draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)
         if not quiet:
             print(describe(evaluation))
-            print(f"run directory: {run.path}")
     return run
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab hunt train --variant ppo [--preset GAME] [--seeds 0..4] ...`"""
-    from marlab.lab.flags import parse_run
-
-    parsed = parse_run(PPOTrainConfig, argv, prog="marlab hunt train", presets=GAMES)
-    return start(argv, parsed, _train)

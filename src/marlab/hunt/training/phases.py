@@ -32,7 +32,7 @@ from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain
+from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.players.episodes import REWARD, pair
 from marlab.hunt.ppo.config import PPOTrainConfig
@@ -187,7 +187,7 @@ class Pipeline:
             epochs = c.pipeline.goal_epochs
             first = min(PretrainGoalsConfig.vae_epochs, epochs - 1)
             made = PretrainGoalsConfig(data=self._data(), epochs=epochs, vae_epochs=first, device=c.device)
-            pretrain(made, self._options("p2_goals"), quiet=self.quiet)
+            pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
             found = self._done("p2_goals")
             gates += [least("P2 validation top-1 with codes of history", found["validation_top1"], 0.62),
                       least("P2 validation top-3 with codes of history", found["validation_top3"], 0.88)]  # fmt: skip

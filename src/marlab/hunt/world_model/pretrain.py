@@ -24,12 +24,13 @@ from marlab.hunt.world_model.model import (
     make_model,
     save_world_model,
 )
+from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.runs.run import Run, RunOptions, detach, run_path
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 
 CHECKPOINTS = "hunt/pretrain-world"
@@ -155,26 +156,23 @@ class WorldTrainer:
         self.rngs.load_state_dict(state["rngs"])
 
 
-def pretrain_world(config: PretrainWorldConfig, options: RunOptions | None = None, *, quiet: bool = False) -> Path:
-    """Train (or resume), restore the best epoch, measure it on every split, and return the run directory.
+def pretrain_world(
+    config: PretrainWorldConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Train (or resume), restore the best epoch, and measure it on every split.
 
     world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
     calibration and baselines. world_samples.pt: some unrounded predictions to look at. metrics.jsonl: every epoch.
     """
-    return _pretrain(config, options, quiet=quiet).path
-
-
-def _pretrain(
-    config: PretrainWorldConfig,
-    options: RunOptions | None,
-    *,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
     data = load_dataset(config.data)
     others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
     trainer = WorldTrainer(config, data)
-    with Run.open("hunt", config, options, command=command) as run:
+    with Run.open("hunt", config, options, preset=preset, command=command) as run:
         if not quiet:
             print(header(data.game, transitions(data, "all", config.rows).size))
         store = CheckpointStore(run.checkpoints, CHECKPOINTS, "epoch_{step}.pt", Keep(last=1))
@@ -192,7 +190,6 @@ def _pretrain(
         run.add_results(_results(test))
         if not quiet:
             print(describe(data.game, "test split", test))
-            print(f"run directory: {run.path}")
     return run
 
 
@@ -258,16 +255,3 @@ def _spread(which: Tensor, count: int) -> Tensor:
     if len(index) <= count:
         return index
     return index[torch.linspace(0, len(index) - 1, count).long()]
-
-
-def main(argv: Sequence[str]) -> int:
-    """`marlab hunt pretrain world --data RUN ...`"""
-    from marlab.lab.flags import parse_run
-
-    parsed = parse_run(PretrainWorldConfig, argv, prog="marlab hunt pretrain world")
-    words = ["hunt", "pretrain", "world", *argv]
-    if parsed.options.background:
-        path = run_path("hunt", parsed.config, parsed.options, None)
-        print(f"process {detach(words, path)} works in the background and logs to {path / 'log.txt'}")
-        return 0
-    return _pretrain(parsed.config, parsed.options, command=["marlab", *words]).exit_code
