@@ -15,7 +15,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.museum.command import Exhibit, Finding, Museum
+from marlab.hunt.museum.run import Exhibit, Finding, Museum
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import RulePlayers
@@ -128,7 +128,7 @@ def _unscaled_beta(museum: Museum) -> Finding:
         for name, (hopes, scaled) in cases.items()
     }  # fmt: skip
     figure, [reward, entropy] = panels(1, 2, size=(7.0, 4.8))
-    x = [max(beta, 0.5) for beta in BETAS]
+    x = [max(beta, 0.5) for beta in BETAS]  # on a logarithmic axis 0 is drawn at 0.5
     curves(reward, {k: Curve(x, [b.reward for b in v]) for k, v in found.items()}, xlabel="β",
            ylabel="mean reward per player", title="What they earn")  # fmt: skip
     curves(entropy, {k: Curve(x, [b.entropy for b in v]) for k, v in found.items()}, xlabel="β",
@@ -139,14 +139,14 @@ def _unscaled_beta(museum: Museum) -> Finding:
         ax.minorticks_off()
         ax.axvline(LEGACY_BETA, color=INK, linewidth=1.6, linestyle=":", label="the original's beta")
     entropy.set_ylim(bottom=0)
-    reference_lines(reward, {"note's HOP+": 0.68, "all take hares": 1.0})
+    reference_lines(reward, {"original's HOP+": 0.68, "all take hares": 1.0})
     legend(figure)
     save(figure, museum.picture)
     raw = found["raw, values of hares"]
     at = BETAS.index(LEGACY_BETA)
     errors = [abs(b.entropy - e) for b, e in zip(raw, ENTROPIES)]
     scaled = [found[f"scaled, {hope}"][BETAS.index(20.0)].reward for hope in ("values of hares", "hoping for the stag")]
-    said = (
+    summary = (
         f"With exact values and raw beta = 2 players earn {raw[at].reward:.2f} at an entropy of {raw[at].entropy:.3f} "
         f"nats: as random as beta = 0 ({raw[0].reward:.2f}, {raw[0].entropy:.3f}), because values differ by only "
         f"{raw[at].spread:.2f}. Scaled, beta = 20 earns {scaled[0]:.2f}; hoping for the stag as well, {scaled[1]:.2f}. "
@@ -154,11 +154,11 @@ def _unscaled_beta(museum: Museum) -> Finding:
     )
     appeared = raw[at].reward < 0.8 and max(errors) <= ENTROPY_TOLERANCE
     figures = {name: {f"{beta:g}": b._asdict() for beta, b in zip(BETAS, v)} for name, v in found.items()}
-    return Finding(said, appeared, figures)
+    return Finding(summary, appeared, figures)
 
 
 UNSCALED_BETA = Exhibit(
-    "W7", "A Boltzmann policy on raw values",
+    "A Boltzmann policy on raw values",
     "behaviour entropy near that of random play although the values are right; reward near 0.7",
     "marlab hunt train --variant hopplus-mcts --plan.legacy-beta 2", _unscaled_beta,
 )  # fmt: skip

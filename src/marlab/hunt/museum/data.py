@@ -16,16 +16,14 @@ from torch import Tensor
 from marlab.hunt.data.dataset import Part, load_dataset
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.game.rules import ABSENT, DOWN, LEFT, RIGHT, STAY, UP
-from marlab.hunt.museum.command import Exhibit, Finding, Museum
 from marlab.hunt.museum.legacy import LegacyMoaBuffer, episodes_of
+from marlab.hunt.museum.run import Exhibit, Finding, Museum
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.players.published import CONFUSION
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, legends, panels, save
 from marlab.lab.runs.metrics import read_metrics
-from marlab.lab.runs.run import RunOptions
 
 ACTIONS = 7
 TWICE_PERFECT = math.log(math.e + ACTIONS - 1) - 1
@@ -44,7 +42,7 @@ def _train(museum: Museum, part: str, **switches: Any) -> Path:
         data=museum.data(), goal_source="type", epochs=museum.config.epochs, batch_size=128, belief_games=0,
         overfit_check=False, seed=museum.config.seed, device=museum.config.device,
     )  # fmt: skip
-    return pretrain_goals(replace(config, **switches), RunOptions(output_dir=museum.fresh(part)), quiet=True).path
+    return museum.pretrained(part, replace(config, **switches))
 
 
 def _healthy(museum: Museum) -> Path:
@@ -77,17 +75,17 @@ def _double_softmax(museum: Museum) -> Finding:
     save(figure, museum.picture)
     ends = {name: float(np.mean(_loss_curve(run)[1][-20:])) for name, run in runs.items()}
     once, twice = ends["logits once"], ends["softmax twice"]
-    said = (
+    summary = (
         f"Fed with probabilities, the training loss ends at {twice:.2f} nats and can never fall below "
-        f"{TWICE_PERFECT:.3f}; fed with logits it ends at {once:.2f}. The note saw 1.5 to 1.75 and took it for a loss "
-        "of another scale."
+        f"{TWICE_PERFECT:.3f}; fed with logits it ends at {once:.2f}. The original's loss stayed at 1.5 to 1.75 and "
+        "was taken for one of another scale."
     )
     figures = {"loss": ends, "floor": TWICE_PERFECT, "validation": shown}
-    return Finding(said, twice >= TWICE_PERFECT and once < TWICE_PERFECT, figures)
+    return Finding(summary, twice >= TWICE_PERFECT and once < TWICE_PERFECT, figures)
 
 
 DOUBLE_SOFTMAX = Exhibit(
-    "W1", "Softmax twice",
+    "Softmax twice",
     "a training loss that stays above 1.165 nats however good the predictor is, and low confidence everywhere",
     "marlab hunt pretrain vae --data DATA --goal-source type --legacy-double-softmax", _double_softmax,
 )  # fmt: skip
@@ -103,8 +101,8 @@ def _shares(part: Part) -> Tensor:
 def _predicted_stay(run: Path) -> dict[str, float]:
     """Recall of the moves and share of predictions that are "stay", on clean held-out rows."""
     last = sorted((run / "eval").glob("moa_eval_epoch*.npz"), key=lambda p: int(p.stem.removeprefix("moa_eval_epoch")))
-    with np.load(last[-1], allow_pickle=False) as kept:
-        matrix = kept["confusion"]
+    with np.load(last[-1], allow_pickle=False) as stored:
+        matrix = stored["confusion"]
     return {
         "predicted stay": float(matrix[:, 4].sum() / matrix.sum()),
         "true stay": float(matrix[4].sum() / matrix.sum()),
@@ -121,8 +119,12 @@ def _post_exit_rows(museum: Museum) -> Finding:
         "with rows after exit": _train(museum, "spoilt", legacy_post_exit_rows=True),
     }
     figure, [classes, learnt] = panels(1, 2, size=(7.4, 4.6))
-    note = torch.tensor(CONFUSION).sum(1)
-    series = {"steps only": _shares(clean), "with rows after exit": _shares(spoilt), "lab note": note / note.sum()}
+    original = torch.tensor(CONFUSION).sum(1)
+    series = {
+        "steps only": _shares(clean),
+        "with rows after exit": _shares(spoilt),
+        "original": original / original.sum(),
+    }
     short = ["up", "down", "left", "right", "stay", "stag", "hare"]
     bars(classes, short, {name: v.tolist() for name, v in series.items()}, ylabel="share of training rows",
          title="What the model is taught")  # fmt: skip
@@ -135,7 +137,7 @@ def _post_exit_rows(museum: Museum) -> Finding:
     save(figure, museum.picture)
     extra = 1 - clean.rows.size / spoilt.rows.size
     stay = float(series["steps only"][4]), float(series["with rows after exit"][4])
-    said = (
+    summary = (
         f"{extra:.0%} of the training rows would belong to players who had left, all of them stay: its share rises "
         f"from {stay[0]:.2f} to {stay[1]:.2f}. On real steps the model says stay in "
         f"{judged['with rows after exit']['predicted stay']:.0%} of the cases (without the fault "
@@ -143,11 +145,11 @@ def _post_exit_rows(museum: Museum) -> Finding:
         "weights and every score over all rows that the fault spoils."
     )
     figures = {"rows_after_exit": extra, "stay_share": {"clean": stay[0], "spoilt": stay[1]}, "held_out": judged}
-    return Finding(said, stay[1] > stay[0] + 0.1, figures)
+    return Finding(summary, stay[1] > stay[0] + 0.1, figures)
 
 
 POST_EXIT_ROWS = Exhibit(
-    "W9", "Rows of players who left",
+    "Rows of players who left",
     "staying is far more frequent in the training rows than in play, and part of it has no player on the board",
     "marlab hunt pretrain vae --data DATA --goal-source type --legacy-post-exit-rows", _post_exit_rows,
 )  # fmt: skip
@@ -166,10 +168,10 @@ def moved(obs: Tensor, after: Tensor) -> Tensor:
     here, there = (planes[..., :n].flatten(1, 2).int() for planes in (obs, after))  # [R, C, n]
     both = (here.sum(1) > 0) & (there.sum(1) > 0)
     step = there.argmax(1) - here.argmax(1)  # [R, n]
-    found = torch.full_like(step, -1)
+    moves = torch.full_like(step, -1)
     for action, shift in ((UP, -width), (DOWN, width), (LEFT, -1), (RIGHT, 1)):
-        found[step == shift] = action
-    return found.masked_fill(~both, -1)
+        moves[step == shift] = action
+    return moves.masked_fill(~both, -1)
 
 
 def _stale_actions(museum: Museum) -> Finding:
@@ -195,18 +197,18 @@ def _stale_actions(museum: Museum) -> Finding:
     legend(figure)
     save(figure, museum.picture)
     wrong = agreement["global order, as the original"]
-    said = (
+    summary = (
         f"Beside ego-first planes, actions in global order fit the motion in {wrong[0]:.0%} of the moves that player 1 "
         f"sees and in {np.mean(wrong[1:]):.0%} of those the others see; "
         f"{stale['global order, as the original']:.0%} of the absent players still show an action."
     )
     right = min(agreement["ego-first, as the planes"])
     appeared = right > 0.999 and wrong[0] > 0.999 and max(wrong[1:]) < 0.9
-    return Finding(said, appeared, {"agreement": agreement, "stale": stale})
+    return Finding(summary, appeared, {"agreement": agreement, "stale": stale})
 
 
 STALE_ACTIONS = Exhibit(
-    "W13", "Actions in another order than the planes",
+    "Actions in another order than the planes",
     "logged actions disagree with the motion for everyone but player 1, and players who left still hunt",
     "marlab hunt pretrain vae --data DATA --legacy-global-prev-actions", _stale_actions,
 )  # fmt: skip
@@ -243,17 +245,17 @@ def _successes_only(museum: Museum) -> Finding:
     legend(figure)
     save(figure, museum.picture)
     lost, waits = shown["all steps"][0], float(rows.a[left_with[0]].eq(STAY).float().mean())
-    said = (
+    summary = (
         f"{lost:.0%} of all steps belong to players who caught nothing, {waits:.0%} of them waiting; the original's "
         f"buffer holds {shown['steps that the original kept'][0]:.0%} of such steps, so its models never see a hunt "
         f"fail. Updates of players 1 to {n}: {', '.join(map(str, updates))}."
     )
     appeared = lost > 0.05 and not kept[left_with[0]].any() and updates[0] > 0 and not any(updates[1:])
-    return Finding(said, bool(appeared), {"left_with": shown, "updates": updates})
+    return Finding(summary, bool(appeared), {"left_with": shown, "updates": updates})
 
 
 SUCCESSES_ONLY = Exhibit(
-    "W10, W11", "A memory of successes, for player 1 alone",
+    "A memory of successes, for player 1 alone",
     "hunts that failed, the informative ones, are missing from what is learnt, and only player 1's models change",
     "marlab.hunt.museum.legacy.LegacyMoaBuffer", _successes_only,
 )  # fmt: skip
