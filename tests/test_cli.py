@@ -41,8 +41,6 @@ def test_every_command_explains_itself(
 HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow")
 NOT_YET = {
     "fish train",
-    "hunt museum",
-    "hunt watch",
 }
 """Commands whose help still imports something heavy; one that is mended must leave this list."""
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from marlab.hunt.players.reciprocators import parse_reciprocity
-from marlab.hunt.players.seats import Kind, parse_role
+from marlab.hunt.players.seats import Kind, parse_role, team_members
 from marlab.lab.errors import UserError
 
 SUITE_VERSION = 1
@@ -44,20 +44,6 @@ class Scenario:
 
 def _s(name: str, background: str, focal: int, description: str, *tags: str) -> Scenario:
     return Scenario(name, team_members(background) if background else (), focal, description, tags)
-
-
-_PART = re.compile(r"(\d*)\s*([A-Za-z].*)")
-
-
-def team_members(text: str) -> tuple[str, ...]:
-    """Members of a team written as "NS+2NH", "3RAND" or "SWITCH(8,NH)+2NH"."""
-    members: list[str] = []
-    for part in text.split("+"):
-        match = _PART.fullmatch(part.strip())
-        if match is None or match.group(1) == "0":
-            raise UserError(f"'{text}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
-        members += [match.group(2)] * int(match.group(1) or 1)
-    return tuple(members)
 
 
 def team(text: str, seats: int = SEATS) -> Scenario:

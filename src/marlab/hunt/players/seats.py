@@ -98,3 +98,17 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     if not found or len(set(found)) != len(found) or min(found) < 0:
         raise UserError(f"seeds is '{text}', expected different whole numbers such as 0..4 or 1,5,7.")
     return tuple(found)
+
+
+_MEMBER = re.compile(r"(\d*)\s*([A-Za-z].*)")
+
+
+def team_members(text: str) -> tuple[str, ...]:
+    """Members of a team written as "NS+2NH", "3RAND" or "SWITCH(8,NH)+2NH"."""
+    members: list[str] = []
+    for part in text.split("+"):
+        match = _MEMBER.fullmatch(part.strip())
+        if match is None or match.group(1) == "0":
+            raise UserError(f"'{text}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
+        members += [match.group(2)] * int(match.group(1) or 1)
+    return tuple(members)
