@@ -65,7 +65,7 @@ def test_splits_are_by_episode_and_cover_everything(data: Dataset) -> None:
 def test_every_row_replays(tmp_path: Path, changes: dict) -> None:
     found = made(tmp_path / "d", **changes)
     integrity = check_integrity(found.game, found.rows, chunk=1000)
-    assert integrity.perfect and integrity.rows == found.rows.size
+    assert integrity.equality == 1 and integrity.rows == found.rows.size
     assert "next_obs 100.00%" in str(integrity)
 
 
@@ -76,9 +76,9 @@ def test_a_wrong_row_is_found(data: Dataset) -> None:
     rows.r[5] += 1
     found = check_integrity(data.game, rows)
     assert (found.next_obs, found.reward, found.actions) == (rows.size - 1, rows.size - 1, rows.size)
-    assert found.own == rows.size - 1  # the label no longer is what the joint action says
+    assert found.label == rows.size - 1  # the label no longer is what the joint action says
     relabelled = check_integrity(data.game, data.rows._replace(a=data.rows.a.roll(1)))
-    assert relabelled.actions == rows.size and relabelled.own < rows.size and not relabelled.perfect
+    assert relabelled.actions == rows.size and relabelled.label < rows.size and relabelled.equality < 1
     stale = data.rows._replace(joint_a=torch.where(data.rows.joint_a == ABSENT, 5, data.rows.joint_a))
     assert check_integrity(data.game, stale).actions == int(data.rows.alive.all(1).sum())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,25 +9,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.commands import TRAININGS
-from marlab.hunt.commands import train as command
 from marlab.hunt.data.dataset import load_dataset
-from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.planner.agent import agents_of, load_hop
+from marlab.hunt.game.config import GameConfig
+from marlab.hunt.planner.agent import agents_of
 from marlab.hunt.planner.mind import Goals
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.planner.rows import Symmetries, encode, row_layout
 from marlab.hunt.players.rollout import play
-from marlab.hunt.selfplay.config import GuardConfig, HopTrainConfig, parse_phases
+from marlab.hunt.selfplay.config import GuardConfig
 from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import examine, offline_experience, with_hindsight
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.training.phases import Gate
-from marlab.hunt.training.run import train_hop
-from marlab.lab.config import from_dict, load_preset
-from marlab.lab.errors import UserError
-from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal
 from tests.hunt.helpers import seeded, small_game
 from tests.hunt.hop_cases import LEARN, TINY, offline, small_mind, small_training
@@ -244,70 +236,4 @@ def test_one_learner_among_rules_and_ranks() -> None:
     assert set(rings.flatten().tolist()) == {0}  # the rule-based seat's steps do not teach the learner
 
 
-def test_whole_run_with_phases(tmp_path: Path) -> None:
-    """Collect, examine, train, evaluate; load the agents; going through it again does nothing twice."""
-    base = small_training(phases="P1,P2,P6")
-    config = replace(base, pipeline=replace(base.pipeline, rows=800, gates="warn"))
-    path = train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
-    record = json.loads((path / "phases.json").read_text())
-    assert list(record) == ["P1", "P2", "P6"] and record["P1"]["passed"]
-    assert {gate["name"] for gate in record["P6"]["gates"]} and (path / "figures" / "training.png").exists()
-    agents = load_hop(path)
-    game = small_game(TINY)
-    episodes = play(game, agents.agent(game, simulations=4, trees=1), 3, seeded(0))
-    assert episodes.reward.shape == (3, 2)
-    written = (path / "phases" / "p1_data" / "data" / "rows.parquet").stat().st_mtime_ns
-    train_hop(config, RunOptions(output_dir=path, resume=True), quiet=True)
-    assert (path / "phases" / "p1_data" / "data" / "rows.parquet").stat().st_mtime_ns == written
-
-
-def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
-    """Codes and models of others are examined before there is a world model."""
-    base = small_training(variant="hopplus", phases="auto")
-    sizes = replace(base.pipeline, rows=800, goal_epochs=2, world_rows=400, world_epochs=1, gates="warn")
-    path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True).path
-    assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
-    assert load_hop(path).config.variant == "hopplus"
-
-
-def test_a_failing_gate_stops(tmp_path: Path) -> None:
-    config = replace(small_training(phases="P1,P2,P6"), pipeline=replace(small_training().pipeline, rows=300))
-    with pytest.raises(UserError, match="Phase P2 stopped the training: P2 validation top"):
-        train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
-    assert not list((tmp_path / "run").glob("checkpoints/*.pt"))
-    assert Gate("x", 0.5, 0.6, True).text() == "x is 0.5, expected at least 0.6"
-
-
 # --- the command's words --------------------------------------------------------------------------------------------
-
-
-def test_phases() -> None:
-    assert parse_phases("P0..P2,P6") == ("P0", "P1", "P2", "P6")
-    assert parse_phases("auto") is None
-    for wrong in ("", "P9", "P3..P1", "1"):
-        with pytest.raises(UserError, match="phases is"):
-            parse_phases(wrong)
-    assert HopTrainConfig(variant="hop").chosen == ("P1", "P6")
-    assert HopTrainConfig(variant="hopplus-mcts-wm").chosen == ("P1", "P2", "P3", "P6")
-    assert HopTrainConfig(variant="hopplus-mcts", load_vae=Path("a"), load_data=Path("b")).chosen == ("P6",)
-
-
-def test_wrong_words(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--variant is 'hip', expected one of ppo, ps-ppo, hop"):
-        command(["--variant", "hip"])
-    with pytest.raises(UserError, match="believes in codes"):
-        HopTrainer(small_training(variant="hopplus-mcts"))
-    with pytest.raises(UserError, match="rollout_share needs the game itself"):
-        small_training(variant="hopplus-mcts-wm", rollout_share=0.5)
-    with pytest.raises(UserError, match="has no HOP"):
-        small_training(agent_roles="NS,NS")
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in TRAININGS.glob("*.toml")))
-def test_presets_of_trainings(name: str) -> None:
-    preset = load_preset(name, TRAININGS)
-    config = from_dict(HopTrainConfig, preset.values, name)
-    assert config.guests.share >= 0.5 and "P6" in config.chosen
-    assert config.plan.search.max_depth is not None  # a recorded walk always takes as many steps as it may
-    if name != "hop_quick":
-        assert game_config(name.replace("hop", "msh")) == config.game

@@ -215,15 +215,20 @@ class Integrity(NamedTuple):
     reward: int
     done: int
     actions: int  # the recorded joint action is what the game executes
-    own: int  # the row's own action is that of its player in the joint action
+    label: int  # the row's own action is that of its player in the joint action
     mask: int
 
+    def shares(self) -> dict[str, float]:
+        """By what is compared: the share of rows that agree."""
+        return {name: getattr(self, name) / self.rows for name in self._fields[1:]}
+
     @property
-    def perfect(self) -> bool:
-        return all(count == self.rows for count in self)
+    def equality(self) -> float:
+        """The share of rows that agree, of what agrees least."""
+        return min(self.shares().values())
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{name} {getattr(self, name) / self.rows:.2%}" for name in self._fields[1:])
+        shares = ", ".join(f"{name} {share:.2%}" for name, share in self.shares().items())
         return f"replay equality over {self.rows} rows: {shares}"
 
 
@@ -256,6 +261,6 @@ def _replay(config: GameConfig, rows: Rows) -> Integrity:
         reward=int((out.reward[index, rows.player] == rows.r).sum()),
         done=int(done.sum()),
         actions=int((out.executed == joint).all(1).sum()),
-        own=int((rows.a == rows.joint_a[:, 0]).sum()),
+        label=int((rows.a == rows.joint_a[:, 0]).sum()),
         mask=int((mask == rows.mask).all(1).sum()),
     )

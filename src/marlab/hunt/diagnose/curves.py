@@ -23,7 +23,7 @@ from marlab.hunt.players.episodes import ENV_STEPS, REWARD, team_optimum
 from marlab.hunt.players.published import RANDOM_REWARD, REWARD_CURVES
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.report.curves import Line, column, seed_columns
+from marlab.lab.report.curves import Line, column, level, seed_columns
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
 from marlab.lab.runs.files import read_json
@@ -31,11 +31,6 @@ from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import find_run
 
 TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
-LAST_SHARE = 0.1
-"""Part of a training, at its end, that its level is taken over."""
-WINDOW = 10
-"""Iterations whose mean counts as a level that a training reached."""
-
 TIMES = {"1 s": 1 / 3600, "10 s": 1 / 360, "1 min": 1 / 60, "10 min": 1 / 6, "1 h": 1.0, "10 h": 10.0}
 """Hours by the name they have on an axis."""
 
@@ -58,13 +53,7 @@ class Training:
 
     def level(self) -> tuple[float, float]:
         """(highest mean over some iterations, mean of the last tenth), of the mean over seeds."""
-        mean = over_seeds(self.reward)
-        mean = mean[np.isfinite(mean)]
-        if not len(mean):
-            return float("nan"), float("nan")
-        window = min(WINDOW, len(mean))
-        best = np.convolve(mean, np.ones(window) / window, "valid").max()
-        return float(best), float(mean[-max(1, round(LAST_SHARE * len(mean))) :].mean())
+        return level(over_seeds(self.reward))
 
 
 def open_training(path: Path, name: str) -> Training:

@@ -27,11 +27,11 @@ def diagnose_data(dataset: Dataset, learnt_after_exit: float, gates: Gates, out:
     """
     section = Section(f"Data {run}")
     integrity = check_integrity(dataset.game, dataset.rows)
-    shares = {k: getattr(integrity, k) / integrity.rows for k in integrity._fields[1:]}
+    shares = integrity.shares()
     wrong = label_faults(dataset)
     gone = max(learnt_after_exit, float((~dataset.rows.alive[:, 0]).float().mean()))
     section.checks = [
-        Check("data", "replay equality", min(shares.values()), gates.replay, "at least", run=run),
+        Check("data", "replay equality", integrity.equality, gates.replay, "at least", run=run),
         Check("data", "true labels", 1.0 - wrong["any"], gates.labels, "at least", run=run),
         Check("data", "rows after exit", gone, gates.rows_after_exit, "at most", run=run),
     ]

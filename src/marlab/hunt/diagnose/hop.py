@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from marlab.hunt.diagnose.curves import LAST_SHARE, LEVEL_HEADER, Training, level_rows, open_training
+from marlab.hunt.diagnose.curves import LEVEL_HEADER, Training, level_rows, open_training
 from marlab.hunt.diagnose.pairs import PairRun, open_pair_run, over_seeds
 from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, save_picture
 from marlab.hunt.game.config import GameConfig
@@ -31,7 +31,7 @@ from marlab.hunt.players.published import (
 )
 from marlab.hunt.training.gates import Gates
 from marlab.lab.errors import UserError
-from marlab.lab.report.curves import column
+from marlab.lab.report.curves import column, last
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import GREY, legends, panels, styled
 from marlab.lab.runs.files import read_json
@@ -83,7 +83,7 @@ class HopRun:
 
 def last_mean(values: NDArray[np.float64]) -> float | None:
     """Mean of what is known in the last tenth [..., T]."""
-    tail = values[..., -max(1, round(LAST_SHARE * values.shape[-1])) :]
+    tail = last(values)
     return float(np.nanmean(tail)) if np.isfinite(tail).any() else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,36 @@ class Gates:
     """Self-play: mean reward of all players as a share of the team optimum (2.6 of 3 in msh_4x4)."""
     stayed: float = 0.95
     """Self-play: the last tenth of a training as a share of the highest reward it had reached."""
+
+
+SINGLE_EXCESS = 0.15
+"""MOA in a training beside rule-based players: nats above their own randomness, per player."""
+TOP1_WITHOUT_GOALS = 0.42
+"""MOA without goals: nobody can know whether a player is after the stag, the best possible top-1 is about 0.46."""
+FEW_SHOT_FLOORS = {"3NH": 0.80, "3NS": 2.2, "3RAND": 1.8, "NS+2NH": 4.3}
+"""Few-shot adaptation: mean focal reward to reach among each team in the default game."""
+
+
+class Gate(NamedTuple):
+    """A figure and what it must reach."""
+
+    name: str
+    value: float
+    limit: float
+    at_least: bool
+
+    @property
+    def passed(self) -> bool:
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def text(self) -> str:
+        word = "at least" if self.at_least else "at most"
+        return f"{self.name} is {self.value:.4g}, expected {word} {self.limit:g}"
+
+
+def least(name: str, value: float, limit: float) -> Gate:
+    return Gate(name, value, limit, True)
+
+
+def most(name: str, value: float, limit: float) -> Gate:
+    return Gate(name, value, limit, False)

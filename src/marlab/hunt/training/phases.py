@@ -12,12 +12,10 @@ A gate is a figure and its limit. A failing one stops the command and is named i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
@@ -34,51 +32,38 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import load_hop
-from marlab.hunt.players.episodes import REWARD, pair
+from marlab.hunt.players.episodes import REWARD, pair, team_optimum
+from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
 from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
+from marlab.hunt.training.gates import (
+    FEW_SHOT_FLOORS,
+    SINGLE_EXCESS,
+    TOP1_WITHOUT_GOALS,
+    Gate,
+    Gates,
+    least,
+    most,
+)
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
+from marlab.lab.report.curves import column, level
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import loop
 
+GATES = Gates()
 ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""
-FEW_SHOT_FLOORS = {"3NH": 0.80, "3NS": 2.2, "3RAND": 1.8, "NS+2NH": 4.3}
-"""P7: mean focal reward to reach among each team in the default game."""
-
-
-class Gate(NamedTuple):
-    """A figure and what it must reach."""
-
-    name: str
-    value: float
-    limit: float
-    at_least: bool
-
-    @property
-    def passed(self) -> bool:
-        return self.value >= self.limit if self.at_least else self.value <= self.limit
-
-    def text(self) -> str:
-        word = "at least" if self.at_least else "at most"
-        return f"{self.name} is {self.value:.4g}, expected {word} {self.limit:g}"
-
-
-def least(name: str, value: float, limit: float) -> Gate:
-    return Gate(name, value, limit, True)
-
-
-def most(name: str, value: float, limit: float) -> Gate:
-    return Gate(name, value, limit, False)
 
 
 class Pipeline:
@@ -124,8 +109,9 @@ class Pipeline:
             reward = evaluation["sampled"]["over_seeds"]["reward"]["value"]
             if self.config.agent_roles:
                 return []  # who sits beside rule-based players is judged by P5 and P7
-            end = least("P6 last tenth of training over its running maximum", stayed(self.run.path), 0.95)
-            return [least("P6 mean reward in self-play", reward, 2.6), end]
+            enough = GATES.self_play_share * team_optimum(self.config.game)
+            end = least("P6 last tenth of training over its running maximum", stayed(self.run.path), GATES.stayed)
+            return [least("P6 mean reward in self-play", reward, enough), end]
 
         self._pass("P6", gates)
 
@@ -140,8 +126,8 @@ class Pipeline:
         start = time.monotonic()
         gates = work()
         passed = all(gate.passed for gate in gates)
-        told = [{"name": g.name, "value": g.value, "limit": g.limit, "passed": g.passed} for g in gates]
-        self.record[phase] = {"passed": passed, "seconds": round(time.monotonic() - start, 1), "gates": told}
+        judged = [{"name": g.name, "value": g.value, "limit": g.limit, "passed": g.passed} for g in gates]
+        self.record[phase] = {"passed": passed, "seconds": round(time.monotonic() - start, 1), "gates": judged}
         write_json(self.file, self.record)
         for gate in gates:
             text = f"{gate.text()}: {'passed' if gate.passed else 'FAILED'}"
@@ -178,7 +164,7 @@ class Pipeline:
         folder = self._folder("p1_data")
         if not (folder / "run.json").exists() or read_run(folder).status != "finished":
             collect(config, self._options("p1_data"), quiet=self.quiet)
-        return [least("P1 replay equality", self._done("p1_data")["replay_equality"], 1.0)]
+        return [least("P1 replay equality", self._done("p1_data")["replay_equality"], GATES.replay)]
 
     def _goals(self) -> list[Gate]:
         """Codes where the variant needs them, and the models of others after their warm start on offline data."""
@@ -188,9 +174,9 @@ class Pipeline:
             first = min(PretrainGoalsConfig.vae_epochs, epochs - 1)
             made = PretrainGoalsConfig(data=self._data(), epochs=epochs, vae_epochs=first, device=c.device)
             pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
-            found = self._done("p2_goals")
-            gates += [least("P2 validation top-1 with codes of history", found["validation_top1"], 0.62),
-                      least("P2 validation top-3 with codes of history", found["validation_top3"], 0.88)]  # fmt: skip
+            results = self._done("p2_goals")
+            for name, limit in (("top1", GATES.top1), ("top3", GATES.top3)):
+                gates.append(least(f"P2 validation {name} with codes of history", results[f"validation_{name}"], limit))
             c = self.filled()
         return gates + self._warm_gates(c)
 
@@ -206,10 +192,9 @@ class Pipeline:
         held = offline_experience(load_dataset(self._data(), c.game), "validation", c.mind, mind.goals, models,
                                   trainer.device)  # fmt: skip
         scores = examine(mind, held)
-        # Without a goal nobody can know whether a player is after the stag: the best possible top-1 is about 0.46.
-        limit = 0.62 if c.mind.parts.goals != "none" else 0.42
-        return [least("P2 validation top-1 of the planner's models", scores.top1, limit),
-                least("P2 validation top-3 of the planner's models", scores.top3, 0.88)]  # fmt: skip
+        limit = GATES.top1 if c.mind.parts.goals != "none" else TOP1_WITHOUT_GOALS
+        return [least("P2 validation top1 of the planner's models", scores.top1, limit),
+                least("P2 validation top3 of the planner's models", scores.top3, GATES.top3)]  # fmt: skip
 
     def _data(self) -> Path:
         data = self.filled().load_data
@@ -223,9 +208,9 @@ class Pipeline:
             data=self._data(), rows=size.world_rows, epochs=size.world_epochs, device=self.config.device
         )
         pretrain_world(config, self._options("p3_world"), quiet=self.quiet)
-        found = self._done("p3_world")
-        return [most("P3 teleport rate", found["test_teleport_rate"], 0.001),
-                most("P3 vanish rate", found["test_vanish_rate"], 0.005)]  # fmt: skip
+        results = self._done("p3_world")
+        return [most("P3 teleport rate", results["test_teleport_rate"], GATES.teleport),
+                most("P3 vanish rate", results["test_vanish_rate"], GATES.vanish)]  # fmt: skip
 
     def _ppo(self) -> list[Gate]:
         c = self.config
@@ -234,9 +219,10 @@ class Pipeline:
             eval_episodes=c.eval_episodes,
         )  # fmt: skip
         train_ppo(config, self._options("p4_ppo"), quiet=self.quiet)
-        found = self._done("p4_ppo")
-        return [least("P4 mean reward of PPO", found["reward_sampled"]["value"], 2.5),
-                most("P4 best minus worst seat of PPO", found["seat_spread_sampled"]["value"], 0.3)]  # fmt: skip
+        results, optimum = self._done("p4_ppo"), team_optimum(c.game)
+        wide = GATES.seat_spread * optimum / OPTIMUM
+        return [least("P4 mean reward of PPO", results["reward_sampled"]["value"], GATES.reward_share * optimum),
+                most("P4 best minus worst seat of PPO", results["seat_spread_sampled"]["value"], wide)]  # fmt: skip
 
     def _single(self) -> list[Gate]:
         """One learner among rule-based players: its models of them must be nearly as good as possible."""
@@ -246,18 +232,18 @@ class Pipeline:
             guard=replace(c.guard, drop=0.0),
         )  # fmt: skip
         trainer = HopTrainer(config, self.run.log)
-        while trainer.step < trainer.total:
-            row = trainer.iterate()
-            if self.run.should_stop():
-                self.run.leave()
-        write_json(self.run.path / "p5_single.json", dict(row))
+        rows: list[Mapping[str, Any]] = []
+        bar = Progress("one learner", total=trainer.total, unit="iterations", quiet=self.quiet)
+        if not loop(trainer, log=rows.append, should_stop=self.run.should_stop, bar=bar, show=(REWARD,)):
+            self.run.leave()
+        write_json(self.run.path / "p5_single.json", dict(rows[-1]))
         seat = trainer.seats[0]
-        excess = {
-            f"{role.kind.name} in seat {j + 1}": row[f"{pair(seat, j)}/excess"]
-            for j, role in enumerate(trainer.roles)
-            if j not in trainer.seats and f"{pair(seat, j)}/excess" in row
-        }
-        return [most(f"P5 excess cross-entropy about {name}", value, 0.15) for name, value in excess.items()]
+        about = {f"{pair(seat, j)}/excess": (j, role) for j, role in enumerate(trainer.roles) if j not in trainer.seats}
+        return [
+            most(f"P5 excess cross-entropy about {role.kind.name} in seat {j + 1}", rows[-1][name], SINGLE_EXCESS)
+            for name, (j, role) in about.items()
+            if name in rows[-1]
+        ]
 
     def _adaptation(self) -> list[Gate]:
         """Against teams it never met, by belief alone: a report, with floors for the default game."""
@@ -280,12 +266,7 @@ class Pipeline:
                 for score in scores]  # fmt: skip
 
 
-def stayed(path: Path, window: int = 10) -> float:
-    """Mean reward of the last tenth of a training over the highest mean of any `window` iterations."""
-    rows = [row[REWARD] for row in read_metrics(path / "metrics.jsonl") if row.get(REWARD) is not None]
-    if not rows:
-        return 0.0
-    values = np.array(rows)
-    size = min(window, len(values))
-    smooth = np.convolve(values, np.ones(size) / size, mode="valid")
-    return float(values[-max(1, len(values) // 10) :].mean() / smooth.max())
+def stayed(path: Path) -> float:
+    """Mean reward of the last tenth of a training over the highest mean of some iterations."""
+    best, end = level(column(read_metrics(path / "metrics.jsonl"), REWARD))
+    return end / best if best > 0 else 0.0

@@ -1,0 +1,102 @@
+"""The phases of a training: what is made is not made again, and a failing gate stops."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from marlab.hunt.data import collect as collecting
+from marlab.hunt.data.config import HuntCollectConfig
+from marlab.hunt.planner.agent import load_hop
+from marlab.hunt.players.episodes import REWARD
+from marlab.hunt.players.rollout import play
+from marlab.hunt.training.gates import SINGLE_EXCESS
+from marlab.hunt.training.phases import stayed
+from marlab.hunt.training.run import train_hop
+from marlab.lab.errors import UserError
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.run import RunOptions
+from tests.hunt.helpers import seeded, small_game
+from tests.hunt.hop_cases import TINY, small_training
+
+
+def test_whole_run_with_phases(tmp_path: Path) -> None:
+    """Collect, examine, train, evaluate; load the agents; going through it again does nothing twice."""
+    base = small_training(phases="P1,P2,P6")
+    config = replace(base, pipeline=replace(base.pipeline, rows=800, gates="warn"))
+    path = train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
+    record = json.loads((path / "phases.json").read_text())
+    assert list(record) == ["P1", "P2", "P6"] and record["P1"]["passed"]
+    assert {gate["name"] for gate in record["P6"]["gates"]} and (path / "figures" / "training.png").exists()
+    agents = load_hop(path)
+    game = small_game(TINY)
+    episodes = play(game, agents.agent(game, simulations=4, trees=1), 3, seeded(0))
+    assert episodes.reward.shape == (3, 2)
+    written = (path / "phases" / "p1_data" / "data" / "rows.parquet").stat().st_mtime_ns
+    train_hop(config, RunOptions(output_dir=path, resume=True), quiet=True)
+    assert (path / "phases" / "p1_data" / "data" / "rows.parquet").stat().st_mtime_ns == written
+
+
+@pytest.mark.long
+def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
+    """Codes and models of others are examined before there is a world model."""
+    base = small_training(variant="hopplus", phases="auto")
+    sizes = replace(base.pipeline, rows=800, goal_epochs=2, world_rows=400, world_epochs=1, gates="warn")
+    path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True).path
+    assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
+    assert load_hop(path).config.variant == "hopplus"
+
+
+def test_a_failing_gate_stops(tmp_path: Path) -> None:
+    config = replace(small_training(phases="P1,P2,P6"), pipeline=replace(small_training().pipeline, rows=300))
+    with pytest.raises(UserError, match="Phase P2 stopped the training: P2 validation top"):
+        train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert not list((tmp_path / "run").glob("checkpoints/*.pt"))
+
+
+def test_data_that_the_game_does_not_reproduce_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One reward of one row is not what the game pays: P1 measures it and its gate fails."""
+    write = collecting._write_rows
+
+    def damaged(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
+        write(config, folder, quiet)
+        table = pq.read_table(folder / "rows.parquet")
+        rewards = table["r"].to_numpy().copy()
+        rewards[7] += 1
+        pq.write_table(
+            table.set_column(table.schema.get_field_index("r"), "r", pa.array(rewards)), folder / "rows.parquet"
+        )
+
+    monkeypatch.setattr(collecting, "_write_rows", damaged)
+    config = replace(small_training(phases="P1"), pipeline=replace(small_training().pipeline, rows=300))
+    with pytest.raises(
+        UserError, match=r"Phase P1 stopped the training: P1 replay equality is 0.99\d*, expected at least 1"
+    ):
+        train_hop(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    share = read_run(tmp_path / "run" / "phases" / "p1_data").results["replay_equality"]
+    assert 0.99 < share < 1
+
+
+def test_one_learner_among_rules_is_judged_by_its_models(tmp_path: Path) -> None:
+    """P5: a gate for every rule-based player that is modelled."""
+    sizes = replace(small_training().pipeline, single_roles="HOP,NH", single_steps=60, rows=300, gates="warn")
+    path = train_hop(
+        small_training(phases="P5", pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True
+    ).path
+    (gate,) = json.loads((path / "phases.json").read_text())["P5"]["gates"]
+    assert gate["name"] == "P5 excess cross-entropy about NH in seat 2" and gate["limit"] == SINGLE_EXCESS
+    assert json.loads((path / "p5_single.json").read_text())["moa/1->2/excess"] == gate["value"]
+
+
+def test_staying_at_the_best(tmp_path: Path) -> None:
+    rewards = [1.0] * 10 + [2.0] * 80 + [1.0] * 10
+    lines = [json.dumps({"step": i, REWARD: r}) for i, r in enumerate(rewards)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    assert stayed(tmp_path) == pytest.approx(0.5)
+    (tmp_path / "metrics.jsonl").write_text("")
+    assert stayed(tmp_path) == 0.0
