@@ -151,7 +151,10 @@ class ParityAgent(StdSyncAgent):
         issue, cap = l1.issue_of(state, selling), caps.of(selling)
         mask = l1.time_mask(cap, issue)
         thread = features.thread_features(
-            state, x_temporal, self.goal, selling, base, cap, mask, latest, length, relative_time
+            state,
+            x_temporal,
+            self.goal,
+            features.Negotiations(selling, base, cap, mask, latest, length, relative_time),
         )
         morning = self.mine.states[-1]
         signed = np.where(selling[:, None], state.q_out - morning.q_out, state.q_in - morning.q_in)

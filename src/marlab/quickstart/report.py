@@ -56,21 +56,23 @@ class Story:
 
     def comparisons(self) -> dict[str, Comparison]:
         """Trained minus every other agent, in the same seats; empty if the trained agent could not play."""
-        found: dict[str, Comparison] = {}
+        comparisons: dict[str, Comparison] = {}
         for other in self.result.agents:
             if TRAINED in self.result.agents and other != TRAINED:
-                found[other] = compare(self.result.seats, [TRAINED, other], other, self.result.config.alpha, True)[0]
-        return found
+                comparisons[other] = compare(
+                    self.result.seats, [TRAINED, other], other, self.result.config.alpha, True
+                )[0]
+        return comparisons
 
     def results(self) -> dict[str, Any]:
         """The headline for the record of the run."""
-        found: dict[str, Any] = {"verdict": verdict(self)}
+        results: dict[str, Any] = {"verdict": verdict(self)}
         for agent in self.result.agents:
             mean, interval = score_interval(self.result.seats, agent)
-            found[f"score {agent}"] = _stored(mean, interval)
+            results[f"score {agent}"] = _stored(mean, interval)
         for other, c in self.comparisons().items():
-            found[f"trained - {other}"] = _stored(c.mean, c.student)
-        return found
+            results[f"trained - {other}"] = _stored(c.mean, c.student)
+        return results
 
 
 def read_story(folder: Path, config: PlayConfig) -> Story:
@@ -79,10 +81,10 @@ def read_story(folder: Path, config: PlayConfig) -> Story:
     tournament = Tournament(paths["arena"])
     played = gather(Arena(config, list(tournament.left_out)), tournament)
     names = dict(zip(config.agents, (TRAINED, PURE_L1, RULES)))
-    told = replace(config, agents=tuple(names.get(a, a) for a in config.agents), baseline=PURE_L1)
+    renamed = replace(config, agents=tuple(names.get(a, a) for a in config.agents), baseline=PURE_L1)
     result = replace(
         played,
-        config=told,
+        config=renamed,
         agents=[names.get(agent, agent) for agent in played.agents],
         seats=[{**seat, "agent": names.get(seat["agent"], seat["agent"])} for seat in played.seats],
         left_out={names.get(agent, agent): why for agent, why in played.left_out.items()},
@@ -100,33 +102,33 @@ def stage_time(info: RunInfo) -> str:
 
 def stage_facts(stage: str, info: RunInfo) -> str:
     """What a finished stage holds, in one line."""
-    found = info.results
+    results = info.results
     if stage == "worlds":
-        failed = f", {found['worlds_failed']} failed" if found["worlds_failed"] else ""
-        decisions = f"{found['decisions']:,} decisions of PenguinAgent"
-        told = f"{found['worlds']} worlds{failed}, {found['days']:,} days, {decisions}"
+        failed = f", {results['worlds_failed']} failed" if results["worlds_failed"] else ""
+        decisions = f"{results['decisions']:,} decisions of PenguinAgent"
+        facts = f"{results['worlds']} worlds{failed}, {results['days']:,} days, {decisions}"
     elif stage == "samples":
-        sizes = [f"{found[f'train/{table}']:,} {unit}" for table, unit in SAMPLES.items()]
-        worlds = " + ".join(str(found[f"{split}/worlds"]) for split in ("train", "val", "test"))
-        told = f"{', '.join(sizes)} to learn from; worlds to train, validate and test: {worlds}"
+        sizes = [f"{results[f'train/{table}']:,} {unit}" for table, unit in SAMPLES.items()]
+        worlds = " + ".join(str(results[f"{split}/worlds"]) for split in ("train", "val", "test"))
+        facts = f"{', '.join(sizes)} to learn from; worlds to train, validate and test: {worlds}"
     elif stage == "layers":
-        rows = learnt(found)
+        rows = learnt(results)
         errors = ", ".join(f"{row.what} {row.share:.2f}" for row in rows if row.less_is_better)
         right = [f"{row.what} {row.own.value:.0%} instead of {row.other:.0%}" for row in rows if not row.less_is_better]
-        told = "; ".join([f"errors on unseen worlds over the best without learning: {errors}", *right])
+        facts = "; ".join([f"errors on unseen worlds over the best without learning: {errors}", *right])
     else:
-        told = f"{found['worlds']} worlds of {found['configs']} markets"
-    return told
+        facts = f"{results['worlds']} worlds of {results['configs']} markets"
+    return facts
 
 
 def verdict(story: Story) -> str:
     """Did training help? In plain words, with the interval that says how sure that is."""
-    found = story.comparisons()
-    if not found:
+    comparisons = story.comparisons()
+    if not comparisons:
         return f"The trained agent could not play: {story.result.left_out.get(TRAINED, 'it has no complete market')}."
-    if PURE_L1 not in found:
+    if PURE_L1 not in comparisons:
         return "Pure L1 could not play, so that it is unknown whether training helped."
-    c = found[PURE_L1]
+    c = comparisons[PURE_L1]
     numbers = f"trained minus pure L1 is {_signed(c.mean)}{_between(c)}"
     if c.student is None:
         return f"One market cannot tell whether training helped: {numbers}."
@@ -183,14 +185,14 @@ def _setting(story: Story) -> str:
 
 def _headline(story: Story) -> tuple[list[str], list[list[str]]]:
     """One row per agent, best first."""
-    found, seats = story.comparisons(), story.result.seats
+    comparisons, seats = story.comparisons(), story.result.seats
     rows = []
     for agent in sorted(story.result.agents, key=lambda agent: -score_interval(seats, agent)[0]):
         mean, interval = score_interval(seats, agent)
-        told = "" if interval is None else f"[{written(interval[0], 3)}, {written(interval[1], 3)}]"
-        row = [agent, written(mean, 3), told, "", "", ""]
-        if agent in found:
-            c = found[agent]
+        range_ = "" if interval is None else f"[{written(interval[0], 3)}, {written(interval[1], 3)}]"
+        row = [agent, written(mean, 3), range_, "", "", ""]
+        if agent in comparisons:
+            c = comparisons[agent]
             row[3:] = [_signed(c.mean), _interval(c), f"{100 * (c.pair_wins or 0):.0f} % of {c.pairs}"]
         rows.append(row)
     return ["agent", "score", "bootstrap", "trained minus it", "Student", "seats won by trained"], rows

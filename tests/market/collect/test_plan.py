@@ -108,7 +108,7 @@ def test_track_only_penguin_puts_it_into_every_world() -> None:
         ({"processes": (1, 2)}, "expected 2 or more"),
         ({"configs": 0}, "configs is 0"),
         ({"max_top_2024": 6}, "expected 0 to 5"),
-        ({"world_timeout": 0.0}, "positive"),
+        ({"world_timeout": 0.0}, "above 0"),
         ({"fillers": ()}, "fillers is empty"),
     ],
 )

@@ -68,7 +68,7 @@ def test_settings_decide_the_rate_after_a_resume_and_a_finished_phase_does_nothi
 
 def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
     settings = TrainSettings(
-        l2_epochs=1000, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, grad_clip=1e9, device="cpu"
+        l2_epochs=1000, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, max_grad_norm=1e9, device="cpu"
     )
     days = {name: values[:64] for name, values in samples.macro.items()}
     some = Samples(samples.sizes, samples.logs, {**samples.tables, "macro": days})
@@ -80,7 +80,7 @@ def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
 def test_l3_learns_256_decisions_by_heart(samples: Samples) -> None:
     settings = TrainSettings(
         l3_epochs=300, l3_batch_size=256, l3_lr=3e-3, weight_decay=0.0, dropout=0.0, l3_width=64, l3_layers=2,
-        grad_clip=5.0, device="cpu",
+        max_grad_norm=5.0, device="cpu",
     )  # fmt: skip
     rows = _distinct(samples, 256)
     table = DecisionTable(samples, CPU, only=rows)

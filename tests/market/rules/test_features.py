@@ -121,8 +121,7 @@ def a_thread(state: DayState, **changed: object) -> np.ndarray:
     selling = np.asarray(changed.pop("selling", True))
     caps = l1.caps(state, options)
     values: dict[str, object] = {
-        "x_temporal": features.temporal_features(state, no_offers(), PLAIN),
-        "goal": np.arange(16.0),
+        "selling": selling,
         "base": l1.baseline(state, caps, selling, options),
         "cap": caps.of(selling),
         "mask": l1.time_mask(caps.of(selling), l1.issue_of(state, selling)),
@@ -130,8 +129,8 @@ def a_thread(state: DayState, **changed: object) -> np.ndarray:
         "history_length": np.array(3.0),
         "relative_time": np.array(0.25),
     }
-    values.update(changed)
-    return features.thread_features(state, selling=selling, **values)  # type: ignore[arg-type]
+    x_temporal = features.temporal_features(state, no_offers(), PLAIN)
+    return features.thread_features(state, x_temporal, np.arange(16.0), features.Negotiations(**values | changed))
 
 
 def test_features_of_a_thread() -> None:
@@ -182,14 +181,15 @@ def test_batched_threads_equal_single_ones() -> None:
         rng.integers(0, 30, 50).astype(float),
         rng.random(50),
     )
-    batched = features.thread_features(states, *parts)
+    batched = features.thread_features(states, *parts[:2], features.Negotiations(*parts[2:]))
     signed = rng.integers(0, 5, (50, 41)).astype(float)
     issue = l1.issue_of(states, selling)
     aux = features.micro_aux(states, caps.budget, selling, issue, parts[-1], latest.day, parts[3].day, parts[1], signed)
     assert batched.shape == (50, 24) and aux.shape == (50, 7)
     for i in range(50):
         own = [Action(*(v[i] for v in part)) if isinstance(part, Action) else part[i] for part in parts]
-        np.testing.assert_allclose(features.thread_features(states.take(i), *own), batched[i], atol=1e-12)
+        single = features.thread_features(states.take(i), *own[:2], features.Negotiations(*own[2:]))
+        np.testing.assert_allclose(single, batched[i], atol=1e-12)
         alone = features.micro_aux(
             states.take(i), caps.budget[i], selling[i], l1.Issue(*(b[i] for b in issue)), parts[-1][i],
             latest.day[i], parts[3].day[i], parts[1][i], signed[i],

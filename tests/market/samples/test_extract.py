@@ -91,10 +91,10 @@ def test_l1_and_features_of_every_decision_equal_those_computed_one_by_one(log, 
         latest = Action(np.array(last[0]), np.array(last[1]), np.array(last[2]) - today)
         offer_day = np.array(table["received_day"] - today if table["received_quantity"] != NONE else np.nan)
         for made, wanted in ((samples, np.zeros(16)), (filled, goal[moment.day_row])):
-            thread = features.thread_features(
-                moment.state, x_temporal, wanted, moment.selling, base, cap, mask, latest, len(moment.history),
-                table["relative_time"],
-            )  # fmt: skip
+            negotiation = features.Negotiations(
+                moment.selling, base, cap, mask, latest, len(moment.history), table["relative_time"]
+            )
+            thread = features.thread_features(moment.state, x_temporal, wanted, negotiation)
             aux = features.micro_aux(
                 moment.state, caps.budget, moment.selling, issue, table["relative_time"], offer_day, base.day, wanted,
                 moment.signed,

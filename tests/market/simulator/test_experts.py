@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("scml")
@@ -71,3 +74,12 @@ def test_without_scml_agents_the_built_in_agents_work_and_the_way_to_penguin_is_
         for cached in (experts.entrants, experts._definitions):
             cached.cache_clear()
     assert "SyncRandomStdAgent" in builtin_agents()
+
+
+def test_an_own_agent_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "agent_of_mine.py").write_text(
+        "from scml.std.agents import GreedyStdAgent\n\n\nclass Mine(GreedyStdAgent):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])  # as the installed command has it
+    assert find_agent("agent_of_mine:Mine").__name__ == "Mine"

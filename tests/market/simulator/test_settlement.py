@@ -7,35 +7,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marlab.market.simulator.settlement import MONEY, settle_day
+from marlab.market.simulator.settlement import MONEY, Day, Due, Rates, settle_day
 
 pytest.importorskip("scml")
 from marlab.market.simulator.record import RecordedWorld, Recording
 from marlab.market.simulator.settlement import Economy, Settlement, economy_of, settle
 from marlab.market.simulator.worlds import WorldSpec, playing
 
-PLAIN: dict[str, Any] = {
-    "purchases": [], "supply": [], "sales": [], "demand": [], "stock": 0, "balance": 1000.0, "lines": 10, "cost": 2.0,
-    "storage": 0.5, "penalty": 6.0,
-}  # fmt: skip
+
+def settled(**changes: Any) -> Day:
+    """A day of a factory with ten lines that has no contracts, unless `changes` say otherwise."""
+    due = {name: changes.get(name, []) for name in Due._fields}
+    rates = {"lines": 10, "cost": 2.0, "storage": 0.5, "penalty": 6.0}
+    rates |= {name: changes[name] for name in rates if name in changes}
+    return settle_day(Due(**due), changes.get("stock", 0), changes.get("balance", 1000.0), Rates(**rates))
 
 
 def test_a_day_without_contracts_costs_only_storage() -> None:
-    today = settle_day(**PLAIN | {"stock": 4})
+    today = settled(stock=4)
     assert today.profit == -2.0 and today.stock == 4 and today.produced == 0
 
 
 def test_stock_is_offered_every_day_and_never_consumed() -> None:
-    today = settle_day(**PLAIN | {"stock": 10, "sales": [(20.0, 10)]})
+    today = settled(stock=10, sales=[(20.0, 10)])
     assert today.stock == 10 and today.profit == 10 * 20 - 10 * 2
 
 
 def test_a_day_by_hand() -> None:
     """5 bought, 3 supplied, 2 in stock; 14 owed, 10 lines: the four cheapest sales are not served."""
-    today = settle_day(
-        **PLAIN
-        | {"purchases": [(11.0, 5)], "supply": [(10.0, 3)], "stock": 2, "sales": [(20.0, 6), (25.0, 4), (18.0, 4)]}
-    )
+    sales = [(20.0, 6), (25.0, 4), (18.0, 4)]
+    today = settled(purchases=[(11.0, 5)], supply=[(10.0, 3)], stock=2, sales=sales)
     assert today.produced == 10 and today.shortfall == 4 and today.stock == 2  # 8 arrived, 10 were produced
     assert today.revenue == 4 * 25 + 6 * 20 and today.purchases == 55 and today.supply == 30
     assert today.storage == 0 and today.penalty == 24 and today.production == 20
@@ -44,9 +45,9 @@ def test_a_day_by_hand() -> None:
 
 def test_cash_limits_production_but_not_payment() -> None:
     """100 of cash pays 3 units of 10 + 20 with their production; the fourth would need more. All five are paid."""
-    today = settle_day(**PLAIN | {"balance": 100.0, "cost": 20.0, "purchases": [(10.0, 5)], "sales": [(50.0, 5)]})
+    today = settled(balance=100.0, cost=20.0, purchases=[(10.0, 5)], sales=[(50.0, 5)])
     assert today.produced == 3 and today.purchases == 50 and today.shortfall == 2 and today.stock == 2
-    broke = settle_day(**PLAIN | {"balance": -1.0, "stock": 5, "sales": [(50.0, 5)]})
+    broke = settled(balance=-1.0, stock=5, sales=[(50.0, 5)])
     assert broke.produced == 0 and broke.penalty == 30
 
 

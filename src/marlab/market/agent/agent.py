@@ -272,8 +272,8 @@ class LitaAgentHRL(StdSyncAgent):
     def _caught(self, where: str, error: Exception) -> None:
         self.counts["exceptions"] += 1
         if self.log.is_on:
-            told = "".join(traceback.format_exception(error))
-            self.log.write("exception", day=self._last_day, where=where, error=repr(error), traceback=told)
+            text = "".join(traceback.format_exception(error))
+            self.log.write("exception", day=self._last_day, where=where, error=repr(error), traceback=text)
 
     # --- what became of negotiations --------------------------------------------------------------------------------
 

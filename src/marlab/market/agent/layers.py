@@ -85,11 +85,11 @@ def _make(settings: AgentSettings) -> Layers:
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
     networks = [None if l2_path is None else load_manager(l2_path), executor, coordinator]
-    told = _learnt([getattr(network, "data", {}) for network in networks])
-    rules = _agreed_l1(settings, told)
+    learnt_with = _learnt([getattr(network, "data", {}) for network in networks])
+    rules = _agreed_l1(settings, learnt_with)
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
     usual = {"horizon": settings.horizon, "include_exogenous": rules.include_exogenous}
-    features = from_dict(FeatureOptions, {**usual, **told.get("features", {})}, "the networks")
+    features = from_dict(FeatureOptions, {**usual, **learnt_with.get("features", {})}, "the networks")
     decider = pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
@@ -122,12 +122,12 @@ def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
     return decider
 
 
-def _agreed_l1(settings: AgentSettings, told: Mapping[str, Any]) -> L1Options:
+def _agreed_l1(settings: AgentSettings, learnt_with: Mapping[str, Any]) -> L1Options:
     """L1 as the networks learnt with it; refused if the settings ask for another one."""
     asked = settings.l1_options()
-    if "l1" not in told:
+    if "l1" not in learnt_with:
         return asked or ECONOMIC
-    learnt = from_dict(L1Options, told["l1"], "the networks' L1")
+    learnt = from_dict(L1Options, learnt_with["l1"], "the networks' L1")
     if asked is not None and asked != learnt:
         key, theirs, ours = diff(to_dict(learnt), to_dict(asked))[0]
         raise UserError(f"The networks learnt with l1.{key} = {theirs!r}, LitaAgentHRL is to play with {ours!r}.")
@@ -178,9 +178,9 @@ def _find(layer: str, place: Place) -> Path:
     if layer == "l2":
         return find_manager(path)
     for folder in (path, path / "checkpoints"):
-        found = _in_folder(folder, layer)
-        if found is not None:
-            return found
+        weights = _in_folder(folder, layer)
+        if weights is not None:
+            return weights
     raise UserError(f"There is no {layer.upper()} model at {path}; give a file such as {FILES[layer][-1]}.")
 
 

@@ -54,8 +54,8 @@ class _Wishes:
 
     def _received(self, selling: bool) -> list[tuple[int, Offer]]:
         """Threads of a side with the partner's offer, largest first."""
-        found = [(i, t.received) for i, t in enumerate(self._at.threads) if t.received and t.selling == selling]
-        return sorted(found, key=lambda pair: (-pair[1][0], self._at.threads[pair[0]].partner))
+        received = [(i, t.received) for i, t in enumerate(self._at.threads) if t.received and t.selling == selling]
+        return sorted(received, key=lambda pair: (-pair[1][0], self._at.threads[pair[0]].partner))
 
     def _purchases(self) -> list[int]:
         """Offers for today that fit the need, at any price."""

@@ -133,10 +133,10 @@ class Situation:
     @cached_property
     def thread_features(self) -> Array:
         """[K, 24]"""
-        return features.thread_features(
-            self.state, self.x_temporal, self.goal, self.selling, self.base, self.cap, self.mask, self.latest,
-            self.length, self.relative_time,
-        )  # fmt: skip
+        negotiations = features.Negotiations(
+            self.selling, self.base, self.cap, self.mask, self.latest, self.length, self.relative_time
+        )
+        return features.thread_features(self.state, self.x_temporal, self.goal, negotiations)
 
     @cached_property
     def aux(self) -> Array:

@@ -66,8 +66,8 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
 @style.styled
 def _differences(ax: Axes, result: Result) -> None:
     """One line per agent: mean and interval, and a dot for every config."""
-    found = sorted(result.comparisons(), key=lambda c: c.mean)
-    for row, c in enumerate(found):
+    comparisons = sorted(result.comparisons(), key=lambda c: c.mean)
+    for row, c in enumerate(comparisons):
         few = len(c.differences) < 8
         interval = c.student if few else c.bootstrap
         if interval is not None and len(c.differences) > 2:  # of two it would hide everything else
@@ -75,11 +75,11 @@ def _differences(ax: Axes, result: Result) -> None:
         spread = row + 0.16 * np.linspace(-1, 1, len(c.differences)) if len(c.differences) > 1 else [row]
         ax.plot(c.differences, spread, "o", color=style.colour(0), alpha=0.45, markersize=5, markeredgewidth=0)
         ax.plot([c.mean], [row], "D", color=style.colour(1), markersize=9, markeredgecolor="white")
-        told = ("+" if c.mean > 0 else "") + written(c.mean, 3)
-        ax.annotate(told, (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11, **_READABLE)
+        text = ("+" if c.mean > 0 else "") + written(c.mean, 3)
+        ax.annotate(text, (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11, **_READABLE)
     ax.axvline(0.0, color=style.GREY, linewidth=1.2)
-    ax.set_yticks(range(len(found)), [_short(c.agent) for c in found])
-    ax.set_ylim(-0.7, len(found) - 0.3)
+    ax.set_yticks(range(len(comparisons)), [_short(c.agent) for c in comparisons])
+    ax.set_ylim(-0.7, len(comparisons) - 0.3)
     ax.grid(visible=False, axis="y")
     n = len(result.configs)
     kind = "" if n < 3 else ", Student's 95 %" if n < 8 else ", bootstrap 95 %"
@@ -88,12 +88,12 @@ def _differences(ax: Axes, result: Result) -> None:
 
 
 def _by_level(result: Result, names: list[str]) -> dict[str, list[Measured | None]]:
-    found: dict[str, list[Measured | None]] = {}
+    parts: dict[str, list[Measured | None]] = {}
     for place in POSITIONS:
         seats = [seat for seat in result.seats if seat["position"] == place]
         if seats:
-            found[place] = [_measured(list(means_by_config(seats, name).values())) for name in names]
-    return found
+            parts[place] = [_measured(list(means_by_config(seats, name).values())) for name in names]
+    return parts
 
 
 def _measured(values: list[float]) -> Measured | None:

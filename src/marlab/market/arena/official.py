@@ -66,9 +66,9 @@ def _rows(results: Any, names: Sequence[str], players: Sequence[tuple[type, dict
     rows = []
     for name, (cls, _) in zip(names, players):
         full = f"{cls.__module__}.{cls.__qualname__}"
-        for told in scores:
-            if re.fullmatch(rf"{re.escape(full)}[-\d]*", told.rpartition(":")[2]):
-                rows.append({"agent": label(name), "score": scores[told], "seats": int(counts[told])})
+        for entry in scores:
+            if re.fullmatch(rf"{re.escape(full)}[-\d]*", entry.rpartition(":")[2]):
+                rows.append({"agent": label(name), "score": scores[entry], "seats": int(counts[entry])})
     if len(rows) != len(names):
         raise RuntimeError(f"the league's tournament has scores of {sorted(scores)}, not of {sorted(names)}")
     return sorted(rows, key=lambda row: -row["score"])

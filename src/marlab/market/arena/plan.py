@@ -18,8 +18,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
-from marlab.market.collect.plan import Market, draw_market
+from marlab.market.collect.plan import Market, check_range, draw_market
 from marlab.market.simulator.experts import FILLERS, find_player
 from marlab.market.simulator.worlds import WorldSpec
 
@@ -67,18 +68,13 @@ class PlayConfig:
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        for name in ("configs", "turns"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{name} is {value}, expected 1 or more.")
-        for name, least in (("days", 5), ("processes", 2)):
-            low, high = getattr(self, name)
-            if not least <= low <= high:
-                raise UserError(f"{name} is {low} to {high}, expected {least} or more and the smaller number first.")
+        at_least(self, 1, "configs", *(("turns",) if self.turns is not None else ()))
+        at_least(self, 0, "first_config")
+        positive(self, "world_timeout")
+        check_range("days", self.days, 5)
+        check_range("processes", self.processes, 2)
         if not 0 < self.alpha < 1:
             raise UserError(f"alpha is {self.alpha:g}, expected a number between 0 and 1.")
-        if self.first_config < 0 or not self.world_timeout > 0:
-            raise UserError("first_config must be 0 or more, and world_timeout a positive number of seconds.")
         if not self.shapes or not self.fillers:
             raise UserError("shapes and fillers must not be empty.")
 
@@ -194,8 +190,8 @@ class Arena:
             return
         mine = seats.index(0)  # the replaced agent is the first of the seated
         for player in (config.replace, *self.players):
-            told = [*agents[:mine], player, *agents[mine + 1 :]]
-            yield self._game(number, turn, player, market, seed, levels, told, (mine,))
+            players = [*agents[:mine], player, *agents[mine + 1 :]]
+            yield self._game(number, turn, player, market, seed, levels, players, (mine,))
 
     @staticmethod
     def _game(
@@ -208,19 +204,19 @@ class Arena:
         agents: list[str],
         tested: tuple[int, ...],
     ) -> Game:
-        told = (market.seed, seed, market.n_steps, tuple(levels), tuple(agents), (False,) * len(agents))
-        digest = hashlib.sha256(json.dumps((number, turn, *told)).encode()).hexdigest()[:10]
-        return Game(WorldSpec(f"c{number:03d}-t{turn:02d}-{digest}", *told), number, turn, player, tested)
+        world = (market.seed, seed, market.n_steps, tuple(levels), tuple(agents), (False,) * len(agents))
+        digest = hashlib.sha256(json.dumps((number, turn, *world)).encode()).hexdigest()[:10]
+        return Game(WorldSpec(f"c{number:03d}-t{turn:02d}-{digest}", *world), number, turn, player, tested)
 
 
 def _factories(shape: str) -> tuple[int, ...] | None:
     """Factories of each level; None for the official shape."""
     if shape == OFFICIAL:
         return None
-    found = re.fullmatch(r"([2-9])x([1-9]\d?)", shape)
-    if found is None:
+    sizes = re.fullmatch(r"([2-9])x([1-9]\d?)", shape)
+    if sizes is None:
         raise UserError(f"'{shape}' is not a shape, expected LEVELSxFACTORIES such as 3x4, or official.")
-    return (int(found[2]),) * int(found[1])
+    return (int(sizes[2]),) * int(sizes[1])
 
 
 def label(name: str) -> str:

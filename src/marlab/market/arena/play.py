@@ -50,8 +50,8 @@ class Tournament:
         self.left_out: dict[str, str] = {}
         self.failed: dict[str, str] = {}  # worlds; they are played again when the tournament is resumed
         if self._left_out.exists():
-            told = read_json(self._left_out, lambda why: UserError(f"The tournament cannot be resumed: {why}."))
-            self.tried, self.left_out = told["tried"], told["left_out"]
+            stored = read_json(self._left_out, lambda why: UserError(f"The tournament cannot be resumed: {why}."))
+            self.tried, self.left_out = stored["tried"], stored["left_out"]
 
     def record(self, world_id: str) -> dict[str, Any] | None:
         """The record of a world, None if it is not finished."""
@@ -148,8 +148,8 @@ def gather(arena: Arena, folder: Tournament, notes: Sequence[str] = ()) -> Resul
 
 def _tested(game: Game, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for place in game.tested:
-        told = {"world_id": record["world_id"], "config": game.config, "turn": game.turn, "days": record["days"]}
-        yield {**told, "n_processes": record["n_processes"], **record["seats"][place]}
+        head = {"world_id": record["world_id"], "config": game.config, "turn": game.turn, "days": record["days"]}
+        yield {**head, "n_processes": record["n_processes"], **record["seats"][place]}
 
 
 def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet: bool) -> None:
@@ -189,8 +189,8 @@ def _play_all(config: PlayConfig, folder: Tournament, run: Run, engine: EngineCo
             if run.stop_reason() is not None:
                 return gather(arena, folder, notes)
             if config.until_significant:
-                found = gather(arena, folder).comparisons()
-                if found and all(c.decided for c in found):
+                comparisons = gather(arena, folder).comparisons()
+                if comparisons and all(c.decided for c in comparisons):
                     notes.append(f"Decided after {looks} of at most {len(batches)} configs, one look after each.")
                     return gather(arena, folder, notes)
         else:

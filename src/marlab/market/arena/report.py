@@ -109,13 +109,13 @@ def _scores(result: Result) -> Table:
 
 
 def _differences(result: Result) -> Table:
-    found = sorted(result.comparisons(), key=lambda c: -c.mean)
+    comparisons = sorted(result.comparisons(), key=lambda c: -c.mean)
     paired, sequential = result.config.design == "seats", result.config.until_significant
     header = ["agent", "difference", "bootstrap 95 %", "Student 95 %", *POSITIONS, "money", "configs won"]
     header += ["seats won"] if paired else []
     header += ["any-time interval", "decided"] if sequential else []
     rows = []
-    for c in found:
+    for c in comparisons:
         row = [label(c.agent), _signed(c.mean), _interval(c.bootstrap), _interval(c.student)]
         row += [_with_half(c.by_position.get(place)) for place in POSITIONS]
         row += [_signed(c.money, 0), _percent(c.wins)]
@@ -264,28 +264,28 @@ def table_as_markdown(table: Table) -> str:
 
 def numbers(result: Result) -> dict[str, Any]:
     """Results for run.json: scores and differences with their intervals."""
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "worlds": result.worlds, "configs": len(result.configs), "worlds_failed": len(result.failed),
         "left_out": [label(name) for name in result.left_out], "settlement_error": result.settlement_error,
     }  # fmt: skip
     for name in _ranked(result):
         mean, interval = score_interval(result.seats, name)
-        found[f"score {label(name)}"] = _stored(mean, interval)
+        numbers[f"score {label(name)}"] = _stored(mean, interval)
     for c in result.comparisons() if result.seats else []:
-        found[f"{label(c.agent)} - {label(c.against)}"] = _stored(c.mean, c.bootstrap)
-    return found
+        numbers[f"{label(c.agent)} - {label(c.against)}"] = _stored(c.mean, c.bootstrap)
+    return numbers
 
 
 def as_json(result: Result) -> dict[str, Any]:
     """Everything that the tables show, as plain values."""
-    told = [asdict(c) for c in result.comparisons()] if result.seats else []
+    comparisons = [asdict(c) for c in result.comparisons()] if result.seats else []
     return {
         **numbers(result),
         "complete_configs": result.configs,
         "left_out": result.left_out,
         "failed": result.failed,
         "notes": result.notes,
-        "comparisons": [plain_json(c) for c in told],
+        "comparisons": [plain_json(c) for c in comparisons],
     }
 
 

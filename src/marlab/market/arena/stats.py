@@ -47,11 +47,11 @@ class Comparison:
 
 def means_by_config(seats: Iterable[Seat], agent: str, key: str = "score") -> dict[int, float]:
     """Mean of a measurement over an agent's seats of each config."""
-    found: dict[int, list[float]] = defaultdict(list)
+    scores: dict[int, list[float]] = defaultdict(list)
     for seat in seats:
         if seat["agent"] == agent:
-            found[seat["config"]].append(float(seat[key]))
-    return {config: float(np.mean(values)) for config, values in sorted(found.items())}
+            scores[seat["config"]].append(float(seat[key]))
+    return {config: float(np.mean(values)) for config, values in sorted(scores.items())}
 
 
 def score_interval(seats: Sequence[Seat], agent: str) -> tuple[float, tuple[float, float] | None]:
@@ -77,11 +77,11 @@ def _compare(own: Mapping[str, list[Seat]], agent: str, against: str, alpha: flo
     by_position = {}
     for place in POSITIONS:
         here, there = ([s for s in group if s["position"] == place] for group in (mine, theirs))
-        found = _differences(here, there, agent, against)
-        if found:
-            interval = student(found)
+        gaps = _differences(here, there, agent, against)
+        if gaps:
+            interval = student(gaps)
             by_position[place] = (
-                float(np.mean(found)), None if interval is None else (interval[1] - interval[0]) / 2, len(found)
+                float(np.mean(gaps)), None if interval is None else (interval[1] - interval[0]) / 2, len(gaps)
             )  # fmt: skip
     return Comparison(
         agent=agent,
@@ -140,10 +140,10 @@ def closed(seats: Sequence[Seat], bound: str) -> float:
 
 def grouped(seats: Iterable[Seat], *keys: str) -> dict[tuple[Any, ...], list[Seat]]:
     """Seats by the values of some keys."""
-    found: dict[tuple[Any, ...], list[Seat]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[Seat]] = defaultdict(list)
     for seat in seats:
-        found[tuple(seat[key] for key in keys)].append(seat)
-    return dict(found)
+        groups[tuple(seat[key] for key in keys)].append(seat)
+    return dict(groups)
 
 
 def mean_of(seats: Sequence[Seat], key: str) -> float:

@@ -64,13 +64,13 @@ class Clock:
     def report(self) -> dict[str, Any]:
         """CPU seconds, crashes, and what the agent itself reports in `counts` and `seconds`, if it does."""
         counts, seconds = getattr(self.agent, "counts", None), getattr(self.agent, "seconds", None)
-        found: dict[str, Any] = {"cpu_s": round(self.cpu_s, 4), "crashes": self.crashes[:3]}
+        report: dict[str, Any] = {"cpu_s": round(self.cpu_s, 4), "crashes": self.crashes[:3]}
         if isinstance(counts, dict):
             for name in ("decisions", "unsafe", "exceptions"):
-                found[f"own_{name}"] = int(counts.get(name, 0))
+                report[f"own_{name}"] = int(counts.get(name, 0))
         if isinstance(seconds, list) and seconds and all(isinstance(s, float) for s in seconds):
-            found |= {f"ms_{q}": round(1000 * float(np.quantile(seconds, q / 100)), 3) for q in (50, 95)}
-        return found
+            report |= {f"ms_{q}": round(1000 * float(np.quantile(seconds, q / 100)), 3) for q in (50, 95)}
+        return report
 
 
 def play_task(spec: dict[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Exported:
 def export(config: ExportConfig) -> Exported:
     """Write the tracker logs of a run; files that exist are replaced."""
     place = _place(config.run)
-    found = find_logs(place)
-    worlds = [log for log in found.logs if log.path.suffix == ".parquet"]
+    logs = find_logs(place)
+    worlds = [log for log in logs.logs if log.path.suffix == ".parquet"]
     if not worlds:
         raise UserError(f"{place} holds no recorded world; `marlab market collect` makes them.")
     experts = choose_experts(config.agent_name, (kind for world in worlds for kind in world.types))
@@ -38,7 +38,7 @@ def export(config: ExportConfig) -> Exported:
             for log in read_logs(world.path, experts):
                 sizes.append(write_tracker(log, folder, compressed=config.compressed).stat().st_size)
             bar.advance(1)
-    return Exported(folder, len(worlds), len(sizes), sum(sizes), found.bad)
+    return Exported(folder, len(worlds), len(sizes), sum(sizes), logs.bad)
 
 
 def _place(run: str) -> Path:

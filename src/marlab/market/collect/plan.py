@@ -18,11 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.market.simulator.experts import FILLERS, PENGUIN, full_name, roster
 from marlab.market.simulator.worlds import MAX_FACTORIES, MIN_FACTORIES, WorldSpec
 
 MAX_SETS = 1_000_000
+OPTIONAL_COUNTS = ("n_competitors_per_world", "max_worlds_per_config", "target_worlds")
+
+
+def check_range(name: str, values: tuple[int, int], least: int) -> None:
+    """Refuse a range that begins too low or is written backwards."""
+    low, high = values
+    if not least <= low <= high:
+        raise UserError(f"{name} is {low} to {high}, expected {least} or more and the smaller number first.")
 
 
 @dataclass(frozen=True)
@@ -66,23 +75,20 @@ class MarketCollectConfig:
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        for name in ("configs", "runs", "seats", "n_competitors_per_world", "max_worlds_per_config", "target_worlds"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{name} is {value}, expected 1 or more.")
-        for name, least in (("days", 5), ("processes", 2)):
-            low, high = getattr(self, name)
-            if not least <= low <= high:
-                raise UserError(f"{name} is {low} to {high}, expected {least} or more and the smaller number first.")
+        given = [name for name in OPTIONAL_COUNTS if getattr(self, name) is not None]
+        at_least(self, 1, "configs", "runs", "seats", *given)
+        check_range("days", self.days, 5)
+        check_range("processes", self.processes, 2)
         if (self.steps or self.days[0]) <= self.processes[1]:
             raise UserError(
                 f"A world of {self.steps or self.days[0]} days is too short for {self.processes[1]} levels."
             )
         if not 0 <= self.max_top_2025 <= 5 or not 0 <= self.max_top_2024 <= 5:
-            told = f"max_top_2025 is {self.max_top_2025} and max_top_2024 is {self.max_top_2024}"
-            raise UserError(f"{told}, expected 0 to 5 (the roster knows five of each year).")
-        if not self.world_timeout > 0:
-            raise UserError(f"world_timeout is {self.world_timeout:g}, expected a positive number of seconds.")
+            raise UserError(
+                f"max_top_2025 is {self.max_top_2025} and max_top_2024 is {self.max_top_2024}, expected 0 to 5 (the "
+                "roster knows five of each year)."
+            )
+        positive(self, "world_timeout")
         if not self.fillers:
             raise UserError("fillers is empty; levels without a competitor need somebody, such as GreedyStdAgent.")
         if self.target_worlds is not None and self.n_competitors_per_world is None:
@@ -168,10 +174,10 @@ class CollectionPlan:
         n, k = len(self.experts), self.k
         if not self.config.round_robin:
             return math.ceil(n / k)
-        found = math.comb(n - 1, k - 1) if self.config.track_only_penguin else math.comb(n, k)
-        if found > MAX_SETS:
-            raise UserError(f"There are {found:,} sets of {k} out of {n} competitors; use --no-round-robin.")
-        return found
+        sets = math.comb(n - 1, k - 1) if self.config.track_only_penguin else math.comb(n, k)
+        if sets > MAX_SETS:
+            raise UserError(f"There are {sets:,} sets of {k} out of {n} competitors; use --no-round-robin.")
+        return sets
 
     def _sets(self) -> Iterator[tuple[str, ...]]:
         if self.config.round_robin:
@@ -225,9 +231,9 @@ class CollectionPlan:
             tracked += [name == self.penguin if only else True for name in here] + [False] * len(fillers)
             levels += [level] * (places + len(fillers))
         seed = int(np.random.default_rng([self.config.seed, 1, market, number, turn, run]).integers(2**31))
-        told = (shape.seed, seed, shape.n_steps, tuple(levels), tuple(agents), tuple(tracked))
-        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
-        return WorldSpec(f"c{market:03d}-s{number:03d}-a{turn:03d}-r{run}-{digest}", *told)
+        world = (shape.seed, seed, shape.n_steps, tuple(levels), tuple(agents), tuple(tracked))
+        digest = hashlib.sha256(json.dumps(world).encode()).hexdigest()[:8]
+        return WorldSpec(f"c{market:03d}-s{number:03d}-a{turn:03d}-r{run}-{digest}", *world)
 
     def _seated(self, market: int, number: int, group: tuple[str, ...], turn: int) -> list[str]:
         """Who sits in which competitor's place: a rotation per turn, around an order drawn for every K turns."""

@@ -54,12 +54,12 @@ def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> 
 
 def decisions_by_type(rows: Sequence[Row]) -> dict[str, int]:
     """Recorded decisions of each tracked class, most first."""
-    found: Counter[str] = Counter()
+    decisions: Counter[str] = Counter()
     for row in rows:
         for agent in row["agents"]:
             if agent["tracked"]:
-                found[agent["type"]] += agent["decisions"]
-    return dict(found.most_common())
+                decisions[agent["type"]] += agent["decisions"]
+    return dict(decisions.most_common())
 
 
 def describe(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> str:
@@ -75,13 +75,13 @@ def describe(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> st
     ]
     for name, seats in sorted(_seats(rows).items(), key=lambda item: (-item[1]["decisions"], item[0])):
         scores, played = np.asarray(seats["scores"]), seats["days"]
-        told = (
+        done = (
             f"{seats['decisions']:>10,} {seats['decisions'] / played:>6.1f}"
             if seats["tracked"]
             else f"{'-':>10} {'-':>6}"
         )
         lines.append(
-            f"{name:<34} {len(scores):>6} {told} {scores.mean():>7.3f} {seats['bankrupt']:>8} {seats['exceptions']:>10}"
+            f"{name:<34} {len(scores):>6} {done} {scores.mean():>7.3f} {seats['bankrupt']:>8} {seats['exceptions']:>10}"
         )
     lines.append(f"decisions recorded: {sum(decisions_by_type(rows).values()):,}")
     for word in ("recorder_failures", "unheard_offers"):

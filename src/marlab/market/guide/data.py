@@ -84,14 +84,14 @@ def _backfill(
 
 
 def _load(place: Path, agent_name: str, workers: int | None, fill: Backfill, options: SampleOptions) -> Samples:
-    found = find_logs(place)
-    experts = choose_experts(agent_name, (kind for log in found.logs for kind in log.types))
-    files = [log.path.as_posix() for log in found.logs if experts.intersection(log.types)]
+    logs = find_logs(place)
+    experts = choose_experts(agent_name, (kind for log in logs.logs for kind in log.types))
+    files = [log.path.as_posix() for log in logs.logs if experts.intersection(log.types)]
     chunks = [files[i : i + CHUNK] for i in range(0, len(files), CHUNK)]
     workers = min(workers or usable_cores(), len(chunks))
-    bad = dict(found.bad)
+    bad = dict(logs.bad)
     parts = _here(chunks, experts, options, bad) if workers == 1 else _workers(chunks, experts, options, workers, bad)
-    refuse_many(bad, len(files) + len(found.bad))
+    refuse_many(bad, len(files) + len(logs.bad))
     for why in bad.values():
         print(f"left out: {why}")
     samples = fill(concatenate(parts))

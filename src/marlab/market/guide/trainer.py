@@ -65,15 +65,15 @@ class HRLXFTrainer:
 
     def train_phase0_bc(self, macro: Sequence[Any], micro: Sequence[Any]) -> dict[str, History]:
         """Behaviour cloning: of L2 if there are days, of L3 if there are decisions."""
-        found: dict[str, History] = {}
+        histories: dict[str, History] = {}
         if len(macro):
-            found["l2"] = self._learn(DayGoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
+            histories["l2"] = self._learn(DayGoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
         if len(micro):
             samples = _decisions(micro)
             if not self.config.allow_zero_goal:
                 refuse_zero_goals(samples, "load them with goal_backfill l2 or v2, or set allow_zero_goal")
-            found["l3"] = self._learn(ActionTrainer, self.l3, samples, self.config.l3_bc_resume_path)
-        return found
+            histories["l3"] = self._learn(ActionTrainer, self.l3, samples, self.config.l3_bc_resume_path)
+        return histories
 
     def train_phase1_awr(self, micro: Sequence[Any]) -> dict[str, History]:
         """L3 again, decisions of days that went well weighing more; without returns it is behaviour cloning."""
@@ -145,13 +145,13 @@ def save_model(model: nn.Module, folder: str | Path, name: str) -> Path:
 
 def load_model(model: nn.Module, path: str | Path) -> nn.Module:
     """Load weights into a network of the same options; returns it in evaluation mode."""
-    found = load_network(Path(path), kind_of(model))
-    if getattr(found, "options", None) != getattr(model, "options", None) or type(found) is not type(model):
+    stored = load_network(Path(path), kind_of(model))
+    if getattr(stored, "options", None) != getattr(model, "options", None) or type(stored) is not type(model):
         raise UserError(
-            f"{path} holds a {type(found).__name__} with {getattr(found, 'options', {})}; this one differs."
+            f"{path} holds a {type(stored).__name__} with {getattr(stored, 'options', {})}; this one differs."
         )
-    model.load_state_dict(found.state_dict())
-    model.data = getattr(found, "data", {})  # type: ignore[assignment]
+    model.load_state_dict(stored.state_dict())
+    model.data = getattr(stored, "data", {})  # type: ignore[assignment]
     return model.eval()
 
 
@@ -159,11 +159,11 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
 
 
 def _days(macro: Sequence[Any]) -> Samples:
-    found = cast("SampleList[Any]", MacroSamples.of(macro))
-    if found.samples is not None:
-        return found.samples
-    c = found.columns
-    rows = len(found)
+    days = cast("SampleList[Any]", MacroSamples.of(macro))
+    if days.samples is not None:
+        return days.samples
+    c = days.columns
+    rows = len(days)
     table = {
         "x_static": c["state_static"], "x_temporal": c["state_temporal"], "x_role": c["x_roles"], "label": c["goals"],
         "extra": np.zeros((rows, 0), np.float32),
@@ -173,10 +173,10 @@ def _days(macro: Sequence[Any]) -> Samples:
 
 
 def _decisions(micro: Sequence[Any]) -> Samples:
-    found = cast("SampleList[Any]", MicroSamples.of(micro))
-    if found.samples is not None:
-        return found.samples
-    c, rows = found.columns, len(found)
+    decisions = cast("SampleList[Any]", MicroSamples.of(micro))
+    if decisions.samples is not None:
+        return decisions.samples
+    c, rows = decisions.columns, len(decisions)
     length = np.diff(c["offsets"])
     table = {
         "macro": np.arange(rows), "history": c["offsets"][:-1], "history_length": length, "role": c["roles"],
@@ -192,14 +192,14 @@ def _decisions(micro: Sequence[Any]) -> Samples:
 
 
 def _rounds(samples: Sequence[Any]) -> Samples:
-    found = cast("SampleList[Any]", L4Samples.of(samples))
-    if found.samples is not None:
-        return found.samples
-    c = found.columns
+    rounds = cast("SampleList[Any]", L4Samples.of(samples))
+    if rounds.samples is not None:
+        return rounds.samples
+    c = rounds.columns
     threads = np.diff(c["offsets"])
     context = c["global_feats"]
     buying = np.rint(context[:, 28] * 10).astype(np.int64)
-    calls = {"macro": np.arange(len(found)), "first": c["offsets"][:-1], "threads": threads, "buying": buying}
+    calls = {"macro": np.arange(len(rounds)), "first": c["offsets"][:-1], "threads": threads, "buying": buying}
     micro = {
         "thread": c["thread_feats"], "thread_day": c["thread_times"], "role": c["thread_roles"],
         "alpha": c["teacher_weights"],

@@ -34,18 +34,18 @@ BATCH = 4096
 def goal_errors(predicted: Floats, target: Floats, roles: Floats) -> dict[str, dict[str, float]]:
     """MAE, RMSE, mean target and mean relative error of Q and P, over components the factory can trade on: [N, 16]."""
     allowed = np.where(IS_SELLING, roles[:, 1:], roles[:, :1]) > 0
-    found = {}
+    errors = {}
     for name, chosen in (("Q", IS_QUANTITY), ("P", ~IS_QUANTITY)):
         mask = allowed & chosen
         error, wanted = np.abs(predicted - target)[mask], np.abs(target[mask])
         if not len(error):
-            found[name] = dict.fromkeys(("mae", "rmse", "mean_target", "mean_rel_err"), float("nan"))
+            errors[name] = dict.fromkeys(("mae", "rmse", "mean_target", "mean_rel_err"), float("nan"))
             continue
-        found[name] = {
+        errors[name] = {
             "mae": float(error.mean()), "rmse": float(np.sqrt((error**2).mean())),
             "mean_target": float(target[mask].mean()), "mean_rel_err": float((error / np.maximum(wanted, 1)).mean()),
         }  # fmt: skip
-    return found
+    return errors
 
 
 @torch.inference_mode()
@@ -77,7 +77,7 @@ def evaluate_goals(model: HorizonManagerPPO, samples: Samples, device: torch.dev
     table = DayTable(samples, device)
     target, roles = np.asarray(samples.macro["label"], np.float64), np.asarray(samples.macro["x_role"], np.float64)
     worlds = world_numbers(samples)[samples.macro["log"]]
-    found: dict[str, Any] = {"days": samples.rows("macro")}
+    report: dict[str, Any] = {"days": samples.rows("macro")}
     candidates = {"L2": predicted_goals(model, table), **trivial_goals(samples)}
     for name, goal in candidates.items():
         errors = goal_errors(goal, target, roles)
@@ -88,11 +88,11 @@ def evaluate_goals(model: HorizonManagerPPO, samples: Samples, device: torch.dev
             errors[part]["rmse_interval"] = list(  # type: ignore[assignment]
                 ratio_interval(worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1))
             )
-        found[name] = errors
-    found["per_bucket"] = [
+        report[name] = errors
+    report["per_bucket"] = [
         goal_errors(_bucket(candidates["L2"], b), _bucket(target, b), roles) for b in range(GOAL_SIZE // 4)
     ]
-    return found
+    return report
 
 
 def _bucket(goal: Floats, bucket: int) -> Floats:
@@ -165,21 +165,21 @@ def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDA
     offered = (wanted == REJECT) & np.asarray(micro["time_valid"])
     error = np.abs(residual - np.asarray(micro["residual"], np.float64))
     away = np.abs(day - np.asarray(micro["time_label"], np.int64))
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "decisions": len(wanted), "offers": int(offered.sum()), "confusion": confusion.tolist(),
         "recall_by_op": {"accept": recall[ACCEPT], "reject": recall[REJECT], "end": recall[END]},
         "op_acc": float((op == wanted).mean()) if len(wanted) else float("nan"),
         "recall": float(recall[confusion.sum(1) > 0].mean()) if len(wanted) else float("nan"),
     }  # fmt: skip
-    found["recall_by_op"] = {name: float(value) for name, value in found["recall_by_op"].items()}
+    report["recall_by_op"] = {name: float(value) for name, value in report["recall_by_op"].items()}
     for name, values in (("q", error[:, 0]), ("p", error[:, 1])):
-        found[f"mae_{name}"] = _share(values, offered)
-        found[f"mae_{name}_interval"] = list(ratio_interval(worlds, _ratio, np.where(offered, values, 0), offered))
-    found["mse_residual"] = _share((error / np.array([10.0, 5.0])) ** 2 @ np.array([0.5, 0.5]), offered)
-    found["day_acc"], found["day_within_1"] = _share(away == 0, offered), _share(away <= 1, offered)
+        report[f"mae_{name}"] = _share(values, offered)
+        report[f"mae_{name}_interval"] = list(ratio_interval(worlds, _ratio, np.where(offered, values, 0), offered))
+    report["mse_residual"] = _share((error / np.array([10.0, 5.0])) ** 2 @ np.array([0.5, 0.5]), offered)
+    report["day_acc"], report["day_within_1"] = _share(away == 0, offered), _share(away <= 1, offered)
     hits = op == wanted
-    found["op_acc_interval"] = list(ratio_interval(worlds, _ratio, hits, np.ones(len(hits))))
-    return found
+    report["op_acc_interval"] = list(ratio_interval(worlds, _ratio, hits, np.ones(len(hits))))
+    return report
 
 
 def evaluate_actions(
@@ -187,16 +187,16 @@ def evaluate_actions(
 ) -> dict[str, Any]:
     """L3 and the trivial predictors on one split, and how far L3's errors are below the best trivial ones."""
     predicted = predicted_actions(model, DecisionTable(samples, device, leaky=leaky))
-    found = {"L3": action_report(samples, predicted["op"].argmax(1), predicted["residual"], predicted["day"])}
+    report = {"L3": action_report(samples, predicted["op"].argmax(1), predicted["residual"], predicted["day"])}
     for name, guess in trivial_actions(samples, majority_op).items():
-        found[name] = action_report(samples, guess["op"], guess["residual"], guess["day"])
-    trivial = [found[name] for name in ("copy", "baseline", "majority")]
+        report[name] = action_report(samples, guess["op"], guess["residual"], guess["day"])
+    trivial = [report[name] for name in ("copy", "baseline", "majority")]
     for key in ("mae_q", "mae_p"):
         best = min(guess[key] for guess in trivial)
-        found["L3"][f"{key}_ratio"] = found["L3"][key] / best if best > 0 else float("nan")
-    found["L3"]["best_trivial_recall"] = max(guess["recall"] for guess in trivial)
-    found["L3"]["calibration"] = _calibration(predicted["op"], np.asarray(samples.micro["op"], np.int64))
-    return found
+        report["L3"][f"{key}_ratio"] = report["L3"][key] / best if best > 0 else float("nan")
+    report["L3"]["best_trivial_recall"] = max(guess["recall"] for guess in trivial)
+    report["L3"]["calibration"] = _calibration(predicted["op"], np.asarray(samples.micro["op"], np.int64))
+    return report
 
 
 def _share(values: NDArray[Any], chosen: NDArray[np.bool_]) -> float:

@@ -106,8 +106,8 @@ class _Work:
             return None
         if split not in self._splits:
             self._splits[split] = self.dataset.split(split)
-        found = self._splits[split]
-        return found if found.rows("macro") else None
+        samples = self._splits[split]
+        return samples if samples.rows("macro") else None
 
     def _fill_goals(self) -> None:
         """Give L3 and L4 the goals they will be told in play."""
@@ -206,23 +206,23 @@ class _Work:
             if samples is None:
                 continue
             if isinstance(model, HorizonManagerPPO):
-                found: dict[str, Any] = evaluate.evaluate_goals(model, samples, self.device)
-                self.run.add_results(_goal_results(found, split))
+                report: dict[str, Any] = evaluate.evaluate_goals(model, samples, self.device)
+                self.run.add_results(_goal_results(report, split))
             elif isinstance(model, GlobalCoordinator):
-                found = evaluate.evaluate_weights(model, samples, self.device)
-                self.run.add_results({f"L4 KL, {split}": found["kl"], f"L4 top-1, {split}": found["top1"]})
+                report = evaluate.evaluate_weights(model, samples, self.device)
+                self.run.add_results({f"L4 KL, {split}": report["kl"], f"L4 top-1, {split}": report["top1"]})
             else:
                 leaky = self.config.l3_leaky
-                found = evaluate.evaluate_actions(model, samples, self.device, majority, leaky=leaky)
-                self.run.add_results(_action_results(found, split, phase))
+                report = evaluate.evaluate_actions(model, samples, self.device, majority, leaky=leaky)
+                self.run.add_results(_action_results(report, split, phase))
                 if split == "val" and phase == "l3":
-                    advice = evaluate.plan_advice(found["L3"])
+                    advice = evaluate.plan_advice(report["L3"])
                     self.run.add_results({"plan E or F": advice})
                     if not self.quiet:
                         print(advice)
-            write_json(self.run.path / "eval" / f"{NAMES[phase]}_{split}.json", found)
+            write_json(self.run.path / "eval" / f"{NAMES[phase]}_{split}.json", report)
             if split == "val":
-                figures.draw_phase(self.run, phase, model, samples, found, self.device, self.config.l3_leaky)
+                figures.draw_phase(self.run, phase, model, samples, report, self.device, self.config.l3_leaky)
         figures.draw_losses(self.run, phase)
 
 

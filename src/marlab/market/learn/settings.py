@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.market.networks import QTransform, ResidualLoss
 
@@ -80,7 +81,7 @@ class TrainSettings:
     """Discount per day of the returns that advantages are made of."""
     weight_decay: float = 1e-4
     """AdamW's weight decay."""
-    grad_clip: float = 0.5
+    max_grad_norm: float = 0.5
     """Largest norm of the gradient."""
     patience: int = 0
     """Stop a phase after this many epochs without a better validation loss; 0 never does."""
@@ -98,12 +99,9 @@ class TrainSettings:
     """cpu, cuda, cuda:N or auto."""
 
     def __post_init__(self) -> None:
-        for name in ("l2_batch_size", "l3_batch_size", "l4_batch_size", "save_every", "l3_layers"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, expected 1 or more.")
-        for name in ("l2_q_weight", "awr_beta", "awr_clip", "grad_clip"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"{name} is {getattr(self, name):g}, expected more than 0.")
+        at_least(self, 1, "l2_batch_size", "l3_batch_size", "l4_batch_size", "save_every", "l3_layers")
+        at_least(self, 0, "patience")
+        positive(self, "l2_q_weight", "awr_beta", "awr_clip", "max_grad_norm")
         if not 0 <= self.dropout < 1 or not 0 < self.gamma <= 1:
             raise UserError(f"dropout is {self.dropout:g} and gamma {self.gamma:g}, expected shares below 1.")
         if self.l3_width < 4 or self.l3_width % 4:
@@ -139,7 +137,9 @@ class TrainSettings:
 
 def _checked(stage: Stage, phase: str) -> Stage:
     if stage.epochs < 0 or not stage.lr > 0:
-        raise UserError(f"{phase} is to learn {stage.epochs} epochs at rate {stage.lr:g}; expected 0 or more above 0.")
+        raise UserError(
+            f"{phase} is to learn {stage.epochs} epochs at rate {stage.lr:g}; expected epochs >= 0 and a rate > 0."
+        )
     return stage
 
 

@@ -148,25 +148,25 @@ class DecisionTable:
     def by_length(self, index: Tensor) -> list[tuple[int, Tensor]]:
         """Groups of decisions with the history rows that each group needs; only on a CPU, where asking is free."""
         length = self.length[index.numpy()]
-        found = []
+        groups = []
         for least, most in zip((0, *LENGTHS[:-1]), LENGTHS):
             rows = np.flatnonzero((length <= most) & (length > least) if least else length <= most)
             if len(rows):
-                found.append((max(1, int(length[rows].max())), index[torch.from_numpy(rows)]))
-        return found
+                groups.append((max(1, int(length[rows].max())), index[torch.from_numpy(rows)]))
+        return groups
 
 
 def rule_operators(samples: Samples) -> NDArray[np.int64]:
     """[micro] what the acceptance rule of L1 would do with the offer on the table, given the day's goal."""
     micro = samples.micro
     rows = np.flatnonzero(micro["acceptable"])
-    found = np.full(len(micro["op"]), REJECT)
+    operators = np.full(len(micro["op"]), REJECT)
     if len(rows):
         last = samples.tables["offers"]["row"][micro["history"][rows] + micro["history_length"][rows] - 1]
         offer = Action(*last[:, :3].T.astype(np.float64))
         goal = samples.macro["goal"][micro["macro"][rows]].astype(np.float64)
-        found[rows[executor.good_price(offer, goal, micro["role"][rows] == 1)]] = ACCEPT
-    return found
+        operators[rows[executor.good_price(offer, goal, micro["role"][rows] == 1)]] = ACCEPT
+    return operators
 
 
 class RoundBatch(NamedTuple):

@@ -91,7 +91,7 @@ class PhaseTrainer(ABC):
             loss, more = self.losses(self.train, index)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
-            nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip)
+            nn.utils.clip_grad_norm_(self.parameters, self.settings.max_grad_norm)
             self.optimiser.step()
             means.add(len(index), {"loss": loss.detach(), **more})
         self.step += 1
@@ -99,10 +99,10 @@ class PhaseTrainer(ABC):
         values = {f"{name}/train/{key}": value for key, value in means.values().items()}
         values |= {f"{name}/epoch": float(self.step), f"{name}/learning_rate": lr}
         if self.val is not None and self.val.rows:
-            found = self.measure(self.val)
-            values |= {f"{name}/val/{key}": value for key, value in found.items()}
-            if self.best is None or found["loss"] < self.best[1]:
-                self.best = self.step, found["loss"]
+            measured = self.measure(self.val)
+            values |= {f"{name}/val/{key}": value for key, value in measured.items()}
+            if self.best is None or measured["loss"] < self.best[1]:
+                self.best = self.step, measured["loss"]
         if not np.isfinite(values[f"{name}/train/loss"]):
             raise RuntimeError(f"{name}: the loss of epoch {self.step} is not a number")
         return values
@@ -167,8 +167,8 @@ class DayGoalTrainer(PhaseTrainer):
         assert isinstance(table, DayTable)
         days = table.batch(index)
         mean = self.model(days.x_static, days.x_temporal, days.x_role)[0]
-        found = goal_loss(mean, days.label, days.x_role, self.settings.l2_q_transform, self.settings.l2_q_weight)
-        return found.loss, {"mse": found.square / found.weight.clamp_min(1)}
+        losses = goal_loss(mean, days.label, days.x_role, self.settings.l2_q_transform, self.settings.l2_q_weight)
+        return losses.loss, {"mse": losses.square / losses.weight.clamp_min(1)}
 
 
 class ActionTrainer(PhaseTrainer):
@@ -189,10 +189,11 @@ class ActionTrainer(PhaseTrainer):
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DecisionTable)
         output, labels, advantage = self._decide(table, index)
-        found = action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
+        losses = action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
         hits = (output.op_logits.argmax(1) == labels.op).float().mean()
-        return found.total, {
-            "loss_op": found.op, "loss_q": found.quantity, "loss_p": found.price, "loss_t": found.day, "op_acc": hits,
+        return losses.total, {
+            "loss_op": losses.op, "loss_q": losses.quantity, "loss_p": losses.price, "loss_t": losses.day,
+            "op_acc": hits,
         }  # fmt: skip
 
     def _decide(self, table: DecisionTable, index: Tensor) -> tuple[L3Output, ActionLabels, Tensor]:
@@ -245,8 +246,8 @@ class WeightTrainer(PhaseTrainer):
         assert isinstance(table, RoundTable) and isinstance(self.model, GlobalCoordinator)
         rounds = table.batch(index)
         scores, _ = self.model.scores(rounds.threads, rounds.days, rounds.roles, rounds.context, rounds.mask)
-        found = weight_loss(scores, rounds.teacher, rounds.mask)
-        return found.loss, {"kl": found.kl, "agree": found.agree}
+        losses = weight_loss(scores, rounds.teacher, rounds.mask)
+        return losses.loss, {"kl": losses.kl, "agree": losses.agree}
 
 
 def seeded(settings: TrainSettings, phase: Phase) -> None:

@@ -104,19 +104,19 @@ def _tracker(path: Path) -> LogFile:
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     before = head.partition('"entries"')[0]
-    told, agent_type = _text(before, "world_id"), _text(head, "agent_type_raw") or _text(before, "agent_type")
-    if told is None or agent_type is None:
+    world_id, agent_type = _text(before, "world_id"), _text(head, "agent_type_raw") or _text(before, "agent_type")
+    if world_id is None or agent_type is None:
         log = read_tracker(path)
         return LogFile(path, log.world_id, log.world_id, log.world_id, (log.agent_type,))
-    world = world_name(told, path)
+    world = world_name(world_id, path)
     return LogFile(path, world, world, world, (agent_type.removesuffix("Tracked") or agent_type,))
 
 
 def _text(head: str, key: str) -> str | None:
     """The first text called `key` in a piece of JSON."""
-    found = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
+    match = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
     try:
-        return None if found is None else str(json.loads(found[1]))
+        return None if match is None else str(json.loads(match[1]))
     except ValueError:  # not JSON after all; reading the whole file says what is wrong with it
         return None
 
@@ -126,16 +126,16 @@ def choose_experts(name: str, types: Iterable[str]) -> frozenset[str]:
 
     Never a part from the middle: "Pe" means PenguinAgent, and not UltraSuperMiracleSoraFinalAgentZ.
     """
-    found = sorted(set(types))
+    kinds = sorted(set(types))
     if name == EVERYBODY:
-        return frozenset(found)
+        return frozenset(kinds)
     wanted = _plain(name)
     if len(wanted) < 2:
         raise UserError(f"The expert's name is '{name}', expected a class name or at least its first two letters.")
-    same = [kind for kind in found if _plain(kind) == wanted]
-    chosen = same or [kind for kind in found if _plain(kind).startswith(wanted)]
+    same = [kind for kind in kinds if _plain(kind) == wanted]
+    chosen = same or [kind for kind in kinds if _plain(kind).startswith(wanted)]
     if not chosen:
-        raise UserError(f"No log is of an agent '{name}'; the logs are of {', '.join(found) or 'nobody'}.")
+        raise UserError(f"No log is of an agent '{name}'; the logs are of {', '.join(kinds) or 'nobody'}.")
     return frozenset(chosen)
 
 

@@ -47,8 +47,8 @@ def file_name(agent_id: str, world_id: str) -> str:
 
 def find_trackers(folder: Path) -> list[Path]:
     """Tracker files in `folder` itself and in every `tracker_logs` below it, sorted; each is a unit of its own."""
-    found = {*folder.glob("agent_*.json*"), *folder.glob(f"**/{FOLDER}/agent_*.json*")}
-    return sorted(path for path in found if path.name.endswith((".json", ".json.gz")))
+    files = {*folder.glob("agent_*.json*"), *folder.glob(f"**/{FOLDER}/agent_*.json*")}
+    return sorted(path for path in files if path.name.endswith((".json", ".json.gz")))
 
 
 def write_tracker(log: AgentLog, folder: Path, *, compressed: bool = False) -> Path:
@@ -199,7 +199,7 @@ class _Writer:
 
     def _started(self, i: int) -> dict[str, Any]:
         n = {name: int(value) for name, value in self._of(i).items()}
-        ranges = {told: [n[f"{name}_min"], n[f"{name}_max"]] for told, name in RANGES.items()}
+        ranges = {key: [n[f"{name}_min"], n[f"{name}_max"]] for key, name in RANGES.items()}
         prices = {"min_price": n["price_min"], "max_price": n["price_max"]}
         return {**self._parties(i), **prices, **ranges, "product": n["product"], "caller": self._name(n["caller"])}
 
@@ -241,7 +241,7 @@ def _mechanism(negotiation: int) -> str:
 
 def _offer(decision: dict[str, Any], prefix: str, round_: int) -> dict[str, int]:
     names = {"quantity": "quantity", "delivery_day": "day", "unit_price": "price"}
-    return {**{told: int(decision[prefix + name]) for told, name in names.items()}, "round": round_}
+    return {**{key: int(decision[prefix + name]) for key, name in names.items()}, "round": round_}
 
 
 def _inventory(status: dict[str, Any]) -> dict[str, Any]:

@@ -51,13 +51,13 @@ Range = dict[str, float]
 def daily_status(days: DayState, row: int, trading_prices: list[float]) -> dict[str, Any]:
     """The event's data for one day of a batch. At `before_step` no offer is visible, so the snapshot is empty."""
     state = days.take(row)
-    told: dict[str, Any] = {KEYS.get(name, name): plain(getattr(state, name)) for name in SCALARS}
+    status: dict[str, Any] = {KEYS.get(name, name): plain(getattr(state, name)) for name in SCALARS}
     commitments = {key: [plain(v) for v in getattr(state, name)] for name, key in COMMITMENTS.items()}
-    return told | {
+    return status | {
         "schema_version": SCHEMA_VERSION,
         "trading_prices": trading_prices,
-        "needed_supplies": max(0, told["needed_supplies_raw"]),
-        "needed_sales": max(0, told["needed_sales_raw"]),
+        "needed_supplies": max(0, status["needed_supplies_raw"]),
+        "needed_sales": max(0, status["needed_sales_raw"]),
         "total_supplies": commitments["Q_in"][0],
         "total_sales": commitments["Q_out"][0],
         "exogenous_reach": [plain(v) for v in state.exogenous_reach],
@@ -200,27 +200,27 @@ class _Morning:
         for side in ("in", "out"):
             self.fill(f"exogenous_{side}_quantity", 0.0)
             self.fill(f"exogenous_{side}_price", 0.0)
-        found = self.values
-        surplus = found["exogenous_in_quantity"] + found["inventory_input"] + found["q_in"][0]
-        surplus -= found["exogenous_out_quantity"] + found["inventory_output"] + found["q_out"][0]
+        values = self.values
+        surplus = values["exogenous_in_quantity"] + values["inventory_input"] + values["q_in"][0]
+        surplus -= values["exogenous_out_quantity"] + values["inventory_output"] + values["q_out"][0]
         self.fill("needed_supplies", 0.0 if self.first_level else -surplus)
         self.fill("needed_sales", 0.0 if self.last_level else surplus)
 
     def _issues(self, side: str) -> None:
-        found = self.values
+        values = self.values
         if self.first_level if side == "buy" else self.last_level:  # no such negotiations, no issues
-            found.update({f"{side}_{name}": self.stated(f"{side}_{name}") or 0.0 for name in ISSUES})
+            values.update({f"{side}_{name}": self.stated(f"{side}_{name}") or 0.0 for name in ISSUES})
             return
-        price = found["price_in"] if side == "buy" else found["price_out"]
+        price = values["price_in"] if side == "buy" else values["price_out"]
         usual = {
             "quantity_min": 1.0,
-            "quantity_max": LOT * found["n_lines"],
+            "quantity_max": LOT * values["n_lines"],
             "price_min": (1 - PRICE_WITHIN) * price,
             "price_max": (1 + PRICE_WITHIN) * price,
-            "day_min": found["day"],
-            "day_max": min(found["day"] + found["league_horizon"], found["n_steps"] - 1),
+            "day_min": values["day"],
+            "day_max": min(values["day"] + values["league_horizon"], values["n_steps"] - 1),
         }
-        seen = self.around.ranges.get((int(found["day"]), side), {})
+        seen = self.around.ranges.get((int(values["day"]), side), {})
         for name in ISSUES:
             self.fill(f"{side}_{name}", seen.get(name, usual[name]))
 

@@ -103,8 +103,8 @@ class _Reader:
         elif event == "aop_action":
             self._action(seq, day, data)
         elif event == "financial_report":
-            told = {"cash": number(data.get("cash")), "bankrupt": int(bool(data.get("bankrupt")))}
-            self.reports.append({"day": day, "agent": self._index(str(data.get("agent"))), **told})
+            report = {"cash": number(data.get("cash")), "bankrupt": int(bool(data.get("bankrupt")))}
+            self.reports.append({"day": day, "agent": self._index(str(data.get("agent"))), **report})
 
     def _status(self, day: int, data: Mapping[str, Any]) -> None:
         if day in self.traded:  # written in the evening: it holds what was signed during the day
@@ -131,9 +131,9 @@ class _Reader:
                 self.agreed[i] = (seq, agreement)
             return
         if event == "failure":
-            told = {"reason": data.get("reason"), "rounds": whole(data.get("rounds"))}
+            end = {"reason": data.get("reason"), "rounds": whole(data.get("rounds"))}
             ended_by = data.get("ended_by")
-            self.negotiations[i] |= told | {"ended_by": self._index(ended_by) if isinstance(ended_by, str) else None}
+            self.negotiations[i] |= end | {"ended_by": self._index(ended_by) if isinstance(ended_by, str) else None}
             return
         self.traded.add(day)
         offer = terms(data.get("offer"))
@@ -196,8 +196,8 @@ class _Reader:
         self.last_decision[i] = row
 
     def _signed(self, seq: int, day: int, data: Row) -> None:
-        told = terms(data)
-        if told is None:
+        agreed = terms(data)
+        if agreed is None:
             self.missing["terms of a contract"] += 1
             return
         partner = str(data.get("partner") or "")
@@ -207,13 +207,13 @@ class _Reader:
             return
         selling = data.get("role") == "seller" if exogenous else self.negotiations[i or 0]["seller"] == self.me
         other = NONE if exogenous else self._index(partner)
-        self.contracts.append(self._contract(seq, day, NONE if i is None else i, selling, other, told))
+        self.contracts.append(self._contract(seq, day, NONE if i is None else i, selling, other, agreed))
         if i is not None:
             self.signed.add(i)
 
-    def _contract(self, seq: int, day: int, i: int, selling: bool, other: int, told: Offer) -> Row:
+    def _contract(self, seq: int, day: int, i: int, selling: bool, other: int, agreed: Offer) -> Row:
         sides = {"seller": self.me, "buyer": other} if selling else {"seller": other, "buyer": self.me}
-        quantity, delivery, price = told
+        quantity, delivery, price = agreed
         row = {"seq": seq, "negotiation": i, "day": day, **sides, "product": selling}
         return row | {"quantity": quantity, "delivery": delivery, "price": price}
 
@@ -317,14 +317,14 @@ class _Reader:
             for i, (seq, _, data) in list(self.waiting.items()):
                 self.missing["aop_action"] += 1
                 self._decide(seq, i, END, None, data if isinstance(data, dict) else {})
-        for i, (seq, told) in self.agreed.items():
+        for i, (seq, agreed) in self.agreed.items():
             if i in self.signed:
                 continue
             self.missing["contract of a success"] += 1
             n = self.negotiations[i]
             selling = n["seller"] == self.me
             other = n["buyer"] if selling else n["seller"]
-            self.contracts.append(self._contract(seq, n["day"], i, selling, other, told))
+            self.contracts.append(self._contract(seq, n["day"], i, selling, other, agreed))
         known = [row for row in self.decisions if self.negotiations[row["negotiation"]]["day"] in self.statuses]
         self.missing["daily_status of a decision"] += len(self.decisions) - len(known)
         self.decisions = sorted(known, key=lambda row: row["seq"])
@@ -334,8 +334,8 @@ class _Reader:
         consumers = {n["buyer"] for n in self.negotiations} - {self.me}
         ranges: dict[tuple[int, str], Range] = {}
         for n in self.negotiations:
-            told = {name: float(n[name]) for name in n if name.endswith(("_min", "_max"))}
-            ranges.setdefault((n["day"], "sell" if n["seller"] == self.me else "buy"), {}).update(told)
+            bounds = {name: float(n[name]) for name in n if name.endswith(("_min", "_max"))}
+            ranges.setdefault((n["day"], "sell" if n["seller"] == self.me else "buy"), {}).update(bounds)
         return Surroundings(str(self.path), self.game, len(suppliers), len(consumers), ranges)
 
     def _complete(self, products: dict[str, int], days: DayState) -> None:

@@ -113,5 +113,5 @@ def number(value: Any) -> float | None:
 
 def numbers(values: Any) -> list[float] | None:
     """The list if all of it is finite numbers."""
-    found = [number(value) for value in values] if isinstance(values, list) else [None]
-    return None if None in found else [value for value in found if value is not None]
+    each = [number(value) for value in values] if isinstance(values, list) else [None]
+    return None if None in each else [value for value in each if value is not None]

@@ -97,12 +97,12 @@ class WorldLog:
         schedules = {name: fit_schedule(self.schedules[name][mine].astype(np.float64), horizon) for name in SCHEDULES}
         reach = self.reach[mine].astype(np.float64)
         days = DayState(**scalars, **schedules, exogenous_reach=reach)
-        told = self.agents[index]
+        about = self.agents[index]
         return AgentLog(
             world_id=self.meta["world_id"],
-            agent_id=told["id"],
-            agent_type=told["type"],
-            full_type=told["full_type"],
+            agent_id=about["id"],
+            agent_type=about["type"],
+            full_type=about["full_type"],
             index=index,
             names=[agent["id"] for agent in self.agents],
             days=days,
@@ -111,7 +111,7 @@ class WorldLog:
             contracts=_either(self.tables["contracts"], index),
             prices=self.tables["prices"],
             reports=self.tables["reports"],
-            final_balance=float(told.get("final_balance", np.nan)),
+            final_balance=float(about.get("final_balance", np.nan)),
         )
 
     def tracked(self) -> Iterator[AgentLog]:

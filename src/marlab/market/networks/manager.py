@@ -176,8 +176,8 @@ class L2StrategicManager:
             from marlab.market.networks.weights import load_manager  # which knows all networks, this one too
 
             self.network = load_manager(path)
-            told = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
-            self.features = from_dict(FeatureOptions, {"horizon": horizon, **told}, f"the L2 model {path}")
+            learnt_with = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
+            self.features = from_dict(FeatureOptions, {"horizon": horizon, **learnt_with}, f"the L2 model {path}")
             if self.network.options["horizon"] != horizon:
                 raise UserError(
                     f"The L2 model {path} looks {self.network.options['horizon']} days ahead, not {horizon}."

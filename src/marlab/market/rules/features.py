@@ -7,7 +7,7 @@ are normalised by n·T units, 10,000 of money and a price of 50, and clipped.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -170,23 +170,21 @@ def priority(day: Array, pressure: Array, relative_time: Array, price_gap: Array
     return np.clip(1 + 0.5 * (urgency + pressure + relative_time + closeness), 0.1, 3)
 
 
-def thread_features(
-    state: DayState,
-    x_temporal: Array,
-    goal: Array,
-    selling: Bools,
-    base: Action,
-    cap: Array,
-    mask: Array,
-    latest: Action,
-    history_length: Array,
-    relative_time: Array,
-) -> Array:
-    """thread_feat [..., 24] of negotiations.
+class Negotiations(NamedTuple):
+    """Active negotiations: where each stands, and what L1 says to its side."""
 
-    `cap` and `mask` [..., H+1] are those of the thread's side, `base` its projected baseline, `latest` the last offer
-    of either party (nan where there is none), `history_length` the number of offers so far.
-    """
+    selling: Bools  # [...]
+    base: Action  # the projected baseline
+    cap: Array  # [..., H+1] of the side
+    mask: Array  # [..., H+1]
+    latest: Action  # the last offer of either party, nan where there is none
+    history_length: Array  # [...] offers so far
+    relative_time: Array  # [...]
+
+
+def thread_features(state: DayState, x_temporal: Array, goal: Array, negotiations: Negotiations) -> Array:
+    """thread_feat [..., 24] of negotiations."""
+    selling, base, cap, mask, latest, history_length, relative_time = negotiations
     units = stock_norm(state)
     day = latest_day(latest.day, base.day, state.horizon)
     row = _row(x_temporal, day)

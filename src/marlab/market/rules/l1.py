@@ -215,8 +215,8 @@ def issue_of(state: DayState, selling: Bools | bool) -> Issue:
     known = bounds[1] >= 1  # also False where a log says nan
     lowest = np.maximum(1, np.floor(0.9 * price))
     usual = [np.ones_like(price), 3 * state.n_lines, lowest, np.maximum(lowest, np.floor(1.1 * price)), 0 * last, last]
-    told = [*bounds[:4], bounds[4] - state.day, bounds[5] - state.day]
-    return Issue(*(np.where(known, bound, rule) for bound, rule in zip(told, usual)))
+    stated = [*bounds[:4], bounds[4] - state.day, bounds[5] - state.day]
+    return Issue(*(np.where(known, bound, rule) for bound, rule in zip(stated, usual)))
 
 
 def baseline(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from marlab.lab.checks import at_least
 from marlab.lab.command import RunCommand
 from marlab.lab.engine.flags import EngineFlags, config_of
-from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
@@ -48,9 +48,7 @@ class SamplesConfig:
     """Also write the guide's files (l2_samples.npz, ...) under npz/; unlike the data set they need memory to make."""
 
     def __post_init__(self) -> None:
-        if self.chunk < 1 or self.l2_backfill_batch_size < 1:
-            raise UserError(f"chunk is {self.chunk} and l2_backfill_batch_size is {self.l2_backfill_batch_size},"
-                            " expected 1 or more of both.")  # fmt: skip
+        at_least(self, 1, "chunk", "l2_backfill_batch_size")
         self.options()
 
     def options(self) -> SampleOptions:

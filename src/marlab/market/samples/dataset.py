@@ -148,8 +148,8 @@ class Samples:
         there = back <= length
         at = np.where(there, self.micro["history"][rows, None] + length - back, 0)
         offers = self.tables["offers"]["row"]
-        found = offers[at] if len(offers) else np.zeros((*at.shape, 4), np.float32)
-        return np.where(there[..., None], found, np.float32(0)), there
+        history = offers[at] if len(offers) else np.zeros((*at.shape, 4), np.float32)
+        return np.where(there[..., None], history, np.float32(0)), there
 
 
 def empty(sizes: Sizes) -> Samples:
@@ -282,9 +282,9 @@ def open_dataset(folder: Path) -> Dataset:
         folder = folder / "data"
     about = read_json(folder / FILE, lambda why: UserError(f"{folder} is not a finished set of samples: {why}."))
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        found = about.get("schema") if isinstance(about, dict) else None
+        schema = about.get("schema") if isinstance(about, dict) else None
         raise UserError(
-            f"{folder / FILE} has schema {found}; this version reads schema {SCHEMA}: make the samples again."
+            f"{folder / FILE} has schema {schema}; this version reads schema {SCHEMA}: make the samples again."
         )
     return Dataset(folder, Sizes(**about["sizes"]), about["options"], tuple(about["splits"]))
 

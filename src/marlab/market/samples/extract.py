@@ -208,9 +208,9 @@ def nearest_open(is_open: NDArray[np.bool_], day: Array) -> tuple[NDArray[np.int
     label = np.asarray(day).astype(np.int64)
     closed = np.flatnonzero(~np.take_along_axis(is_open, label[:, None], 1)[:, 0]) if len(label) else label
     away = np.abs(np.arange(is_open.shape[1]) - label[closed, None])
-    found = label.copy()
-    found[closed] = np.where(is_open[closed], away, is_open.shape[1]).argmin(1)
-    return found, np.abs(found - label)
+    nearest = label.copy()
+    nearest[closed] = np.where(is_open[closed], away, is_open.shape[1]).argmin(1)
+    return nearest, np.abs(nearest - label)
 
 
 def _goal_free(log: AgentLog, decisions: LogDecisions, history: History, at: L1View, base: Action) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _goal_free(log: AgentLog, decisions: LogDecisions, history: History, at: L1V
     row = at.x_temporal[decisions.call, day.astype(np.intp)]  # [M, channels]; all that a thread needs of X_temporal
     state = at.state.take(of)
     offer_day = np.where(decisions.has_offer, decisions.table["received_day"] - today, np.nan)
-    thread = features.thread_features(
-        state, _same(row, slots), zero, decisions.selling, base, at.cap[of], at.mask[of], latest,
-        history.length.astype(float), relative_time,
-    )  # fmt: skip
+    negotiations = features.Negotiations(
+        decisions.selling, base, at.cap[of], at.mask[of], latest, history.length.astype(float), relative_time
+    )
+    thread = features.thread_features(state, _same(row, slots), zero, negotiations)
     aux = features.micro_aux(
         state, at.budget[of], decisions.selling, Issue(*(v[of] for v in at.issue)), relative_time, offer_day, base.day,
         zero, at.signed[of],
@@ -271,10 +271,10 @@ def with_goals(samples: Samples, goal: NDArray[np.floating[Any]]) -> Samples:
     old, selling, base = micro["thread"].astype(np.float64), micro["role"] == 1, Action(*micro["baseline"].T)
     slots, units = samples.sizes.horizon + 1, state.n_lines
     cap, mask = _same(old[:, 3] * units, slots), _same(np.where(old[:, 2] > 0, 0.0, -np.inf), slots)
-    micro["thread"] = features.thread_features(
-        state, _same(old[:, 14:], slots), mine, selling, base, cap, mask, _latest(samples), micro["history_length"],
-        old[:, 11],
-    ).astype(np.float32)  # fmt: skip
+    negotiations = features.Negotiations(
+        selling, base, cap, mask, _latest(samples), micro["history_length"], old[:, 11]
+    )
+    micro["thread"] = features.thread_features(state, _same(old[:, 14:], slots), mine, negotiations).astype(np.float32)
     offer_day = np.where(micro["aux"][:, 5] > 0, micro["thread_day"], np.nan)
     day = features.latest_day(offer_day, base.day, samples.sizes.horizon)
     signed = np.where(np.arange(slots) == day[:, None], micro["signed"][:, None], 0.0)

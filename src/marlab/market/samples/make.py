@@ -57,16 +57,16 @@ def make_samples(
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     _backfill(config).network()  # refuses a network that does not fit before anything is read
     place = _place(config.logs)
-    found = find_logs(place)
-    experts = choose_experts(config.agent_name, (kind for file in found.logs for kind in file.types))
-    files = [file for file in found.logs if experts.intersection(file.types)]
+    logs = find_logs(place)
+    experts = choose_experts(config.agent_name, (kind for file in logs.logs for kind in file.types))
+    files = [file for file in logs.logs if experts.intersection(file.types)]
     with Run.open("market", config, options, preset=preset, command=command) as run:
         if not quiet:
             print(f"{len(files):,} log files of {', '.join(sorted(experts))}", flush=True)
         parts = _plan(config, run, place, files)
         if not (run.path / "data" / "dataset.json").exists():
-            told = _extract(config, run, parts, sorted(experts), engine, quiet)
-            write_json(run.path / "reading.json", _reading(run, told, found.bad))
+            summaries = _extract(config, run, parts, sorted(experts), engine, quiet)
+            write_json(run.path / "reading.json", _reading(run, summaries, logs.bad))
             _merge(config, run, parts, sorted(experts), quiet)
         shutil.rmtree(run.path / "parts", ignore_errors=True)
         _report(run, quiet)
@@ -151,17 +151,17 @@ def _checked(result: TaskResult) -> dict[str, Any]:
     return result.value
 
 
-def _reading(run: Run, told: list[dict[str, Any]], unread: dict[str, str]) -> dict[str, Any]:
+def _reading(run: Run, summaries: list[dict[str, Any]], unread: dict[str, str]) -> dict[str, Any]:
     """What was wrong with the files, summed; too many bad ones end the run."""
-    bad = {**unread, **{path: why for part in told for path, why in part["bad"].items()}}
-    files = sum(part["files"] for part in told) + len(unread)
+    bad = {**unread, **{path: why for part in summaries for path, why in part["bad"].items()}}
+    files = sum(part["files"] for part in summaries) + len(unread)
     for why in bad.values():
         run.log(why)
     refuse_many(bad, files)
     missing: Counter[str] = Counter()
-    for part in told:
+    for part in summaries:
         missing.update(part["missing"])
-    without_day = sum(part["without_day"] for part in told)
+    without_day = sum(part["without_day"] for part in summaries)
     return {"files": files, "bad": bad, "missing": dict(missing), "decisions_without_day": without_day}
 
 
@@ -176,9 +176,9 @@ def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str
             samples = load_part(folder / f"{part.name}.npz")
             writers[part.split].append(fill(samples))
             bar.advance(1)
-    told = {**to_dict(config.options()), "experts": experts, "goal_backfill": config.goal_backfill}
-    told["l2_model_path"] = None if config.l2_model_path is None else config.l2_model_path.as_posix()
-    finish(data, writers, told)
+    about = {**to_dict(config.options()), "experts": experts, "goal_backfill": config.goal_backfill}
+    about["l2_model_path"] = None if config.l2_model_path is None else config.l2_model_path.as_posix()
+    finish(data, writers, about)
 
 
 def _report(run: Run, quiet: bool) -> None:
@@ -189,8 +189,8 @@ def _report(run: Run, quiet: bool) -> None:
     write_json(run.path / "statistics.json", {**stats, "reading": reading})
     draw(splits["train"], stats["train"], run.path / "figures")
     results: dict[str, Any] = {}
-    for name, told in stats.items():
-        results |= {f"{name}/{key}": told[key] for key in ("worlds", "logs", "macro", "micro", "calls")}
+    for name, counts in stats.items():
+        results |= {f"{name}/{key}": counts[key] for key in ("worlds", "logs", "macro", "micro", "calls")}
     results |= {f"train/op_{name}": count for name, count in stats["train"]["ops"].items()}
     results |= {"bad_files": len(reading["bad"]), "decisions_without_day": reading["decisions_without_day"]}
     run.add_results(results)

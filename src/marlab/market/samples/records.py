@@ -200,14 +200,14 @@ class MicroSamples(SampleList[MicroSample]):
         """The decisions of tables of samples."""
         micro, macro = samples.micro, samples.macro
         day = micro["macro"]
-        found, there = samples.histories(np.arange(samples.rows("micro")))
+        histories, there = samples.histories(np.arange(samples.rows("micro")))
         columns = {
             "baselines": micro["baseline"], "residuals": micro["residual"], "goals": macro["goal"][day],
             "time_labels": micro["time_label"],
             "time_masks": np.where(micro["time_open"], np.float32(0), np.float32(-np.inf)),
             "roles": micro["role"], "x_roles": np.eye(2, dtype=np.float32)[micro["role"]],
             "rewards": macro["reward"][day], "ops": micro["op"], "aux": micro["aux"], "days": macro["day"][day],
-            "time_valid": micro["time_valid"], "histories": found[there],
+            "time_valid": micro["time_valid"], "histories": histories[there],
             "offsets": np.concatenate([[0], np.cumsum(np.minimum(micro["history_length"], HISTORY), dtype=np.int64)]),
         }  # fmt: skip
         return cls({**columns, **_logs(samples, macro["log"][day]), **_negotiations(samples)}, samples)

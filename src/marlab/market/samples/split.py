@@ -37,8 +37,8 @@ class SplitOptions:
 
     def __post_init__(self) -> None:
         if not (self.val_ratio >= 0 and self.test_ratio >= 0 and self.val_ratio + self.test_ratio < 1):
-            told = f"val_ratio is {self.val_ratio:g} and test_ratio is {self.test_ratio:g}"
-            raise UserError(f"{told}, expected shares of at least 0 that leave worlds for training.")
+            ratios = f"val_ratio is {self.val_ratio:g} and test_ratio is {self.test_ratio:g}"
+            raise UserError(f"{ratios}, expected shares of at least 0 that leave worlds for training.")
 
 
 Worlds = Mapping[str, str] | Iterable[str]

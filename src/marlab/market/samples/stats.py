@@ -93,11 +93,11 @@ def quantiles(values: NDArray[Any]) -> dict[str, float | int]:
     """n, mean, std, min, p01 ... p99, max; only n where there are no values."""
     if not len(values):
         return {"n": 0}
-    found = np.quantile(values, QUANTILES)
-    told = {"mean": float(values.mean(dtype=np.float64)), "std": float(values.std(dtype=np.float64))}
-    told["min"] = float(values.min())
-    told |= {f"p{round(100 * q):02d}": float(value) for q, value in zip(QUANTILES, found)}
-    return {"n": len(values), **told, "max": float(values.max())}
+    points = np.quantile(values, QUANTILES)
+    scale = {"mean": float(values.mean(dtype=np.float64)), "std": float(values.std(dtype=np.float64))}
+    scale["min"] = float(values.min())
+    scale |= {f"p{round(100 * q):02d}": float(value) for q, value in zip(QUANTILES, points)}
+    return {"n": len(values), **scale, "max": float(values.max())}
 
 
 def table(stats: Mapping[str, Mapping[str, Any]]) -> str:

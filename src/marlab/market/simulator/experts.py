@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ def builtin_agents() -> dict[str, str]:
     """Agents that come with the simulator: name -> `module:Class`."""
     need_simulator()
     module = importlib.import_module("scml.std.agents")
-    found = {name: getattr(module, name) for name in module.__all__}
-    return {name: address(cls) for name, cls in found.items() if _plays_standard(cls)}
+    classes = {name: getattr(module, name) for name in module.__all__}
+    return {name: address(cls) for name, cls in classes.items() if _plays_standard(cls)}
 
 
 @functools.cache
@@ -77,18 +78,18 @@ def entrants() -> dict[str, str]:
 @functools.cache
 def _definitions() -> dict[str, list[str]]:
     """Every class that the Standard folders of scml-agents 2024-2026 define: name -> addresses, by reading files."""
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     spec = importlib.util.find_spec("scml_agents")
     if spec is None or not spec.submodule_search_locations:
-        return found
+        return places
     root = Path(spec.submodule_search_locations[0])
     for year in YEARS:
         for file in sorted((root / f"scml{year}" / "standard").rglob("*.py")):
             parts = file.relative_to(root.parent).with_suffix("").parts
             if all(part.isidentifier() for part in parts):
                 for name in _CLASS.findall(file.read_text(encoding="utf-8", errors="replace")):
-                    found.setdefault(name, []).append(f"{'.'.join(parts).removesuffix('.__init__')}:{name}")
-    return found
+                    places.setdefault(name, []).append(f"{'.'.join(parts).removesuffix('.__init__')}:{name}")
+    return places
 
 
 def find_agent(name: str) -> type:
@@ -136,16 +137,16 @@ def full_name(text: str) -> str:
 
 def _parts(text: str) -> list[str]:
     """What stands between commas, not counting commas inside brackets or quotes."""
-    found, depth, quote = [""], 0, ""
+    parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote or letter in "'\"":
             quote = "" if letter == quote else quote or letter
         depth += (letter in "([{") - (letter in ")]}") if not quote else 0
         if letter == "," and depth == 0 and not quote:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += letter
-    return [part for part in found if part.strip()]
+            parts[-1] += letter
+    return [part for part in parts if part.strip()]
 
 
 def address(cls: type) -> str:
@@ -155,11 +156,13 @@ def address(cls: type) -> str:
 
 def _imported(name: str) -> type:
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)  # an agent of one's own lies where one works; the installed command does not look there
     try:
         target: object = importlib.import_module(module)
     except ImportError as error:
-        told = f" {HOW_TO_INSTALL}" if module.startswith("scml_agents") and not have_entrants() else ""
-        raise UserError(f"The agent {name} cannot be imported: {error}.{told}") from None
+        hint = f" {HOW_TO_INSTALL}" if module.startswith("scml_agents") and not have_entrants() else ""
+        raise UserError(f"The agent {name} cannot be imported: {error}.{hint}") from None
     for part in attribute.split("."):
         if not hasattr(target, part):
             raise UserError(f"The module {module} has no class {attribute}.")

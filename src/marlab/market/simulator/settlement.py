@@ -144,18 +144,19 @@ def _settle_one(
 ) -> Day:
     buying, selling = traded["buyer"] == factory, traded["seller"] == factory
     level = int(economy.level[factory])
-    return settle_day(
+    due = Due(
         purchases=_lots(traded, buying & (traded["seller"] != NONE)),
         supply=_lots(traded, buying & (traded["seller"] == NONE)),
         sales=_lots(traded, selling & (traded["buyer"] != NONE)),
         demand=_lots(traded, selling & (traded["buyer"] == NONE)),
-        stock=stock,
-        balance=balance,
+    )
+    rates = Rates(
         lines=int(economy.lines[factory]),
         cost=float(economy.cost[factory]),
         storage=float(economy.storage[factory, day] * prices[level]),
         penalty=float(economy.shortfall[factory, day] * prices[level + 1]),
     )
+    return settle_day(due, stock, balance, rates)
 
 
 def _lots(traded: Table, rows: NDArray[np.bool_]) -> Lots:
@@ -165,41 +166,44 @@ def _lots(traded: Table, rows: NDArray[np.bool_]) -> Lots:
     return list(zip(traded["price"][rows].astype(float).tolist(), traded["quantity"][rows].tolist()))
 
 
-def settle_day(
-    *,
-    purchases: Lots,
-    supply: Lots,
-    sales: Lots,
-    demand: Lots,
-    stock: float,
-    balance: float,
-    lines: int,
-    cost: float,
-    storage: float,
-    penalty: float,
-) -> Day:
-    """One factory and day. Lots are (unit price, quantity); supply and demand are exogenous.
+class Due(NamedTuple):
+    """Contracts to be delivered today, each kind as lots (unit price, quantity)."""
 
-    `storage` and `penalty`: money per unit left over and per unit not delivered.
-    """
-    bill, supplied = _sum(supply)
-    earned, demanded = _sum(demand)
+    purchases: Lots
+    supply: Lots  # exogenous
+    sales: Lots
+    demand: Lots  # exogenous
+
+
+class Rates(NamedTuple):
+    """What a factory can do in a day, and what units cost it."""
+
+    lines: int  # units that it can produce
+    cost: float  # of producing a unit
+    storage: float  # of a unit left over
+    penalty: float  # of a unit not delivered
+
+
+def settle_day(due: Due, stock: float, balance: float, rates: Rates) -> Day:
+    """One factory and day."""
+    bill, supplied = _sum(due.supply)
+    earned, demanded = _sum(due.demand)
     # The simulator treats stock and exogenous supply as one lot, so that stock makes the supply look cheaper.
     own = stock + supplied
-    inputs = [*purchases, (bill / own if own else 0.0, own)]
-    outputs = [*sales, (earned / demanded if demanded else 0.0, demanded)]
-    affordable = _affordable(sorted(inputs, key=lambda lot: lot[0]), balance, cost)
+    inputs = [*due.purchases, (bill / own if own else 0.0, own)]
+    outputs = [*due.sales, (earned / demanded if demanded else 0.0, demanded)]
+    affordable = _affordable(sorted(inputs, key=lambda lot: lot[0]), balance, rates.cost)
     owed = sum(quantity for _, quantity in outputs)
-    produced = min(affordable, lines, owed)
-    paid, bought = _sum(purchases)
+    produced = min(affordable, rates.lines, owed)
+    paid, bought = _sum(due.purchases)
     left = own + bought - produced
     return Day(
         revenue=_served(outputs, produced),
         supply=bill,
         purchases=paid,
-        production=cost * produced,
-        storage=storage * left,
-        penalty=penalty * (owed - produced),
+        production=rates.cost * produced,
+        storage=rates.storage * left,
+        penalty=rates.penalty * (owed - produced),
         produced=produced,
         shortfall=owed - produced,
         stock=stock + max(0.0, supplied + bought - produced),

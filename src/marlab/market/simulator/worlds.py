@@ -86,17 +86,17 @@ class WorldSpec:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> WorldSpec:
         """The inverse of `to_dict`."""
-        told: dict[str, Any] = {f.name: values[f.name] for f in fields(cls)}
-        told |= {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
-        return cls(**told)
+        kept: dict[str, Any] = {f.name: values[f.name] for f in fields(cls)}
+        kept |= {name: tuple(value) for name, value in kept.items() if isinstance(value, list)}
+        return cls(**kept)
 
 
 def hash_seed() -> int | None:
     """The PYTHONHASHSEED that this process was started with; None if it is random, so nothing can be repeated."""
     if not sys.flags.hash_randomization:
         return 0
-    told = os.environ.get("PYTHONHASHSEED", "random")
-    return int(told) if told.isdigit() else None
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    return int(seed) if seed.isdigit() else None
 
 
 def refuse_oneshot(world_class: type) -> None:
