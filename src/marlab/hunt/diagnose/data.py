@@ -69,10 +69,10 @@ def _impossible(dataset: Dataset, rows: Rows) -> torch.Tensor:
     kinds = (Kind.NS, Kind.NH, Kind.RAND)
     by_kind = rule_rows(dataset.game, rows, kinds)  # [R, 3, A]
     chance = by_kind.gather(2, rows.a.view(-1, 1, 1).expand(-1, len(kinds), 1)).squeeze(2)
-    found = torch.zeros(rows.size, dtype=torch.bool)
+    impossible = torch.zeros(rows.size, dtype=torch.bool)
     for place, kind in enumerate(kinds):
-        found |= (rows.type == kind) & (chance[:, place] == 0)
-    return found
+        impossible |= (rows.type == kind) & (chance[:, place] == 0)
+    return impossible
 
 
 def _class_distribution(classes: dict[str, Any]) -> Table:

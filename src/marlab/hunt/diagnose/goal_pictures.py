@@ -128,12 +128,12 @@ def _reliability(run: GoalRun, validation: Judged, out: Path) -> Picture:
 
 
 def _transfer(run: GoalRun, section: Section, out: Path) -> Picture | None:
-    found: dict[str, Any] = section.figures.get("transfer", {})
-    if not found:
+    transfer: dict[str, Any] = section.figures.get("transfer", {})
+    if not transfer:
         return None
-    names = [name.replace(", ", ",\n").replace("PPO ", "PPO\n") for name in found]
-    figure, (left, right) = panels(2, 1, size=(1.9 * len(found) + 1.5, 4.2), title="From offline data to play")
-    given = [v["given"] for v in found.values()]
+    names = [name.replace(", ", ",\n").replace("PPO ", "PPO\n") for name in transfer]
+    figure, (left, right) = panels(2, 1, size=(1.9 * len(transfer) + 1.5, 4.2), title="From offline data to play")
+    given = [v["given"] for v in transfer.values()]
     shares = {"top-1": [g["top1"] for g in given], "top-3": [g["top3"] for g in given]}
     bars(left, names, shares, ylabel="share of rows", title="accuracy")
     left.set_ylim(0, 1.12)

@@ -147,8 +147,8 @@ def _moa_checks(run: GoalRun, splits: dict[str, Judged], gates: Gates) -> list[C
     if typed:
         checks.append(Check("MOA", "calibration error", scores.ece, gates.ece, "at most", None, needs, run.name))
     if source == "history":
-        told = scores.cross_entropy
-        checks.append(Check("MOA", "cross-entropy", told, gates.cross_entropy, "at most", None, needs, run.name))
+        value = scores.cross_entropy
+        checks.append(Check("MOA", "cross-entropy", value, gates.cross_entropy, "at most", None, needs, run.name))
     return checks
 
 
@@ -156,8 +156,8 @@ def _overfit(run: GoalRun) -> float:
     """Nats above the label noise after learning one batch by heart, as recorded or else tried now."""
     record = run.path / "eval" / "overfit.json"
     if record.exists():
-        told = read_json(record, UserError)
-        return float(told["loss"] - told["floor"])
+        test = read_json(record, UserError)
+        return float(test["loss"] - test["floor"])
     data = goal_data(run.dataset.game, run.dataset.part("train"), run.config.goal_source, run.config.horizon, "cpu")
     return overfit_one_batch(run.config, run.loaded.spec, data, OVERFIT_ROWS, OVERFIT_STEPS).excess
 
@@ -211,26 +211,26 @@ def _by_type(judged: Judged) -> Table:
 def _add_vae(run: GoalRun, splits: dict[str, Judged], gates: Gates, section: Section) -> None:
     models = run.loaded.models
     validation = splits["validation"]
-    found = vae_scores(models, validation.data)
-    share = found["recon"] / _mean_situation_error(splits)
+    scores = vae_scores(models, validation.data)
+    share = scores["recon"] / _mean_situation_error(splits)
     parts = {name: (judged.part, judged.data, judged.predicted) for name, judged in splits.items()}
     probes = probe_table(models, parts)
     late = next((p for p in probes if p["t"] == PROBE_TIME), None)
     gain = None if late is None else late["code"]["balanced"] - late["state"]["balanced"]
     predictor = ("data", "MOA/one batch by heart", "MOA/excess without goal")  # codes are learnt through it
-    own: list[Check] = [
+    checks: list[Check] = [
         Check("goal VAE", "type read from code beyond situation, t = 4", gain, gates.probe_gain, "at least", None,
               predictor, run.name),
-        Check("goal VAE", "units in use", float(found["active_units"]), gates.active_units, "at least", None,
+        Check("goal VAE", "units in use", float(scores["active_units"]), gates.active_units, "at least", None,
               ("data",), run.name),
     ]  # fmt: skip
     if run.config.vae_loss != "moa":
-        told = ("goal VAE", "reconstruction error of the mean situation's", share, gates.reconstruction)
-        own.append(Check(*told, "at most", None, ("data",), run.name))  # type: ignore[arg-type]
-    section.checks = own + section.checks
-    section.figures |= {"vae": found, "probes": probes, "reconstruction_share": share}
+        figure = ("goal VAE", "reconstruction error of the mean situation's", share, gates.reconstruction)
+        checks.append(Check(*figure, "at most", None, ("data",), run.name))  # type: ignore[arg-type]
+    section.checks = checks + section.checks
+    section.figures |= {"vae": scores, "probes": probes, "reconstruction_share": share}
     planes = [*(f"player {k + 1}" for k in range(run.dataset.game.players)), "obstacles", "stags", "hares"]
-    recall = [(name, found.get(f"recall/{c}")) for c, name in enumerate(planes)]
+    recall = [(name, scores.get(f"recall/{c}")) for c, name in enumerate(planes)]
     section.tables += [
         Table("Occupied cells that the reconstruction shows, validation rows", ("plane", "share"), recall),
         _probes(probes),
@@ -268,9 +268,9 @@ def _loss_table(run: GoalRun) -> Table:
 
 
 def _add_beliefs(run: GoalRun, gates: Gates, games: int, section: Section) -> None:
-    found = run.record.get("belief") or belief_figures(run.loaded, run.dataset, games, run.config.seed)
-    exact, learned = found["exact"], found["learned"]
-    steps = {name: values["true_type_by_step"] for name, values in found.items()}
+    beliefs = run.record.get("belief") or belief_figures(run.loaded, run.dataset, games, run.config.seed)
+    exact, learned = beliefs["exact"], beliefs["learned"]
+    steps = {name: values["true_type_by_step"] for name, values in beliefs.items()}
     section.checks += [
         Check("belief", "true type at t = 4, exact rules", steps["exact"][4], gates.belief_step, "at least",
               run=run.name),
@@ -279,7 +279,7 @@ def _add_beliefs(run: GoalRun, gates: Gates, games: int, section: Section) -> No
         Check("belief", "true type at t = 4, learned MOA", steps["learned"][4], gates.belief_learned, "at least", None,
               ("data", "goal VAE", "MOA"), run.name),
     ]  # fmt: skip
-    section.figures["belief"] = found
+    section.figures["belief"] = beliefs
     rows: list[tuple[Any, ...]] = [(t, steps["exact"][t], steps["learned"][t]) for t in range(len(steps["exact"]))]
     section.tables.append(Table("Belief in the true type, by step", ("t", "exact rules", "learned MOA"), rows))
     more = [

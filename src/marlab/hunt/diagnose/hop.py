@@ -149,11 +149,13 @@ def _self_play_checks(run: HopRun, gates: Gates) -> list[Check]:
     original = REWARD_CURVES[run.published] if run.published else None
     values = [value for _, value in original.points] if original else []
     level = values[-1] if values else None
-    kept = values[-1] / max(values) if values else None
+    stayed = values[-1] / max(values) if values else None
     wanted = gates.self_play_share * team_optimum(run.training.game)
     return [
         Check("self-play", "mean reward", reward, wanted, "at least", level, needs, run.name),
-        Check("self-play", "last tenth over the highest", end / best, gates.stayed, "at least", kept, needs, run.name),
+        Check(
+            "self-play", "last tenth over the highest", end / best, gates.stayed, "at least", stayed, needs, run.name
+        ),
     ]
 
 

@@ -48,25 +48,25 @@ def diagnose_transfer(run: GoalRun, offline: Judged, ppo: Sequence[PPORun], game
     for trained in ppo:
         if _same_grid(trained, game):
             populations[f"PPO {trained.name}"] = trained.policy(game, trained.agents.seeds[0])
-    found = {"offline validation": (offline.scores, offline.free)}
+    by_players = {"offline validation": (offline.scores, offline.free)}
     for name, policy in populations.items():
         played = play_rows(game, policy, games, Rngs(run.config.seed).torch(f"transfer {name}"))
         data = goal_data(game.config, played.part, "type", run.config.horizon, "cpu")
         answer = predict(run.loaded.models, data, run.stage)
         scores = (score_actions(logits, data.action, played.truth) for logits in (answer.logits, answer.free))
-        found[name] = (next(scores), next(scores))
-    base = found["offline validation"][0]
-    rows = [_row(name, scores, free, base) for name, (scores, free) in found.items()]
+        by_players[name] = (next(scores), next(scores))
+    base = by_players["offline validation"][0]
+    rows = [_row(name, scores, free, base) for name, (scores, free) in by_players.items()]
     low, high = (tuple(v[i] for v in ONLINE_BROKEN.values()) for i in (0, 1))
-    told = tuple(f"{a:g} to {b:g}" for a, b in zip(low, high))
-    rows.append(("original, online before its buffer was mended", None, *told, None, None, None, None))
+    published = tuple(f"{a:g} to {b:g}" for a, b in zip(low, high))
+    rows.append(("original, online before its buffer was mended", None, *published, None, None, None, None))
     header = ("players", "rows", "top-1", "top-3", "cross-entropy", "floor", "excess", "excess without goal",
               "top-1 lost to offline")  # fmt: skip
     section.tables.append(Table("From offline data to players in play [nats]", header, rows))
-    classes = [(name, *scores.table.recall.tolist()) for name, (scores, _) in found.items()]
+    classes = [(name, *scores.table.recall.tolist()) for name, (scores, _) in by_players.items()]
     section.tables.append(Table("Recall of every action", ("players", *ACTION_NAMES[: game.actions]), classes))
     section.figures["transfer"] = {
-        name: {"given": scores.to_dict(), "free": free.to_dict()} for name, (scores, free) in found.items()
+        name: {"given": scores.to_dict(), "free": free.to_dict()} for name, (scores, free) in by_players.items()
     }
 
 

@@ -55,19 +55,19 @@ def open_pair_run(path: Path, name: str) -> PairRun:
     rows = read_metrics(path / "metrics.jsonl")
     if not rows:
         raise UserError(f"{path} has no metrics to diagnose: its metrics.jsonl is missing or empty.")
-    found: dict[Pair, dict[str, dict[int, NDArray[np.float64]]]] = {}
+    by_pair: dict[Pair, dict[str, dict[int, NDArray[np.float64]]]] = {}
     for t, row in enumerate(rows):
         for key, value in row.items():
             tag = TAG.fullmatch(key)
             if tag is None or not isinstance(value, int | float):
                 continue
             seed, pair, score = int(tag[1]), (int(tag[2]), int(tag[3])), tag[4]
-            lines = found.setdefault(pair, {}).setdefault(score, {})
+            lines = by_pair.setdefault(pair, {}).setdefault(score, {})
             lines.setdefault(seed, np.full(len(rows), np.nan))[t] = value
-    seeds = sorted({seed for named in found.values() for lines in named.values() for seed in lines})
+    seeds = sorted({seed for named in by_pair.values() for lines in named.values() for seed in lines})
     never = np.full(len(rows), np.nan)
     scores = {pair: {k: np.stack([lines.get(seed, never) for seed in seeds]) for k, lines in named.items()}
-              for pair, named in sorted(found.items())}  # fmt: skip
+              for pair, named in sorted(by_pair.items())}  # fmt: skip
     return PairRun(name, np.array([row["step"] for row in rows]), scores)
 
 

@@ -73,19 +73,19 @@ class Verdict:
 def verdicts(checks: Sequence[Check]) -> list[Verdict]:
     """One verdict per module and run that has checks, in the order in which modules build on each other."""
     missed = [check for check in checks if not check.met]
-    found: list[Verdict] = []
+    given: list[Verdict] = []
     for module in MODULES:
         for run in dict.fromkeys(check.run for check in checks if check.module == module):
-            own = [check for check in checks if check.module == module and check.run == run]
-            wrong = [check for check in own if not check.met]
+            judged = [check for check in checks if check.module == module and check.run == run]
+            wrong = [check for check in judged if not check.met]
             blamed = [check for check in wrong if not _causes(check, missed)]
             if blamed:
-                found.append(Verdict(module, "fail", blamed[0]))
+                given.append(Verdict(module, "fail", blamed[0]))
             elif wrong:
-                found.append(Verdict(module, "blocked", wrong[0], tuple(_causes(wrong[0], missed))))
+                given.append(Verdict(module, "blocked", wrong[0], tuple(_causes(wrong[0], missed))))
             else:
-                found.append(Verdict(module, "pass", own[0]))
-    return found
+                given.append(Verdict(module, "pass", judged[0]))
+    return given
 
 
 def _causes(check: Check, missed: Sequence[Check]) -> list[str]:

@@ -119,24 +119,24 @@ def _self_play_checks(run: PPORun, seats: np.ndarray, gates: Gates) -> list[Chec
 def _reply_check(run: PPORun, game: Game, seats: np.ndarray, gates: Gates, episodes: int, section: Section) -> Check:
     """The learners' reward beside what rule-based players earn in the same seats among the same others."""
     replies = rule_replies(run, game, episodes)
-    own = float(seats[:, list(run.seats)].mean())
-    rows: list[tuple[Any, ...]] = [("PPO", own), *replies.items()]
+    reward = float(seats[:, list(run.seats)].mean())
+    rows: list[tuple[Any, ...]] = [("PPO", reward), *replies.items()]
     section.tables.append(Table(f"Reward of the learning seats among {run.config.agent_roles}", ("who", "reward"),
                                 rows))  # fmt: skip
-    section.figures["replies"] = {"PPO": own, **replies}
+    section.figures["replies"] = {"PPO": reward, **replies}
     gate = gates.reply_share * max(replies.values())
-    return Check("PPO", "reward beside the best rule-based reply", own, gate, "at least", run=run.name)
+    return Check("PPO", "reward beside the best rule-based reply", reward, gate, "at least", run=run.name)
 
 
 def rule_replies(run: PPORun, game: Game, episodes: int) -> dict[str, float]:
     """Mean reward in the learning seats if simple rules sat there."""
     roles = list(parse_seats(run.config.agent_roles, game.players)[1])
-    found = {}
+    rewards = {}
     for kind in (Kind.NS, Kind.NH, Kind.RAND):
         seated = [Role(kind) if s in run.seats else role for s, role in enumerate(roles)]
         played = play(game, RulePlayers(game, seated), episodes, Rngs(0).torch(f"reply {kind.name}"))
-        found[kind.name] = float(played.reward[:, list(run.seats)].mean())
-    return found
+        rewards[kind.name] = float(played.reward[:, list(run.seats)].mean())
+    return rewards
 
 
 def value_ratio(run: PPORun) -> float | None:
@@ -165,14 +165,14 @@ def _reports(reports: dict[int, dict[str, Any]]) -> Table:
 
 
 def _progress(run: PPORun) -> Table:
-    found = [(r["step"], float(r[REWARD])) for r in run.metrics if isinstance(r.get(REWARD), float)]
-    enough = next((step for step, value in found if value >= 2.5), None)
+    rewards = [(r["step"], float(r[REWARD])) for r in run.metrics if isinstance(r.get(REWARD), float)]
+    enough = next((step for step, value in rewards if value >= 2.5), None)
     hours = (run.metrics[-1]["time"] - run.metrics[0]["time"]) / 3600 if run.metrics else None
     rows: list[tuple[Any, ...]] = [
-        ("mean reward at the start", found[0][1] if found else None, PPO_START),
+        ("mean reward at the start", rewards[0][1] if rewards else None, PPO_START),
         ("iteration of a mean reward of 2.5", enough, 1500),
-        ("mean reward at the end", found[-1][1] if found else None, PPO_END),
-        ("iterations", found[-1][0] if found else 0, PPO_ITERATIONS),
+        ("mean reward at the end", rewards[-1][1] if rewards else None, PPO_END),
+        ("iterations", rewards[-1][0] if rewards else 0, PPO_ITERATIONS),
         ("hours", hours, PPO_HOURS),
     ]
     return Table("Training", ("", "ours", "original"), rows)

@@ -114,9 +114,9 @@ def diagnose(config: DiagnoseConfig) -> Report:
 def _trainings(opened: _Opened, out: Path) -> Section:
     """All trainings of a diagnosis in one figure, game by game."""
     section = Section("Trainings side by side")
-    found = [open_training(run.path, run.name) for run in opened.ppo] + [run.training for run in opened.hop]
-    for number_of, game in enumerate(dict.fromkeys(training.game for training in found)):
-        shown = [training for training in found if training.game == game]
+    trainings = [open_training(run.path, run.name) for run in opened.ppo] + [run.training for run in opened.hop]
+    for number_of, game in enumerate(dict.fromkeys(training.game for training in trainings)):
+        shown = [training for training in trainings if training.game == game]
         file = "trainings.png" if number_of == 0 else f"trainings-{number_of + 1}.png"
         draw_trainings(shown, out / file)
         section.pictures.append(Picture(file, "Mean reward over training, beside that of the original"))

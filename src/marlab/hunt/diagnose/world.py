@@ -51,7 +51,7 @@ class Seen:
     """The held-out transitions with what the model expects of them."""
 
     rows: Transitions
-    found: Prediction
+    predicted: Prediction
     evaluation: Evaluation
 
 
@@ -68,9 +68,9 @@ def open_world_run(path: Path, name: str, data: Path | None) -> WorldRun:
 def diagnose_world(run: WorldRun, gates: Gates) -> tuple[Section, Seen]:
     """Checks and tables on the held-out split; pictures are drawn from what is seen there."""
     rows = transitions(run.dataset, SPLIT, run.config.rows)
-    found = predict_all(run.model, rows)
+    predicted = predict_all(run.model, rows)
     evaluation = evaluate_split(run.model, rows)
-    match = channel_match(found.planes, rows.next_obs)
+    match = channel_match(predicted.planes, rows.next_obs)
     section = Section(f"World model {run.name} ({run.model.kind})")
     section.checks = _checks(run, evaluation, match, gates)
     simple = baselines(run.game, transitions(run.dataset, "train", run.config.rows), rows)
@@ -85,7 +85,7 @@ def diagnose_world(run: WorldRun, gates: Gates) -> tuple[Section, Seen]:
         _per_player(run.game, evaluation.metrics),
         _drift(evaluation.drift),
     ]
-    return section, Seen(rows, found, evaluation)
+    return section, Seen(rows, predicted, evaluation)
 
 
 def _checks(run: WorldRun, evaluation: Evaluation, match: Tensor, gates: Gates) -> list[Check]:
@@ -187,7 +187,7 @@ def _drift(drift: dict[str, dict[str, Any]]) -> Table:
 
 def pick_samples(seen: Seen, count: int) -> list[int]:
     """Rows to look at: the largest errors, and between them the median, so that no picture flatters."""
-    error = (seen.found.planes - seen.rows.next_obs.float()).square().mean((1, 2, 3))
+    error = (seen.predicted.planes - seen.rows.next_obs.float()).square().mean((1, 2, 3))
     order = error.argsort(descending=True)
     places = torch.linspace(0, len(order) // 2, count).long()
     return order[places].tolist()

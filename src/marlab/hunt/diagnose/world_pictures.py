@@ -72,8 +72,8 @@ def _triplets(run: WorldRun, seen: Seen, chosen: list[int], out: Path) -> Pictur
     for line, row in enumerate(chosen):
         joint = seen.rows.joint[row].tolist()
         facts = (f"self_a={joint[0]}, opp_as={joint[1:]}", f"true_rew {float(seen.rows.reward[row]):.3f}",
-                 f"pred_rew {float(seen.found.reward[row]):.3f}")  # fmt: skip
-        planes = (seen.rows.obs[row], seen.rows.next_obs[row], seen.found.planes[row])
+                 f"pred_rew {float(seen.predicted.reward[row]):.3f}")  # fmt: skip
+        planes = (seen.rows.obs[row], seen.rows.next_obs[row], seen.predicted.planes[row])
         for ax, what, fact, shown in zip(axes[3 * line :], ("before", "true", "predicted"), facts, planes):
             _board(ax, run, shown.float(), f"#{row} {what}\n{fact}")
     legend(figure)
@@ -112,11 +112,11 @@ def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
     names = channel_names(run.game)
     figure, axes = panels(3, len(names), size=(3.0, 3.0),
                           title=f"Sample #{row}, the largest error: every channel, unrounded")  # fmt: skip
-    true, found = seen.rows.next_obs[row].float(), seen.found.planes[row]
-    low, high = min(0.0, float(found.min())), max(1.0, float(found.max()))
+    true, predicted = seen.rows.next_obs[row].float(), seen.predicted.planes[row]
+    low, high = min(0.0, float(predicted.min())), max(1.0, float(predicted.max()))
     for c, name in enumerate(names):
-        shown = ((f"{name}, true", true[..., c], None), ("predicted", found[..., c], None),
-                 ("predicted - true", found[..., c] - true[..., c], 0.0))  # fmt: skip
+        shown = ((f"{name}, true", true[..., c], None), ("predicted", predicted[..., c], None),
+                 ("predicted - true", predicted[..., c] - true[..., c], 0.0))  # fmt: skip
         for line, (title, values, centre) in enumerate(shown):
             limits = (low, high) if centre is None else (-1.0, 1.0)
             heat_map(axes[line * len(names) + c], values.numpy(), xlabel="", ylabel="", title=title, limits=limits,
@@ -130,8 +130,8 @@ def _match(run: WorldRun, section: Section, out: Path) -> Picture:
     match = np.asarray(section.figures["channel_match"])
     heat_map(ax, match, xlabel="true channel", ylabel="predicted channel", rows=names, columns=names, digits=2,
              centre=0.0, limits=(-1.0, 1.0), bar="correlation")  # fmt: skip
-    told = "Correlation of every predicted channel with every true one: the largest belong on the diagonal"
-    return save_picture(figure, out, f"channel-match-{run.name}.png", told)
+    caption = "Correlation of every predicted channel with every true one: the largest belong on the diagonal"
+    return save_picture(figure, out, f"channel-match-{run.name}.png", caption)
 
 
 def _calibration(run: WorldRun, seen: Seen, out: Path) -> Picture:

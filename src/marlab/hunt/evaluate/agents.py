@@ -64,12 +64,12 @@ def find_agent(text: str) -> Agent:
 
 def find_agents(texts: Sequence[str]) -> list[Agent]:
     """Several agents with different names."""
-    found = [find_agent(text) for text in texts]
-    names = [agent.name for agent in found]
+    agents = [find_agent(text) for text in texts]
+    names = [agent.name for agent in agents]
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"Two agents are called '{name}'; give one another name, such as other={name}.")
-    return found
+    return agents
 
 
 def scripted(text: str, name: str | None = None) -> Agent:
@@ -105,14 +105,18 @@ def _trained(what: str, name: str | None) -> Agent:
 def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
     from marlab.hunt.evaluate.planners import open_planners
 
-    found = open_planners(path, options)
-    agents = found.agents
+    planners = open_planners(path, options)
+    agents = planners.agents
     seeds = _seeds(agents.seeds, seed, path)
     world = agents.mind.world[0]
     weights = [*agents.mind.state_dict().values(), *([] if world is None else world.state_dict().values())]
-    told = f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(found.settings.items())}"
-    identity = hashlib.sha256(told.encode()).hexdigest()[:16]
-    return Agent(name, agents.config.variant, found.make, found.make, seeds, found.uses, agents.game, path, identity)
+    description = (
+        f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(planners.settings.items())}"
+    )
+    identity = hashlib.sha256(description.encode()).hexdigest()[:16]
+    return Agent(
+        name, agents.config.variant, planners.make, planners.make, seeds, planners.uses, agents.game, path, identity
+    )
 
 
 def _ppo(path: Path, name: str, seed: int | None) -> Agent:
@@ -131,8 +135,8 @@ def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int,
 
 def weights_digest(tensors: Iterable[Tensor]) -> str:
     """A name for weights that changes with any of them."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for tensor in tensors:
-        told.update(str(tuple(tensor.shape)).encode())
-        told.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return told.hexdigest()[:16]
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

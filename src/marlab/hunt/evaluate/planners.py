@@ -62,12 +62,12 @@ class Planners:
         return "rule-based rollouts" if "rollout" in self.settings else ""
 
     def make(self, game: Game, seed: int | Sequence[int]) -> Policy:
-        told = dict(self.settings)
-        own = {key: told.pop(key) for key in ("intra", "inter") if key in told}
-        rollout = told.pop("rollout", None)
-        agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **told)
-        if own:
-            agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **own))
+        settings = dict(self.settings)
+        belief = {key: settings.pop(key) for key in ("intra", "inter") if key in settings}
+        rollout = settings.pop("rollout", None)
+        agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **settings)
+        if belief:
+            agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief))
         if rollout is not None:
             agent.planner = agent.mind.planner(game, agent.planner.config, rollout)  # rollouts cannot be recorded
         return agent
@@ -79,17 +79,17 @@ def open_planners(path: Path, options: str) -> Planners:
 
 
 def parse_settings(options: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for part in filter(None, options.split("&")):
         key, _, text = part.partition("=")
         if key not in SETTINGS:
             raise UserError(f"'{key}' is not a setting of planning agents, expected {', '.join(SETTINGS)}.")
         read, right = SETTINGS[key]
         try:
-            found[key] = read(text)
+            settings[key] = read(text)
         except (ValueError, KeyError):
             raise UserError(f"The setting {key} is '{text}', expected {right}.") from None
-    return found
+    return settings
 
 
 def only_in(policy: Policy, seats: Tensor) -> None:

@@ -120,19 +120,19 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
 def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Seat]:
     """The policies of a player's training seeds with their seats [B, n]: one for all seeds where that is possible."""
     games = {number: seats.any(1).nonzero().squeeze(1) for number, seats in by_seed.items()}
-    own = {number: by_seed[number][where] for number, where in games.items()}
+    seats_there = {number: by_seed[number][where] for number, where in games.items()}
     if player.together is not None and len({len(where) for where in games.values()}) == 1:
-        blocks, seats_of_all = (torch.cat(list(parts.values())) for parts in (games, own))
+        blocks, seats_of_all = (torch.cat(list(parts.values())) for parts in (games, seats_there))
         policies = [(player.together(game, list(games)), blocks, seats_of_all)]
     else:
-        policies = [(player.make(game, number), where, own[number]) for number, where in games.items()]
-    found = []
+        policies = [(player.make(game, number), where, seats_there[number]) for number, where in games.items()]
+    seated = []
     for policy, where, seats in policies:
         if player.trained:
             only_in(policy, seats)
         everything = torch.arange(len(next(iter(by_seed.values()))), device=where.device)
-        found.append(Seat(policy, where, seats, torch.equal(where, everything)))
-    return found
+        seated.append(Seat(policy, where, seats, torch.equal(where, everything)))
+    return seated
 
 
 @torch.no_grad()

@@ -34,12 +34,12 @@ class Scenario:
     @property
     def kinds(self) -> tuple[Kind, ...] | None:
         """The background as memoryless rules, or None if somebody in it is not one."""
-        found = []
+        kinds = []
         for name in self.background:
             if name not in (Kind.NS.name, Kind.NH.name, Kind.RAND.name):
                 return None
-            found.append(Kind[name])
-        return tuple(found)
+            kinds.append(Kind[name])
+        return tuple(kinds)
 
 
 def _s(name: str, background: str, focal: int, description: str, *tags: str) -> Scenario:

@@ -53,11 +53,11 @@ class ValuePlayers(Policy):
 
     def values(self, view: View) -> Tensor:
         """[B, n, A] exact values; those of illegal actions mean nothing."""
-        found = [GAMMA * self._worth(self._after(view.state, a)) for a in range(STAY + 1)]
+        moves = [GAMMA * self._worth(self._after(view.state, a)) for a in range(STAY + 1)]
         together = self._rules.company(view) & self._rules.on_stag(view)
-        stays = found[STAY]
+        stays = moves[STAY]
         stag = torch.where(together, self.game.config.stag_reward / 2, stays) if self.hopes == "stag" else stays
-        return torch.stack([*found, stag, torch.full_like(stays, self.game.config.hare_reward)], 2)
+        return torch.stack([*moves, stag, torch.full_like(stays, self.game.config.hare_reward)], 2)
 
     def _after(self, state: State, action: int) -> State:
         """Everybody moved by one action, as far as walls let them."""
@@ -122,16 +122,16 @@ def _unscaled_beta(museum: Museum) -> Finding:
         "scaled, values of hares": ("hare", True),
         "scaled, hoping for the stag": ("stag", True),
     }
-    found = {
+    by_case = {
         name: [behaviour(game, ValuePlayers(game, beta, hopes, scaled=scaled), museum.config.games, generator)
                for beta in BETAS]
         for name, (hopes, scaled) in cases.items()
     }  # fmt: skip
     figure, [reward, entropy] = panels(1, 2, size=(7.0, 4.8))
     x = [max(beta, 0.5) for beta in BETAS]  # on a logarithmic axis 0 is drawn at 0.5
-    curves(reward, {k: Curve(x, [b.reward for b in v]) for k, v in found.items()}, xlabel="β",
+    curves(reward, {k: Curve(x, [b.reward for b in v]) for k, v in by_case.items()}, xlabel="β",
            ylabel="mean reward per player", title="What they earn")  # fmt: skip
-    curves(entropy, {k: Curve(x, [b.entropy for b in v]) for k, v in found.items()}, xlabel="β",
+    curves(entropy, {k: Curve(x, [b.entropy for b in v]) for k, v in by_case.items()}, xlabel="β",
            ylabel="entropy of behaviour [nats]", title="How random they are")  # fmt: skip
     for ax in (reward, entropy):
         ax.set_xscale("log")
@@ -142,10 +142,12 @@ def _unscaled_beta(museum: Museum) -> Finding:
     reference_lines(reward, {"original's HOP+": 0.68, "all take hares": 1.0})
     legend(figure)
     save(figure, museum.picture)
-    raw = found["raw, values of hares"]
+    raw = by_case["raw, values of hares"]
     at = BETAS.index(LEGACY_BETA)
     errors = [abs(b.entropy - e) for b, e in zip(raw, ENTROPIES)]
-    scaled = [found[f"scaled, {hope}"][BETAS.index(20.0)].reward for hope in ("values of hares", "hoping for the stag")]
+    scaled = [
+        by_case[f"scaled, {hope}"][BETAS.index(20.0)].reward for hope in ("values of hares", "hoping for the stag")
+    ]
     summary = (
         f"With exact values and raw beta = 2 players earn {raw[at].reward:.2f} at an entropy of {raw[at].entropy:.3f} "
         f"nats: as random as beta = 0 ({raw[0].reward:.2f}, {raw[0].entropy:.3f}), because values differ by only "
@@ -153,7 +155,7 @@ def _unscaled_beta(museum: Museum) -> Finding:
         f"Largest distance to the expected entropies: {max(errors):.3f} nats."
     )
     appeared = raw[at].reward < 0.8 and max(errors) <= ENTROPY_TOLERANCE
-    figures = {name: {f"{beta:g}": b._asdict() for beta, b in zip(BETAS, v)} for name, v in found.items()}
+    figures = {name: {f"{beta:g}": b._asdict() for beta, b in zip(BETAS, v)} for name, v in by_case.items()}
     return Finding(summary, appeared, figures)
 
 

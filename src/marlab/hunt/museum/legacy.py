@@ -17,10 +17,10 @@ from marlab.hunt.data.dataset import Part
 def episodes_of(part: Part) -> list[dict[int, int]]:
     """For every episode of a data set, which sequence belongs to which player (from 0)."""
     first = part.offsets[:-1]
-    found: dict[int, dict[int, int]] = {}
+    by_episode: dict[int, dict[int, int]] = {}
     for s, (episode, player) in enumerate(zip(part.rows.episode[first].tolist(), part.rows.player[first].tolist())):
-        found.setdefault(episode, {})[player] = s
-    return list(found.values())
+        by_episode.setdefault(episode, {})[player] = s
+    return list(by_episode.values())
 
 
 class LegacyMoaBuffer:

@@ -107,13 +107,13 @@ def visit(
         museum = Museum(config, run, quiet=quiet)
         for museum.name in (name for name in config.chosen if name not in findings):
             began = time.monotonic()
-            found = exhibit(museum.name).make(museum)
+            finding = exhibit(museum.name).make(museum)
             seconds = round(time.monotonic() - began, 1)
             title = exhibit(museum.name).title
-            findings[museum.name] = {"title": title, "seconds": seconds, **plain_json(asdict(found))}
+            findings[museum.name] = {"title": title, "seconds": seconds, **plain_json(asdict(finding))}
             write_json(run.path / FINDINGS, findings)
             if not quiet:
-                print(f"{museum.name} ({seconds:.0f} s): {_verdict(found.appeared)}. {found.summary}", flush=True)
+                print(f"{museum.name} ({seconds:.0f} s): {_verdict(finding.appeared)}. {finding.summary}", flush=True)
             if run.should_stop() and len(findings) < len(config.chosen):
                 run.leave()
         write_text(run.path / "museum.md", _page(findings))
@@ -126,11 +126,11 @@ def _verdict(appeared: bool) -> str:
 
 
 def _page(findings: dict[str, Any]) -> str:
-    rows = [[plain(name), plain(found["title"]), _verdict(found["appeared"])] for name, found in findings.items()]
+    rows = [[plain(name), plain(finding["title"]), _verdict(finding["appeared"])] for name, finding in findings.items()]
     parts = ["# Failure museum", table(["exhibit", "what it is", "verdict"], rows)]
-    for name, found in findings.items():
+    for name, finding in findings.items():
         shown = exhibit(name)
         parts += [f"## {plain(shown.title)}", f"**Look for:** {plain(shown.sign)}",
-                  image(shown.title, f"figures/{name}.png"), plain(found["summary"]),
+                  image(shown.title, f"figures/{name}.png"), plain(finding["summary"]),
                   f"By hand: {code(shown.command)}"]  # fmt: skip
     return "\n\n".join(parts) + "\n"

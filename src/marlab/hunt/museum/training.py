@@ -125,7 +125,7 @@ def followed(config: HopTrainConfig, name: str, museum: Museum) -> Training:
     return Training(*(column(rows, name).tolist() for name in (REWARD, BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY)))
 
 
-def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -> None:
+def _draw(trainings: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -> None:
     figure, axes = panels(1, len(panels_of), size=(6.4, 4.6))
     shown = {
         "reward": (
@@ -138,7 +138,9 @@ def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -
     }
     for ax, key in zip(axes, panels_of):
         ylabel, title, lines = shown[key]
-        series = {name: Curve(np.arange(1, len(t.reward) + 1), t.smooth(getattr(t, key))) for name, t in found.items()}
+        series = {
+            name: Curve(np.arange(1, len(t.reward) + 1), t.smooth(getattr(t, key))) for name, t in trainings.items()
+        }
         curves(ax, series, xlabel="iteration", ylabel=ylabel, title=title)
         ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * max(lines.values())))
         reference_lines(ax, lines)
@@ -151,12 +153,12 @@ def _draw(found: Mapping[str, Training], path: Path, panels_of: Sequence[str]) -
 
 def _rise_then_fall(museum: Museum) -> Finding:
     config = small(museum, load_data=museum.data())
-    found = {
+    trainings = {
         "as the original learnt": followed(as_the_original(config), "as the original", museum),
         "replay, slow weights, scaled beta": followed(config, "as here", museum),
     }
-    _draw(found, museum.picture, ("reward", "entropy"))
-    old, new = found.values()
+    _draw(trainings, museum.picture, ("reward", "entropy"))
+    old, new = trainings.values()
     summary = (
         f"With the newest episodes only, raw beta and no way back, reward peaks at {old.peak:.2f} and ends at "
         f"{old.end:.2f} with an entropy of {np.nanmean(old.entropy[-5:]):.2f} nats; with replay, slow weights and "
@@ -164,7 +166,7 @@ def _rise_then_fall(museum: Museum) -> Finding:
         f"{MCTS_PEAK}, then {MCTS_END}."
     )
     appeared = old.end < 0.8 * old.peak and new.end > 0.9 * new.peak and new.end > old.end + 0.3
-    return Finding(summary, appeared, {name: t.to_dict() for name, t in found.items()})
+    return Finding(summary, appeared, {name: t.to_dict() for name, t in trainings.items()})
 
 
 RISE_THEN_FALL = Exhibit(
@@ -198,8 +200,8 @@ def _all_together(museum: Museum) -> Finding:
     base = small(museum, variant="hopplus-mcts", load_vae=codes_run)
     with rows_after_exit():
         together = followed(with_all_switches(base), "all faults", museum)
-    found = {"all faults together": together}
-    _draw(found, museum.picture, ("reward", "entropy", "cross_entropy"))
+    trainings = {"all faults together": together}
+    _draw(trainings, museum.picture, ("reward", "entropy", "cross_entropy"))
     tail = max(3, len(together.reward) // 10)
     ce = float(np.nanmean(together.cross_entropy[-tail:]))
     expected = 0.6 <= together.end <= 0.8 and (ce > 5 or abs(ce - RANDOM_CE) <= 0.05)

@@ -113,8 +113,8 @@ def _title(brush: Brush, episode: Episode, moment: Moment) -> None:
     shown = moment.scene
     over = all(action is None for action in moment.action)
     _write(brush, (24, 32), "the end" if over else f"step {shown.t}", 26, INK)
-    told = f"{episode.game}, episode {episode.episode + 1} of this team, {shown.t} of {shown.final_time} steps"
-    _write(brush, (150, 34), told, 15, MUTED)
+    caption = f"{episode.game}, episode {episode.episode + 1} of this team, {shown.t} of {shown.final_time} steps"
+    _write(brush, (150, 34), caption, 15, MUTED)
     _write(brush, (BOARD + 24, 34), "what everybody believes, expects and plans", 17, INK)
 
 
@@ -146,8 +146,8 @@ def _card(brush: Brush, episode: Episode, moment: Moment, seat: int, box: tuple[
     if thought is not None:
         _write(brush, (left + 46, middle + 51), thought.source, 11, MUTED, "mm")
     if thought is None:
-        told = f"left with a {got}" if got else "the time is up"
-        _write(brush, (left + 120, middle), told, 17, MUTED)
+        text = f"left with a {got}" if got else "the time is up"
+        _write(brush, (left + 120, middle), text, 17, MUTED)
         if got:
             at = ((left + 320) * SMOOTH, middle * SMOOTH)
             draw_prey(brush, at, 70 * SMOOTH, 0 if got == "stag" else 1, moment.scene.rules)

@@ -118,20 +118,20 @@ class _Table:
     def thoughts(self, view: View, memories: list[Memory]) -> list[Thought | None]:
         """What everybody thinks who decided in `view`; asked after `act`."""
         expected = self._expected(view)
-        found: list[Thought | None] = []
+        thoughts: list[Thought | None] = []
         for seat, policy in enumerate(self.policies):
             if not bool(view.state.alive[0, seat]):
-                found.append(None)
+                thoughts.append(None)
             elif isinstance(policy, HopAgent):
-                found.append(_planned(policy.explain(), seat, view))
+                thoughts.append(_planned(policy.explain(), seat, view))
             else:
                 known = policy.probabilities(view, memories[seat])
                 opinions = [
                     Opinion(other, float(self.seen["belief"][0, other, 0]), expected[other])
                     for other in _others(view, seat)
                 ]
-                found.append(Thought("ideal observer", opinions, None if known is None else known[0, seat].tolist()))
-        return found
+                thoughts.append(Thought("ideal observer", opinions, None if known is None else known[0, seat].tolist()))
+        return thoughts
 
     def _expected(self, view: View) -> list[list[float]]:
         """[n][A] next moves by the observer's beliefs."""
@@ -145,14 +145,16 @@ def _others(view: View, seat: int) -> list[int]:
     return [other for other in order if bool(view.state.alive[0, other])]
 
 
-def _planned(told: Explanation, seat: int, view: View) -> Thought:
+def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
     n = view.game.players
     opinions = []
     for other in _others(view, seat):
         slot = (other - seat - 1) % n
-        opinions.append(Opinion(other, float(told.stag[0, seat, slot]), told.expected[0, seat, slot].tolist()))
-    plan = told.plan
-    line = [a for a in told.line[0, seat].tolist() if a >= 0]
+        opinions.append(
+            Opinion(other, float(explanation.stag[0, seat, slot]), explanation.expected[0, seat, slot].tolist())
+        )
+    plan = explanation.plan
+    line = [a for a in explanation.line[0, seat].tolist() if a >= 0]
     return Thought(
         "own models", opinions, plan.policy[0, seat].tolist(), plan.visits[0, seat].tolist(), plan.q[0, seat].tolist(),
         float(plan.value[0, seat]), line,
