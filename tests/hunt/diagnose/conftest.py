@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,25 +17,50 @@ from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.ppo.config import PPOConfig
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.run import Run, RunOptions
 
 TINY = game_config("msh_tiny")
+PPO = PPOTrainConfig(game=TINY, total_steps=256, num_envs=8, ppo=PPOConfig(n_steps=8, batch_size=64), eval_episodes=8)
+
+
+class Runs:
+    """One small run of every kind on the smallest game, each made when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._made: dict[str, Path] = {}
+
+    def __getitem__(self, kind: str) -> Path:
+        if kind not in self._made:
+            options = RunOptions(output_dir=self.root / kind)
+            self._made[kind] = getattr(self, f"_{kind}")(options).path
+        return self._made[kind]
+
+    def _data(self, options: RunOptions) -> Run:
+        return collect(HuntCollectConfig(TINY, rows=1500), options, quiet=True)
+
+    def _goals(self, options: RunOptions) -> Run:
+        config = PretrainGoalsConfig(data=self["data"], epochs=2, vae_epochs=1, belief_games=4, overfit_check=False)
+        return pretrain_goals(config, options, quiet=True)
+
+    def _world(self, options: RunOptions) -> Run:
+        config = PretrainWorldConfig(data=self["data"], rows=0, model="dense", epochs=1)
+        return pretrain_world(config, options, quiet=True)
+
+    def _ppo(self, options: RunOptions) -> Run:
+        return train_ppo(replace(PPO, seeds="0..1"), options, quiet=True)
+
+    def _reply(self, options: RunOptions) -> Run:
+        return train_ppo(replace(PPO, agent_roles="PPO,NS"), options, quiet=True)
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One small run of every kind on the smallest game."""
-    root = tmp_path_factory.mktemp("runs")
-    data = collect(HuntCollectConfig(TINY, rows=1500), RunOptions(output_dir=root / "offline"), quiet=True).path
-    goals = PretrainGoalsConfig(data=data, epochs=2, vae_epochs=1, belief_games=4, overfit_check=False)
-    dense = PretrainWorldConfig(data=data, rows=0, model="dense", epochs=1)
-    ppo = PPOConfig(n_steps=8, batch_size=64)
-    alone = PPOTrainConfig(game=TINY, seeds="0..1", total_steps=256, num_envs=8, ppo=ppo, eval_episodes=8)
-    reply = PPOTrainConfig(game=TINY, agent_roles="PPO,NS", total_steps=256, num_envs=8, ppo=ppo, eval_episodes=8)
-    return {
-        "data": data,
-        "goals": pretrain_goals(goals, RunOptions(output_dir=root / "codes"), quiet=True).path,
-        "world": pretrain_world(dense, RunOptions(output_dir=root / "dense"), quiet=True).path,
-        "ppo": train_ppo(alone, RunOptions(output_dir=root / "ppo"), quiet=True).path,
-        "reply": train_ppo(reply, RunOptions(output_dir=root / "reply"), quiet=True).path,
-    }
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def rule_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Offline rows of rule-based players in msh_4x4."""
+    out = tmp_path_factory.mktemp("faults") / "data"
+    return collect(HuntCollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True).path

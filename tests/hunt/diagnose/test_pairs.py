@@ -50,7 +50,7 @@ def test_pairs_are_read_by_observer_other_and_seed(tmp_path: Path) -> None:
     assert np.isnan(run.scores[(2, 1)]["per_class_acc/6"][:, :10]).all()
 
 
-def test_the_end_of_training_is_told_beside_the_note_and_drawn(tmp_path: Path) -> None:
+def test_the_end_of_training_is_shown_beside_the_original_and_drawn(tmp_path: Path) -> None:
     write_metrics(tmp_path / "run")
     section = diagnose_pairs(open_pair_run(tmp_path / "run", "hop"), tmp_path)
     (table,) = section.tables

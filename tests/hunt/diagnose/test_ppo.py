@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from marlab.hunt.diagnose.ppo import diagnose_ppo, open_ppo_run
 from marlab.hunt.training.gates import Gates
+from tests.hunt.diagnose.conftest import Runs
 
 
-def test_a_learner_among_rules_is_measured_by_the_best_reply(runs: dict[str, Path]) -> None:
+def test_a_learner_among_rules_is_measured_by_the_best_reply(runs: Runs) -> None:
     section = diagnose_ppo(open_ppo_run(runs["reply"], "reply"), Gates(), episodes=200)
     replies = section.figures["replies"]
     assert set(replies) == {"PPO", "NS", "NH", "RAND"}

@@ -17,9 +17,10 @@ from marlab.hunt.diagnose.report import diagnose
 from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
+from tests.hunt.diagnose.conftest import Runs
 
 
-def test_all_modules_together(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_modules_together(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(runs["goals"]), "--runs", *(str(runs[k]) for k in ("world", "ppo", "reply"))]
     assert main([*words, "--episodes", "8"]) == 0
     printed = capsys.readouterr().out
@@ -40,14 +41,14 @@ def test_all_modules_together(runs: dict[str, Path], capsys: pytest.CaptureFixtu
     assert [h for h in rates["header"] if "rate" in h] == ["teleport rate", "vanish rate", "ghost rate"]
 
 
-def test_a_collect_run_alone_gets_a_verdict_on_its_data(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_collect_run_alone_gets_a_verdict_on_its_data(runs: Runs, tmp_path: Path) -> None:
     report = diagnose(DiagnoseConfig(run=str(runs["data"]), output_dir=tmp_path, figures=False))
     assert [str(v.status) for v in report.verdicts] == ["pass"]
     assert report.status("data") == "pass" and report.status("MOA") is None
     assert not list(tmp_path.glob("*.png"))
 
 
-def test_a_diagnosis_can_be_repeated_exactly(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_diagnosis_can_be_repeated_exactly(runs: Runs, tmp_path: Path) -> None:
     pages = []
     for name in ("a", "b"):
         diagnose(DiagnoseConfig(run=str(runs["goals"]), output_dir=tmp_path / name, figures=False, episodes=8))
@@ -68,21 +69,21 @@ def test_refusals(config: DiagnoseConfig, said: str, tmp_path: Path, monkeypatch
         diagnose(config)
 
 
-def test_a_run_of_another_kind_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_run_of_another_kind_is_refused(runs: Runs, tmp_path: Path) -> None:
     record = json.loads((runs["data"] / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**record, "kind": "fish"}))
     with pytest.raises(UserError, match="cannot be diagnosed"):
         diagnose(DiagnoseConfig(run=str(tmp_path)))
 
 
-def test_a_training_without_its_metrics_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_training_without_its_metrics_is_refused(runs: Runs, tmp_path: Path) -> None:
     shutil.copytree(runs["ppo"], tmp_path / "copied")
     (tmp_path / "copied" / "metrics.jsonl").unlink()
     with pytest.raises(UserError, match="no metrics to diagnose"):
         open_ppo_run(tmp_path / "copied", "copied")
 
 
-def test_data_of_another_game_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_data_of_another_game_is_refused(runs: Runs, tmp_path: Path) -> None:
     other = collect(
         HuntCollectConfig(game_config("msh_2p_4x4"), rows=200), RunOptions(output_dir=tmp_path / "d"), quiet=True
     ).path
