@@ -37,7 +37,7 @@ complete -c marlab -a '(marlab --complete (commandline -opc)[2..-1] (commandline
 """,
 }
 
-_FLAG = re.compile(r"^  --([a-z0-9.-]*?)(\[no-\])?([a-z0-9-]+)", re.MULTILINE)
+_FLAG = re.compile(r"^  --((?:[a-z0-9-]+\.)*)(\[no-\])?([a-z0-9-]+)", re.MULTILINE)
 
 
 def script(shell: str) -> str:
@@ -59,8 +59,8 @@ def candidates(words: Sequence[str], table: Mapping[str, object], main: Callable
         return [word for word in [*entry, "--help"] if word.startswith(last)]
     if entry is None:
         return []
-    text = _help(main, before[:depth])
     flag = before[-1] if before[-1].startswith("--") else ""
+    text = _help(main, before[: len(before) - bool(flag)])  # with all words so far: `--variant` decides about flags
     if flag and not last.startswith("-"):
         return [value for value in _values(text, flag) if value.startswith(last)]
     return [name for name in _flags(text) if name.startswith(last)] if last.startswith("-") else []
