@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
 from machine import commit, describe
 
-import marlab.fish
 from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
-from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.config import PRESETS, FishTrainConfig
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import from_dict, load_preset
 
@@ -29,11 +27,10 @@ ORIGINAL = 290.0  # learned samples per second of one core
 
 def best(**changes: object) -> FishTrainConfig:
     """The preset `best` without curriculum, probes and hard starts."""
-    preset = load_preset("best", Path(marlab.fish.__file__).parent / "presets")
+    preset = load_preset("best", PRESETS)
     plain = {
         "curriculum": "", "multi_eval_interval": 0, "tail_seed_stage_spec": "", "penalty_gate_required_successes": 0,
-        "density_penalty_phase_targets": "", "density_penalty_ramp_phases": "", "density_penalty_phase_plateaus": "",
-        "escape_boost_phase_speeds": "", "escape_boost_phase_floors": "", "threads": 1,
+        "threads": 1,
     }  # fmt: skip
     return from_dict(FishTrainConfig, {**preset.values, **plain, **changes}, "benchmark")
 
@@ -65,7 +62,7 @@ def loop(config: FishTrainConfig, iterations: int, name: str) -> None:
 def time_to(config: FishTrainConfig, goal: float, limit_s: float) -> None:
     """Training time until 20 x 96 held-out fish reach `goal` survival twice in a row."""
     trainer = FishTrainer(config)
-    cfg = at_settings(trainer.sea, 96, config.escape_boost_speed, 0.0)
+    cfg = at_settings(trainer.sea, 96, config.sea.escape_boost_speed, 0.0)
     seeds = draw_seeds(np.random.default_rng(5), 20)
     spent, hits, samples, survival = 0.0, 0, 0.0, 0.0
     while hits < 2 and spent < limit_s:

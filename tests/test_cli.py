@@ -39,10 +39,6 @@ def test_every_command_explains_itself(
 
 
 HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow")
-NOT_YET = {
-    "fish train",
-}
-"""Commands whose help still imports something heavy; one that is mended must leave this list."""
 
 # One process imports what all commands need and forks for each, so that none sees what another one has imported.
 HELP = """
@@ -66,8 +62,7 @@ def test_help_needs_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", HELP, request], check=True, capture_output=True, text=True)
     imported = dict(json.loads(line) for line in done.stdout.splitlines())
     assert imported.keys() == {" ".join(words) for words, _ in ALL}
-    assert {words: names for words, names in imported.items() if names and words not in NOT_YET} == {}
-    assert {words for words in NOT_YET if not imported[words]} == set(), "mended: take it out of NOT_YET"
+    assert {words: names for words, names in imported.items() if names} == {}
 
 
 @pytest.mark.parametrize("words", [["fly"], ["fish", "fry"], ["hunt", "pretrain", "x"]])

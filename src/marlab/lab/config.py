@@ -90,9 +90,15 @@ def from_dict(cls: type[C], data: Mapping[str, Any], where: str, base: C | None 
     return _build(cls, data, where, "", base)
 
 
+def altered(config: C, **settings: Any) -> C:
+    """The config with some settings changed, each under the name it has in flags and presets."""
+    return from_dict(type(config), settings, "the settings", config)
+
+
 def _build(cls: type[C], data: Mapping[str, Any], where: str, prefix: str, base: Any) -> C:
     hints = typing.get_type_hints(cls)
-    data = _nested(cls, data)
+    old_names = getattr(cls, "OLD_NAMES", {})  # what presets written before a field was renamed may call it
+    data = _nested(cls, {old_names.get(key, key): value for key, value in data.items()})
     names = _known(cls)
     for key in data:
         if key not in names:

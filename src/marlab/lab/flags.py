@@ -36,6 +36,8 @@ class OldFlags:
     """Old flag without dashes -> the words that replace it; a value that follows stays where it is."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Old flag without dashes -> the sentence that says what replaced it."""
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    """Old flag without dashes that changes nothing here -> why; it is accepted, with a line that says so."""
 
 
 @dataclass(frozen=True)
@@ -196,13 +198,21 @@ def _translate(words: list[str], old: OldFlags, prog: str) -> list[str]:
     """Replace old flags by today's, and refuse those that have no meaning here."""
     renamed = {k.replace("_", "-"): v for k, v in old.renamed.items()}
     refused = {k.replace("_", "-"): v for k, v in old.refused.items()}
+    ignored = {k.replace("_", "-"): v for k, v in old.ignored.items()}
     out: list[str] = []
+    skipping = False  # the value of a flag that is ignored
     for word in words:
+        if skipping and not word.startswith("--"):
+            continue
+        skipping = False
         flag, equals, value = word.partition("=")
         key = flag[2:].replace("_", "-") if flag.startswith("--") else ""
         if key in refused:
             raise UserError(f"{flag} has no meaning in {prog}: {refused[key]}")
-        if key in renamed:
+        if key in ignored:
+            print(f"{flag} has no effect in {prog}: {ignored[key]}.")
+            skipping = not equals
+        elif key in renamed:
             out += [*renamed[key], *([value] if equals else [])]
         else:
             out.append(word)

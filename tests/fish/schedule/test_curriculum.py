@@ -5,21 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.schedule.curriculum import (
-    AdaptiveBoost,
-    BoostSchedule,
-    EscapeBoost,
-    PenaltySchedule,
-    entropy_coef,
-    lr_elapsed,
-    lr_scale,
-    parse_curriculum,
-    parse_entropy_windows,
-    phase_at,
-)
+from marlab.fish.schedule.boost import AdaptiveBoost, BoostSchedule, EscapeBoost
+from marlab.fish.schedule.curriculum import entropy_coef, lr_elapsed, parse_entropy_windows
+from marlab.fish.schedule.penalty import PenaltySchedule
+from marlab.fish.schedule.phases import parse_curriculum, phase_at
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
+from marlab.lab.config import altered
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.config import lr_scale
 
 R2 = "15:9,20:10,25:9,25:8,25:8,25:8,25:8"
 PHASES = parse_curriculum(R2, 60, 25)
@@ -112,7 +106,7 @@ def test_plateau_holds_the_ramp_and_a_limit_freezes_it_at_its_end() -> None:
 )
 def test_impossible_schedules_are_refused(change: dict[str, str], word: str) -> None:
     with pytest.raises(UserError, match=word):
-        FishTrainConfig(**change)  # type: ignore[arg-type]
+        altered(FishTrainConfig(), **change)
 
 
 # --- entropy and learning rate ------------------------------------------------------------------------------
@@ -156,7 +150,7 @@ def test_the_rate_per_phase_is_the_recorded_saw_tooth() -> None:
 
 
 def v32_boost() -> EscapeBoost:
-    return assemble.escape_boost(FishTrainConfig(curriculum=R2), PHASES)
+    return assemble.schedules(FishTrainConfig(curriculum=R2)).boost
 
 
 def test_boost_of_the_main_run_sits_on_its_floor() -> None:
@@ -176,7 +170,7 @@ def test_penalty_caps_the_phase_speed() -> None:
 
 
 def controller(**change: object) -> EscapeBoost:
-    settings = AdaptiveBoost(**{"window": 3, "min_iteration": 3, "stage_floors": {1: 0.7}, **change})  # type: ignore[arg-type]
+    settings = AdaptiveBoost(**{"window": 3, "min_iteration": 3, "stage_floor": "1:0.7", **change})  # type: ignore[arg-type]
     boost = EscapeBoost(BoostSchedule(speed=0.9, floor=0.5), settings)
     boost.begin_iteration(1, 0.0)
     return boost
@@ -215,7 +209,7 @@ def test_gate_stage_raises_the_floor() -> None:
 
 
 def test_disabled_adaptive_boost_never_moves() -> None:
-    boost = assemble.escape_boost(FishTrainConfig(curriculum=R2, disable_adaptive_boost=True), PHASES)
+    boost = assemble.schedules(FishTrainConfig(curriculum=R2, disable_adaptive_boost=True)).boost
     boost.begin_iteration(5, 0.0)
     assert not boost.observe(50, 1.0)
     assert boost.begin_iteration(5, 0.0) == 0.82
@@ -225,7 +219,7 @@ def test_disabled_adaptive_boost_never_moves() -> None:
 
 
 def test_schedules_follow_the_gate_and_continue_after_a_save() -> None:
-    config = FishTrainConfig(curriculum=R2, ent_coef=0.02)
+    config = FishTrainConfig(curriculum=R2)
     ours, theirs = assemble.schedules(config), assemble.schedules(config)
     for i in range(1, 41):
         ours.begin_iteration(i)
@@ -240,6 +234,6 @@ def test_schedules_follow_the_gate_and_continue_after_a_save() -> None:
 
 
 def test_iteration_settings_carry_everything() -> None:
-    made = assemble.schedules(FishTrainConfig(curriculum=R2, learning_rate=1e-3)).begin_iteration(20)
+    made = assemble.schedules(altered(FishTrainConfig(), curriculum=R2, learning_rate=1e-3)).begin_iteration(20)
     assert (made.phase.num_fish, made.new_phase, made.entropy_coef) == (25, True, 0.03)
     assert made.learning_rate == pytest.approx(1e-3 * 0.25 * (1 + math.cos(math.pi * (19 / 60 - 0.2) / 0.8)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.schedule.gate import GateConfig, PenaltyGate, ProbeOutcome, TypeLimits, check_reachable
+from marlab.fish.schedule.gate import GateConfig, PenaltyGate, ProbeOutcome, check_reachable
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import from_dict, load_preset
@@ -32,8 +32,8 @@ BAD = outcome(fish_death_p10=50.0)
 POOR = outcome(early_death_fraction=0.5)  # neither success nor failure
 
 
-def gate(**change: Any) -> PenaltyGate:
-    return PenaltyGate(GateConfig(**{"phase_allowance": (4, 5, 6), "phase_count": 7, "lock_until": 0, **change}))
+def gate(allowance: tuple[int, ...] = (4, 5, 6), lock_until: int = 0, **change: Any) -> PenaltyGate:
+    return PenaltyGate(GateConfig(**change), allowance, lock_until)
 
 
 def v32_gate() -> PenaltyGate:
@@ -120,7 +120,7 @@ def test_required_successes_must_follow_each_other() -> None:
 
 
 def test_the_last_stage_is_the_last() -> None:
-    machine = gate(phase_allowance=(4, 5), freeze_iterations=0)
+    machine = gate((4, 5), freeze_iterations=0)
     machine.evaluate(1, GOOD)
     record = machine.evaluate(2, GOOD)
     assert (record["event"], record["stage"], machine.at_last_stage) == ("success_progress", 1, True)
@@ -141,7 +141,7 @@ def test_ratio_rule_uses_all_fish() -> None:
 
 
 def test_medians_need_their_full_window() -> None:
-    machine = gate(p10_window=3, required_successes=1, freeze_iterations=0)
+    machine = gate(success_median_window=3, required_successes=1, freeze_iterations=0)
     records = [machine.evaluate(i, GOOD) for i in (1, 2, 3)]
     assert [r["event"] for r in records] == ["noop", "noop", "advance"]
     assert records[0]["rolling_p10_median"] is None
@@ -149,7 +149,7 @@ def test_medians_need_their_full_window() -> None:
 
 
 def test_early_death_window_takes_the_median() -> None:
-    machine = gate(early_death_window=3, freeze_iterations=0)
+    machine = gate(success_early_death_window=3, freeze_iterations=0)
     shares = [0.05, 0.5, 0.06]
     records = [machine.evaluate(i, outcome(early_death_fraction=s)) for i, s in enumerate(shares, start=1)]
     assert [r["event"] for r in records] == ["noop", "noop", "advance"]
@@ -157,12 +157,15 @@ def test_early_death_window_takes_the_median() -> None:
 
 
 def test_limits_per_type_of_hard_start() -> None:
-    limits = TypeLimits(early_death={"ne": 0.13, "main": 0.04}, step_one={"main": 45}, failure_tolerance={"main": 1})
+    limits = {
+        "success_early_death_by_stage": "ne:0.13,main:0.04", "success_step_one_by_stage": "main:45",
+        "failure_tolerance_by_stage": "main:1",
+    }  # fmt: skip
     probe = outcome(early_death_fraction=0.12, step_one_count=6)
-    assert gate(by_type=limits).evaluate(1, replace(probe, tail_type="ne"))["event"] == "advance"
-    assert gate(by_type=limits).evaluate(1, probe)["failed_conditions"] == ["success_early_death"]
+    assert gate(**limits).evaluate(1, replace(probe, tail_type="ne"))["event"] == "advance"
+    assert gate(**limits).evaluate(1, probe)["failed_conditions"] == ["success_early_death"]
     main = outcome(early_death_fraction=0.03, step_one_count=45, tail_type="main")
-    machine = gate(by_type=limits)
+    machine = gate(**limits)
     assert machine.evaluate(1, main)["event"] == "advance"
     assert machine.evaluate(9, replace(BAD, tail_type="main"))["event"] == "rollback"
 
@@ -224,23 +227,23 @@ def test_score_by_bound_is_stricter_on_both_sides() -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"phase_allowance": ()}, "empty"),
-        ({"phase_allowance": (4, 8)}, "phase 8"),
-        ({"phase_allowance": (0,)}, "phase 0"),
-        ({"phase_allowance": (5, 4)}, "fall"),
+        ({"phase_allowance": ""}, "empty"),
+        ({"phase_allowance": "4,8"}, "phase 8"),
+        ({"phase_allowance": "0"}, "phase 0"),
+        ({"phase_allowance": "5,4"}, "fall"),
         ({"confidence_level": 1.0}, "confidence_level"),
         ({"success_score": 0.5, "failure_score": 0.6}, "failure_score"),
-        ({"p10_window": 0}, "windows"),
-        ({"by_type": TypeLimits(early_death_window={"ne": 0})}, "windows"),
+        ({"success_median_window": 0}, "windows"),
+        ({"success_early_death_window_by_stage": "ne:0"}, "windows"),
     ],
 )
 def test_impossible_settings_are_one_sentence(change: dict[str, Any], word: str) -> None:
     with pytest.raises(UserError, match=word):
-        gate(**change)
+        GateConfig(**change).allowance(7)
 
 
 def test_a_count_below_the_doomed_floor_is_refused() -> None:
-    limits = GateConfig((4,), 7, 0, success_step_one=7)
+    limits = GateConfig(success_step_one=7)
     with pytest.raises(UserError, match=r"allows 7 step-one deaths, but 1.61% of 1152 fish"):
         check_reachable(limits, 0.0161, 1152)
     (doubt,) = check_reachable(limits, 0.0161, 1152, refuse=False)
@@ -248,7 +251,7 @@ def test_a_count_below_the_doomed_floor_is_refused() -> None:
 
 
 def test_a_ratio_near_the_doomed_floor_is_doubted_and_far_below_refused() -> None:
-    limits = GateConfig((4,), 7, 0, success_step_one=-1, success_step_one_ratio=0.015)
+    limits = GateConfig(success_step_one=-1, success_step_one_ratio=0.015)
     (doubt,) = check_reachable(limits, 0.0161, 960)
     assert "penalty_gate_success_step_one_ratio" in doubt
     with pytest.raises(UserError, match="step_one_ratio"):
@@ -256,8 +259,8 @@ def test_a_ratio_near_the_doomed_floor_is_doubted_and_far_below_refused() -> Non
 
 
 def test_a_reachable_gate_is_silent() -> None:
-    assert check_reachable(GateConfig((4,), 7, 0, success_step_one=30), 0.0161, 960) == []
-    ours = GateConfig((4,), 7, 0, success_step_one=0, success_step_one_ratio=0.001, subtract_doomed=True)
+    assert check_reachable(GateConfig(success_step_one=30), 0.0161, 960) == []
+    ours = GateConfig(success_step_one=0, success_step_one_ratio=0.001, subtract_doomed=True)
     assert check_reachable(ours, 0.0161, 960) == []
 
 
@@ -276,7 +279,7 @@ probes = st.builds(
 def test_a_saved_gate_continues_as_if_never_stopped(
     before: list[ProbeOutcome], after: list[ProbeOutcome], window: int
 ) -> None:
-    settings: dict[str, Any] = {"required_successes": 2, "p10_window": window, "success_p10": 90.0}
+    settings: dict[str, Any] = {"required_successes": 2, "success_median_window": window, "success_p10": 90.0}
     ours, theirs = gate(**settings), gate(**settings)
     for i, probe in enumerate(before):
         ours.evaluate(4 * i, probe)

@@ -145,7 +145,7 @@ def test_a_wedge_across_360_is_split_and_compat_loses_the_part_that_ends_there()
         {"density_target": -0.1},
         {"predator_pre_roll_steps": -1},
         {"num_fish": 0},
-        {"time_limit": "never"},
+        {"episode_end": "never"},
     ],
 )
 def test_bad_settings_are_one_sentence(values: dict) -> None:

@@ -1,21 +1,16 @@
-import ast
-import dataclasses
-import inspect
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.switches import switches
 from marlab.fish.training import assemble
-from marlab.fish.training import config as settings
-from marlab.fish.training.config import OLD_FLAGS, FishTrainConfig
-from marlab.lab.config import from_dict, load_preset, to_dict
+from marlab.fish.training.config import IGNORED_FLAGS, OLD_FLAGS, PRESETS, FishTrainConfig
+from marlab.lab.config import altered, from_dict, leaves, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run
+from marlab.lab.help import docs_of
 
-PRESETS = Path(settings.__file__).parents[1] / "presets"
 NAMES = ("v32", "v32-runA", "v32-planB", "v33", "best", "quickstart")
 
 
@@ -24,7 +19,7 @@ def preset(name: str) -> FishTrainConfig:
 
 
 def command(text: str) -> Parsed[FishTrainConfig]:
-    old = OldFlags(OLD_FLAGS)
+    old = OldFlags(renamed=OLD_FLAGS, ignored=IGNORED_FLAGS)
     return parse_run(FishTrainConfig, shlex.split(text), prog="marlab fish train", presets=PRESETS, old=old)
 
 
@@ -64,22 +59,88 @@ V32_DEFAULTS: dict[str, Any] = {
 
 
 def test_every_v32_flag_keeps_its_name_and_default() -> None:
-    ours = to_dict(FishTrainConfig())
-    assert {name: ours.get(name, "missing") for name in V32_DEFAULTS} == V32_DEFAULTS
-    assert sum(p.iterations for p in assemble.phases_of(FishTrainConfig())) == ours["total_iterations"] == 60
+    config = FishTrainConfig()
+    ours = {**to_dict(config), **{old: to_dict(config)[new] for old, new in FishTrainConfig.OLD_NAMES.items()}}
+    derived = {name for name in V32_DEFAULTS if ours.get(name, "") is None and V32_DEFAULTS[name] is not None}
+    assert derived == {
+        "escape_boost_phase_speeds", "escape_boost_phase_floors", "density_penalty_phase_targets",
+        "density_penalty_ramp_phases", "density_penalty_phase_plateaus", "penalty_gate_phase_allowance",
+    }  # fmt: skip
+    told = V32_DEFAULTS.keys() - derived - IGNORED_FLAGS.keys()
+    assert {name: ours.get(name, "missing") for name in told} == {name: V32_DEFAULTS[name] for name in told}
+    given = altered(config, **{name: V32_DEFAULTS[name] for name in derived})
+    for part in (assemble.schedules, assemble.gate):
+        a, b = part(config), part(given)
+        assert plain(a) == plain(b)
+    assert config.iterations == 60
 
 
-def test_every_field_is_documented() -> None:
-    (tree,) = (n for n in ast.parse(inspect.getsource(FishTrainConfig)).body if isinstance(n, ast.ClassDef))
-    documented = [
-        a.target.id
-        for a, b in zip(tree.body, tree.body[1:])
-        if isinstance(a, ast.AnnAssign)
-        and isinstance(a.target, ast.Name)
-        and isinstance(b, ast.Expr)
-        and isinstance(b.value, ast.Constant)
-    ]
-    assert documented == [f.name for f in dataclasses.fields(FishTrainConfig)]
+def plain(part: Any) -> Any:
+    """The settings of a schedule or gate, without the config that they come from."""
+    if not hasattr(part, "__dict__"):
+        return part
+    return {k: plain(v) for k, v in vars(part).items() if k != "config"}
+
+
+def test_flags_without_effect_are_accepted_with_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    parsed = command("--eval_episodes 5 --seed 3 --best_checkpoint_eval_episodes=7")
+    assert parsed.config == FishTrainConfig(seed=3)
+    assert capsys.readouterr().out.count("has no effect in marlab fish train") == 2
+
+
+# --- phases -------------------------------------------------------------------------------------------------
+
+
+def test_lists_per_phase_follow_the_curriculum() -> None:
+    config = command("--curriculum 10:5,20:5").config
+    schedules, gate = assemble.schedules(config), assemble.gate(config)
+    assert config.iterations == 10 and command("--curriculum 10:5,20:5 --total-iterations 10").config.iterations == 10
+    assert schedules.penalty.targets == (0.0, 0.065) and schedules.penalty.ramp_phases == {2}
+    assert schedules.boost.schedule.phase_speeds == {2: 0.82} and schedules.boost.schedule.phase_floors == {2: 0.80}
+    assert gate is not None and gate.allowance == (2,)
+
+
+@pytest.mark.parametrize("phases", [1, 2, 3, 5, 9])
+def test_any_number_of_phases_needs_one_flag(phases: int) -> None:
+    config = FishTrainConfig(curriculum=",".join(["5:2"] * phases))
+    schedules, gate = assemble.schedules(config), assemble.gate(config)
+    assert [schedules.begin_iteration(i).phase.index for i in (1, 2 * phases)] == [1, phases]
+    assert gate is not None and 1 <= gate.allowance[0] <= gate.allowance[-1] <= phases
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        ("--density-penalty-phase-targets 0,0.02,0.04", "density_penalty_phase_targets has 3 entries"),
+        ("--density-penalty-phase-plateaus 0", "density_penalty_phase_plateaus has 1 entries"),
+        ("--density-penalty-ramp-phases 3", "density_penalty_ramp_phases names phase 3"),
+        ("--escape-boost-phase-speeds 3:0.8", "escape_boost_phase_speeds names phase 3"),
+        ("--escape-boost-phase-floors 7:0.8", "escape_boost_phase_floors names phase 7"),
+        ("--penalty-gate-phase-allowance 1,4", "penalty_gate_phase_allowance names phase 4"),
+        ("--total-iterations 11", "covers 10 iterations, but total_iterations is 11"),
+    ],
+)
+def test_a_list_that_does_not_fit_the_curriculum_is_one_sentence(words: str, flag: str) -> None:
+    with pytest.raises(UserError, match=flag) as error:
+        command(f"--curriculum 10:5,20:5 {words}")
+    assert "\n" not in str(error.value)
+
+
+def test_every_field_is_documented_and_every_name_is_one_field() -> None:
+    found = leaves(FishTrainConfig)
+    assert [leaf.flag for leaf in found if not docs_of(leaf.owner).get(leaf.name)] == []  # type: ignore[arg-type]
+    assert len({leaf.flag for leaf in found}) == len(found)
+
+
+def test_short_help_fits_on_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command("--help")
+    short = capsys.readouterr().out
+    assert "quickstart" in short and "--learning-rate" in short and "--penalty-gate-success-p10" not in short
+    assert len(short.splitlines()) < 75
+    with pytest.raises(SystemExit):
+        command("--help-all")
+    assert "--penalty-gate-success-p10 X" in capsys.readouterr().out
 
 
 V32_COMMAND = """--run_name dev_v32_stage_tail_ratio_r2
@@ -97,7 +158,12 @@ def test_the_logs_command_runs_unchanged() -> None:
     parsed = command(V32_COMMAND)
     config = parsed.config
     assert parsed.options.name == "dev_v32_stage_tail_ratio_r2"
-    assert (config.seed, config.n_steps, config.skip_final_eval, config.compat) == (311232, 128, True, False)
+    assert (config.seed, config.ppo.n_steps, config.measure.skip_final_eval, config.compat) == (
+        311232,
+        128,
+        True,
+        False,
+    )
     queue, warnings = assemble.start_queue(config)
     assert queue.capacity == 4096 and warnings == []
 
@@ -105,7 +171,7 @@ def test_the_logs_command_runs_unchanged() -> None:
 def test_the_logs_command_and_the_preset_agree_where_both_speak() -> None:
     log, ours = to_dict(command(V32_COMMAND).config), to_dict(preset("v32"))
     different = {name for name in log if log[name] != ours[name]}
-    assert different == {*load_preset("v32", PRESETS).inferred, "compat", "tail_seed_stage_spec"}
+    assert different == {*load_preset("v32", PRESETS).inferred, "compat", "tail_seed_stage_spec", "total_iterations"}
 
 
 def test_later_commands_keep_their_flags() -> None:
@@ -118,11 +184,10 @@ def test_later_commands_keep_their_flags() -> None:
         "--penalty_gate_success_p10_median_window_by_stage main:3 --tail_stage_warn_ratio 0.70 "
         "--tail_stage_warn_patience 2 --tail_force_reset_steps 224 --penalty_gate_lock_iteration -1"
     ).config
-    assert not config.include_neighbor_features and not config.initial_escape_boost
-    assert not config.adaptive_boost_use_median and config.disable_adaptive_boost
-    gate = assemble.gate_config(config)
-    assert gate is not None
-    assert gate.by_type.early_death == {"ne": 0.13, "main": 0.10} and gate.by_type.step_one == {"main": 45}
+    assert not config.sea.include_neighbor_features and not config.sea.initial_escape_boost
+    assert not config.adaptive_boost.use_median and config.disable_adaptive_boost
+    by_type = config.gate.by_type
+    assert by_type["success_early_death"] == {"ne": 0.13, "main": 0.10} and by_type["success_step_one"] == {"main": 45}
     assert assemble.sea_config(config).observation_size == 11
     assert assemble.tail_warnings(config)[0].limit == 0.7
 
@@ -139,27 +204,30 @@ def test_the_older_single_file_makes_one_stage() -> None:
 
 
 def test_compat_turns_every_open_switch() -> None:
-    fixed, compat = FishTrainConfig().switches, FishTrainConfig(compat=True).switches
-    for name, (original, ours) in assemble.COMPAT.items():
-        assert (getattr(compat, name), getattr(fixed, name)) == (original, ours)
+    ours, compat = FishTrainConfig(), FishTrainConfig(compat=True)
+    for read in (lambda config: config.rules, assemble.sea_config):
+        both = read(ours), read(compat)
+        assert len(switches(type(both[0]))) in (4, 9)
+        for name, choices in switches(type(both[0])).items():
+            assert tuple(getattr(config, name) for config in both) == choices
 
 
 def test_a_switch_that_is_set_wins_over_compat() -> None:
-    assert FishTrainConfig(compat=True, vision_reward="continuous").switches.vision_reward == "continuous"
-    assert FishTrainConfig(lr_progress="phase").switches.lr_progress == "phase"
-    parsed = command("--preset v32 --action-mode per_fish")
-    assert parsed.config.switches.action_mode == "per_fish" and parsed.config.switches.episode_end == "terminated"
-    assert command("--preset v32 --no-compat").config.switches.action_mode == "per_fish"
+    set_one = altered(FishTrainConfig(), compat=True, vision_reward="continuous")
+    assert assemble.sea_config(set_one).vision_reward == "continuous"
+    assert altered(FishTrainConfig(), lr_progress="phase").rules.lr_progress == "phase"
+    config = command("--preset v32 --action-mode per_fish").config
+    assert config.rules.action_mode == "per_fish" and assemble.sea_config(config).episode_end == "terminated"
+    assert command("--preset v32 --no-compat").config.rules.action_mode == "per_fish"
 
 
-def test_the_sea_gets_every_setting_that_it_knows() -> None:
-    config = FishTrainConfig(compat=True, neighbor_radius=2.5, predator_pre_roll_steps=3, density_target=0.1)
+def test_the_sea_gets_its_settings() -> None:
+    values = {"neighbor_radius": 2.5, "predator_pre_roll_steps": 3, "density_target": 0.1}
+    config = altered(FishTrainConfig(compat=True), **values)
     sea = assemble.sea_config(config)
     assert (sea.num_fish, sea.neighbor_radius, sea.predator_pre_roll_steps, sea.density_target) == (25, 2.5, 3, 0.1)
-    assert (sea.time_limit, sea.vision_reward, sea.heading_wrap) == ("terminated", "cliff", "lost")
+    assert (sea.episode_end, sea.vision_reward, sea.heading_wrap) == ("terminated", "cliff", "lost")
     assert assemble.sea_config(config, num_fish=96).num_fish == 96
-    ours = {f.name for f in dataclasses.fields(FishTrainConfig)}
-    assert {f.name for f in dataclasses.fields(SeaConfig)} - ours == {"predator_mode", "time_limit"}
 
 
 # --- wrong settings -----------------------------------------------------------------------------------------
@@ -187,27 +255,23 @@ def test_the_sea_gets_every_setting_that_it_knows() -> None:
         ({"density_target": 2.0}, "density_target"),
         ({"video_max_steps": 900}, "video_max_steps"),
         ({"cuda_graph": True, "target_kl": 0.01}, "cuda_graph"),
-        ({"curriculum": "25:60"}, "phases 1 to 1"),
+        ({"vision_reward": "none"}, "vision_reward"),
     ],
 )
 def test_impossible_settings_are_one_sentence(change: dict[str, Any], word: str) -> None:
     with pytest.raises(UserError, match=word) as error:
-        FishTrainConfig(**change)
+        altered(FishTrainConfig(), **change)
     assert "\n" not in str(error.value)
 
 
 def test_a_gate_that_is_off_is_not_checked() -> None:
-    config = FishTrainConfig(penalty_gate_required_successes=0, penalty_gate_phase_allowance="99")
+    config = altered(FishTrainConfig(), penalty_gate_required_successes=0, penalty_gate_phase_allowance="99")
     assert assemble.gate(config) is None
     assert assemble.schedules(config).phase_limit is None
 
 
-def test_one_phase_without_penalty_needs_few_words() -> None:
-    config = FishTrainConfig(
-        curriculum="", total_iterations=3, density_penalty_phase_targets="", density_penalty_ramp_phases="",
-        density_penalty_phase_plateaus="", escape_boost_phase_speeds="", escape_boost_phase_floors="",
-        penalty_gate_required_successes=0,
-    )  # fmt: skip
+def test_one_phase_needs_few_words() -> None:
+    config = FishTrainConfig(curriculum="", total_iterations=3)
     assert [assemble.schedules(config).begin_iteration(i).density_penalty for i in (1, 2, 3)] == [0.0, 0.0, 0.0]
 
 
@@ -232,19 +296,17 @@ def test_v32_is_the_main_run() -> None:
     schedules = assemble.schedules(config)
     trace = [schedules.begin_iteration(i).density_penalty for i in range(1, 61)]
     assert trace == [0.0] * 9 + [0.02] * 10 + [0.04] * 9 + [0.05] * 32
-    assert config.compat and config.predator_pre_roll_steps == 20 and config.eval_multi_fish == 96
+    assert config.compat and config.sea.predator_pre_roll_steps == 20 and config.measure.eval_multi_fish == 96
 
 
 def test_siblings_differ_as_the_log_says() -> None:
     main, run_a, plan_b = preset("v32"), preset("v32-runA"), preset("v32-planB")
-    assert (
-        run_a.n_steps == 192
-        and dataclasses.replace(run_a, n_steps=128, batch_size=1024, multi_eval_probe_episodes=10) == main
-    )
-    assert plan_b.multi_eval_interval == 12
+    assert run_a.ppo.n_steps == 192
+    assert altered(run_a, n_steps=128, batch_size=1024, multi_eval_probe_episodes=10) == main
+    assert plan_b.measure.multi_eval_interval == 12
     queue, _ = assemble.start_queue(plan_b)
     shares = [s.starts.heading_deg for s in queue.stages]
-    assert queue.stages[1].spec.iterations > main.total_iterations // 4
+    assert queue.stages[1].spec.iterations > main.iterations // 4
     assert ((shares[1] >= 180) & (shares[1] < 270)).all()
 
 
@@ -252,16 +314,15 @@ def test_v33_carries_and_refills_its_doubled_queue() -> None:
     config = preset("v33")
     queue, _ = assemble.start_queue(config)
     assert len(queue.stages) >= 3 and queue.capacity >= 2 * 4096
-    assert config.switches.queue_on_phase_change == "carried" and config.switches.tail_queue == "cyclic"
-    gate = assemble.gate_config(config)
-    assert gate is not None and (gate.required_successes, gate.success_step_one_ratio) == (2, 0.02)
+    assert config.rules.queue_on_phase_change == "carried" and config.rules.tail_queue == "cyclic"
+    assert (config.gate.required_successes, config.gate.success_step_one_ratio) == (2, 0.02)
 
 
 def test_best_uses_our_rules() -> None:
     config = preset("best")
-    assert config.switches == FishTrainConfig().switches
-    gate = assemble.gate_config(config)
-    assert gate is not None and gate.confidence == "wilson" and gate.subtract_doomed and gate.success_step_one < 0
-    assert gate.phase_allowance[-1] == len(assemble.phases_of(config))
+    assert config.rules == FishTrainConfig().rules
+    gate = config.gate
+    assert gate.confidence == "wilson" and gate.subtract_doomed and gate.success_step_one < 0
+    assert gate.allowance(len(config.phases))[-1] == len(config.phases)
     queue, _ = assemble.start_queue(config)
     assert all(len(s.starts) == (s.starts.position[:, 0] == s.starts.position[:, 0]).sum() for s in queue.stages)

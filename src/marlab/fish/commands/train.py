@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from marlab.fish.training.config import OLD_FLAGS, PRESETS, FishTrainConfig
+from marlab.fish.training.config import IGNORED_FLAGS, OLD_FLAGS, PRESETS, FishTrainConfig
 from marlab.lab.command import RunCommand
 from marlab.lab.flags import OldFlags
 
-main = RunCommand(
-    "fish train", FishTrainConfig, "marlab.fish.training.train:train", presets=PRESETS, old=OldFlags(OLD_FLAGS)
-)
+OLD = OldFlags(renamed=OLD_FLAGS, ignored=IGNORED_FLAGS)
+
+main = RunCommand("fish train", FishTrainConfig, "marlab.fish.training.train:train", presets=PRESETS, old=OLD)

@@ -59,7 +59,7 @@ class Arena:
             self._step_one_deaths = [self._death_record(state, index) for index in died.nonzero()[:, 0].tolist()]
         nobody, late = not bool(state.alive.any()), int(state.t) >= sea.EPISODE_STEPS
         by_limit = late and not nobody
-        cut = by_limit and self.cfg.time_limit == "truncated"
+        cut = by_limit and self.cfg.episode_end != "terminated"
         info = self.info()
         if nobody or late:
             info["death_timesteps"] = state.death_step[0].numpy().copy()

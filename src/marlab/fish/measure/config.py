@@ -1,10 +1,12 @@
-"""What an evaluation plays, and against what; free of torch, so that flags and help come at once."""
+"""What probes and evaluations play, and against what; free of torch, so that flags and help come at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from marlab.fish.sea.constants import EPISODE_STEPS
+from marlab.lab.checks import positive
 from marlab.lab.errors import UserError
 
 HELD_OUT_SEED = 20_260_101
@@ -42,3 +44,46 @@ class EvalConfig:
         for name in ("episodes", "fish"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """Probes while a shoal learns, the evaluation at the end, and their films."""
+
+    multi_eval_interval: int = 16
+    """Probe every so many iterations; 0 or less: never."""
+    multi_eval_probe_episodes: int = 12
+    """Episodes per probe, on new arenas each time."""
+    multi_eval_fixed_episodes: int = 0
+    """Further episodes per probe on arenas that stay the same for the whole run."""
+    multi_eval_seed_base: int | None = None
+    """Seed of the probes' arenas; none: the seed of the run."""
+    eval_multi_fish: int = 25
+    """Fish per arena in probes and in the final evaluation; 1 or less: no probes."""
+    eval_multi_episodes: int = 48
+    """Episodes of the final evaluation."""
+    final_eval_seed_base: int | None = None
+    """Seed of the final evaluation's arenas; none: the held-out set that all evaluations share."""
+    best_checkpoint_max_step_one: int = 8
+    """A best checkpoint has at most this many step-one deaths in its probe; 0 or less asks for nothing."""
+    best_checkpoint_max_early_death: float = 0.1
+    """A best checkpoint has at most this share of deaths before step 100; 0 or less asks for nothing."""
+    skip_final_eval: bool = False
+    """Leave final evaluation and its film to `marlab fish eval`."""
+    tail_replay_count: int = 0
+    """Film so many of a probe's worst episodes."""
+    video_num_fish: int = 32
+    """Fish in the final film; 0 or less: no film."""
+    video_max_steps: int = 500
+    """Longest film in steps."""
+    video_fps: int = 20
+    """Frames per second of the films."""
+
+    def __post_init__(self) -> None:
+        positive(self, "multi_eval_probe_episodes", "eval_multi_episodes", "video_max_steps", "video_fps")
+        if self.video_max_steps > EPISODE_STEPS:
+            raise UserError(f"video_max_steps is {self.video_max_steps}, but an episode ends after 500 steps.")
+
+    def probe_due(self, iteration: int) -> bool:
+        every = self.multi_eval_interval
+        return every > 0 and self.eval_multi_fish > 1 and iteration % every == 0

@@ -1,4 +1,4 @@
-"""What changes from iteration to iteration: fish count, density penalty, entropy, learning rate, escape boost.
+"""What changes from iteration to iteration: phases, entropy, learning rate, and all schedules behind one call.
 
 Iterations and phases count from 1. Everything here is plain arithmetic on the config; only `EscapeBoost` and
 `Schedules` carry state, and both can be saved and restored.
@@ -7,126 +7,16 @@ Iterations and phases count from 1. Everything here is plain arithmetic on the c
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from marlab.fish.schedule.boost import EscapeBoost
+from marlab.fish.schedule.penalty import PenaltySchedule
+from marlab.fish.schedule.phases import Phase, phase_at
 from marlab.fish.schedule.syntax import number, whole, words
 from marlab.lab.errors import UserError
-
-LrSchedule = Literal["constant", "cosine", "warm_cosine"]
-
-
-# --- phases -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One entry of the curriculum: `num_fish` fish in iterations `first` to `last`, both included."""
-
-    index: int
-    num_fish: int
-    first: int
-    last: int
-
-    @property
-    def iterations(self) -> int:
-        return self.last - self.first + 1
-
-
-def parse_curriculum(text: str, total_iterations: int, num_fish: int) -> tuple[Phase, ...]:
-    """`15:9,20:10` = 15 fish for 9 iterations, then 20 fish for 10; an empty text is one phase of `num_fish`."""
-    pairs = [_fish_and_iterations(word) for word in words(text)] or [(num_fish, total_iterations)]
-    total = sum(iterations for _, iterations in pairs)
-    if total != total_iterations:
-        raise UserError(
-            f"curriculum '{text}' covers {total} iterations, but total_iterations is {total_iterations}; "
-            "both must be equal."
-        )
-    phases = []
-    done = 0
-    for index, (fish, iterations) in enumerate(pairs, start=1):
-        phases.append(Phase(index, fish, done + 1, done + iterations))
-        done += iterations
-    return tuple(phases)
-
-
-def _fish_and_iterations(word: str) -> tuple[int, int]:
-    fish, colon, iterations = word.partition(":")
-    if not colon:
-        raise UserError(f"curriculum contains '{word}', expected fish:iterations such as 15:9.")
-    pair = whole(fish, "curriculum"), whole(iterations, "curriculum")
-    if min(pair) < 1:
-        raise UserError(f"curriculum contains '{word}', expected a positive fish count and positive iterations.")
-    return pair
-
-
-def phase_at(phases: Sequence[Phase], iteration: int) -> Phase:
-    """The phase of an iteration; iterations outside the curriculum belong to its first or last phase."""
-    for phase in phases:
-        if iteration <= phase.last:
-            return phase
-    return phases[-1]
-
-
-# --- density penalty ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PenaltySchedule:
-    """One penalty target per phase, some of them approached by a ramp, capped while the lock holds."""
-
-    phases: tuple[Phase, ...]
-    base: float
-    targets: tuple[float, ...]
-    ramp_phases: frozenset[int]
-    plateaus: tuple[int, ...]
-    lock_value: float
-    lock_until: int
-
-    def __post_init__(self) -> None:
-        for flag, values in (("phase_targets", self.targets), ("phase_plateaus", self.plateaus)):
-            if len(values) != len(self.phases):
-                raise UserError(
-                    f"density_penalty_{flag} has {len(values)} entries, but the curriculum has "
-                    f"{len(self.phases)} phases; give one per phase."
-                )
-        for index in sorted(self.ramp_phases):
-            if not 1 <= index <= len(self.phases):
-                raise UserError(
-                    f"density_penalty_ramp_phases names phase {index}, but the phases are 1 to {len(self.phases)}."
-                )
-            if self.plateaus[index - 1] >= self.phases[index - 1].iterations:
-                raise UserError(
-                    f"density_penalty_phase_plateaus holds phase {index} for {self.plateaus[index - 1]} of its "
-                    f"{self.phases[index - 1].iterations} iterations, so its ramp never reaches the target."
-                )
-        if min(self.plateaus) < 0 or min(*self.targets, self.base) < 0:
-            raise UserError("density penalty targets, base and plateaus must not be negative.")
-
-    def value(self, iteration: int, phase_limit: int | None = None) -> float:
-        """The coefficient of an iteration; no phase after `phase_limit` (1-based) may act."""
-        phase = phase_at(self.phases, iteration)
-        if phase_limit is not None and phase.index > phase_limit:
-            phase = self.phases[phase_limit - 1]
-        value = self._unlocked(phase, min(iteration, phase.last))
-        return min(value, self.lock_value) if iteration <= self.lock_until else value
-
-    def _unlocked(self, phase: Phase, iteration: int) -> float:
-        target = self.targets[phase.index - 1]
-        if phase.index not in self.ramp_phases:
-            return target
-        start = self.targets[phase.index - 2] if phase.index > 1 else self.base
-        plateau = self.plateaus[phase.index - 1]
-        risen = iteration - phase.first - plateau  # 0 on the ramp's first iteration
-        length = phase.iterations - plateau - 1  # `risen` on the ramp's last iteration
-        if risen < 0:
-            return start
-        return target if length == 0 else start + (target - start) * risen / length
-
-
-# --- entropy and learning rate ------------------------------------------------------------------------------
+from marlab.lab.ppo.config import LrSchedule, lr_scale
 
 
 @dataclass(frozen=True)
@@ -169,17 +59,6 @@ def entropy_coef(iteration: int, base: float, windows: Sequence[EntropyWindow]) 
     return value
 
 
-def lr_scale(schedule: LrSchedule, elapsed: float) -> float:
-    """The factor on the learning rate after the fraction `elapsed` (0 to 1) of the schedule."""
-    if schedule == "constant":
-        return 1.0
-    if schedule == "cosine":
-        return 0.5 * (1.0 + math.cos(math.pi * elapsed))
-    if elapsed <= 0.2:  # warm_cosine: a quick straight fall to one half, then a cosine to nothing
-        return 1.0 - 2.5 * elapsed
-    return 0.25 * (1.0 + math.cos(math.pi * (elapsed - 0.2) / 0.8))
-
-
 def lr_elapsed(iteration: int, phases: Sequence[Phase], progress: Literal["phase", "run"]) -> float:
     """The elapsed fraction that the update of an iteration sees.
 
@@ -191,97 +70,6 @@ def lr_elapsed(iteration: int, phases: Sequence[Phase], progress: Literal["phase
     if progress == "phase":
         return iteration / phase_at(phases, iteration).last
     return (iteration - 1) / phases[-1].last
-
-
-# --- escape boost -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BoostSchedule:
-    """Start speed of the fish, as a fraction of their top speed, per phase."""
-
-    speed: float
-    floor: float
-    phase_speeds: Mapping[int, float] = field(default_factory=dict)
-    phase_floors: Mapping[int, float] = field(default_factory=dict)
-    penalty_caps: Mapping[float, float] = field(default_factory=dict)  # penalty threshold -> highest speed
-
-    def floor_in(self, phase: int) -> float:
-        return self.phase_floors.get(phase, self.floor)
-
-    def base(self, phase: int) -> float:
-        """The phase's speed, raised to its floor."""
-        return max(self.phase_speeds.get(phase, self.speed), self.floor_in(phase))
-
-    def capped(self, speed: float, penalty: float) -> float:
-        """`speed` under every cap whose penalty threshold is reached."""
-        return min([speed, *(cap for threshold, cap in self.penalty_caps.items() if penalty >= threshold)])
-
-
-@dataclass(frozen=True)
-class AdaptiveBoost:
-    """Early first deaths ask for a slower start, late ones allow a faster one."""
-
-    window: int = 4
-    lower_p10: float = 12.0
-    upper_p10: float = 18.0
-    low_speed: float = 0.76
-    high_speed: float = 0.80
-    min_iteration: int = 12
-    stage_floors: Mapping[int, float] = field(default_factory=dict)
-    use_median: bool = True
-
-
-class EscapeBoost:
-    """The boost that is in force: phase base, then the adaptive controller, then the penalty caps."""
-
-    def __init__(self, schedule: BoostSchedule, adaptive: AdaptiveBoost | None) -> None:
-        self.schedule, self.adaptive = schedule, adaptive
-        self.gate_stage = 0
-        self._phase = 0  # none yet
-        self._speed = schedule.speed
-        self._signals: list[float] = []  # the last first-death percentiles, oldest first
-
-    def begin_iteration(self, phase: int, penalty: float) -> float:
-        """The boost to push to the arenas; a new phase starts again from its own base."""
-        if phase != self._phase:
-            self._phase, self._speed = phase, self.schedule.base(phase)
-        return self.schedule.capped(self._speed, penalty)
-
-    def observe(self, iteration: int, first_death_p10: float | None) -> bool:
-        """Take in an iteration's first-death percentile (None: no episode ended); True if the speed changed."""
-        if self.adaptive is None or first_death_p10 is None:
-            return False
-        self._signals = [*self._signals, float(first_death_p10)][-self.adaptive.window :]
-        if iteration < self.adaptive.min_iteration:
-            return False
-        level = (statistics.median if self.adaptive.use_median else statistics.fmean)(self._signals)
-        if level < self.adaptive.lower_p10:
-            target = self.adaptive.low_speed
-        elif level > self.adaptive.upper_p10:
-            target = self.adaptive.high_speed
-        else:
-            return False
-        before, self._speed = self._speed, self._towards(target)
-        return self._speed != before
-
-    def _towards(self, target: float) -> float:
-        assert self.adaptive is not None
-        stage_floor = self.adaptive.stage_floors.get(self.gate_stage, 0.0)
-        floor = max(self.schedule.floor_in(self._phase), stage_floor)
-        return max(floor, min(max(self.schedule.base(self._phase), floor), target))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "gate_stage": self.gate_stage,
-            "phase": self._phase,
-            "speed": self._speed,
-            "signals": list(self._signals),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.gate_stage, self._phase = state["gate_stage"], state["phase"]
-        self._speed, self._signals = state["speed"], list(state["signals"])
 
 
 # --- all of it at once --------------------------------------------------------------------------------------

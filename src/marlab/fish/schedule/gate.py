@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+from marlab.fish.schedule.phases import V32_PHASES
+from marlab.fish.schedule.syntax import keyed, wholes, word
 from marlab.lab.errors import UserError
 from marlab.lab.stats import binomial_cdf, lower_bound, upper_bound
 
@@ -22,64 +25,118 @@ HOPELESS = 0.01
 """A limit that even a perfect policy meets in fewer than this share of probes counts as impossible."""
 
 
-@dataclass(frozen=True)
-class TypeLimits:
-    """Limits that differ while a hard-start stage of a certain type (`ne`, `main`, ...) is active."""
-
-    step_one: Mapping[str, float] = field(default_factory=dict)
-    early_death: Mapping[str, float] = field(default_factory=dict)
-    early_death_window: Mapping[str, float] = field(default_factory=dict)
-    p10: Mapping[str, float] = field(default_factory=dict)
-    p10_window: Mapping[str, float] = field(default_factory=dict)
-    failure_tolerance: Mapping[str, float] = field(default_factory=dict)
+BY_STAGE = {
+    # limit: the field with its values for single types of hard starts
+    "success_step_one": "success_step_one_by_stage",
+    "success_early_death": "success_early_death_by_stage",
+    "success_early_death_window": "success_early_death_window_by_stage",
+    "success_p10": "success_first_death_p10_by_stage",
+    "success_median_window": "success_p10_median_window_by_stage",
+    "failure_tolerance": "failure_tolerance_by_stage",
+}
+V32_ALLOWANCE = (4, 5, 6)
 
 
 @dataclass(frozen=True)
 class GateConfig:
-    """Limits and patience of the gate; the flags `penalty_gate_*` explain each of them."""
+    """Limits and patience of the gate."""
 
-    phase_allowance: tuple[int, ...]
-    phase_count: int
-    lock_until: int
+    phase_allowance: str | None = None
+    """Last phase whose penalty may act, per gate stage such as 4,5,6; none: v32's, stretched over the curriculum."""
     required_successes: int = 1
+    """Successful probes in a row that move the gate up; 0 or less: no gate."""
     freeze_iterations: int = 4
+    """Rest after a move or a failure."""
     success_freeze_iterations: int = 1
+    """Rest after a success that does not move the gate yet."""
     success_step_one: int = 7
+    """A success has at most this many step-one deaths; a negative number asks for nothing."""
     success_step_one_ratio: float = 0.0
+    """A success has at most this share of step-one deaths; 0 asks for nothing."""
     success_early_death: float = 0.09
-    early_death_window: int = 1
+    """A success has at most this share of deaths before step 100."""
+    success_early_death_window: int = 1
+    """Judge early deaths by the median of so many probes."""
     success_p10: float = 120.0
-    p10_window: int = 1
+    """A success has a 10th percentile of death steps of at least this; 0 or less asks for nothing."""
+    success_median_window: int = 1
+    """Judge that percentile by the median of so many probes."""
     failure_p10: float = 95.0
+    """A probe fails below this 10th percentile of death steps."""
     failure_min_final: float = 0.5
+    """A probe fails when its worst episode keeps fewer than this share of the fish."""
     failure_tolerance: int = 2
-    by_type: TypeLimits = field(default_factory=TypeLimits)
+    """Failures in a row that move the gate down."""
+    lock_iteration: int = -1
+    """The gate does not move up before this iteration has passed; 0 or less: density_penalty_lock_until."""
+    success_step_one_by_stage: str = ""
+    """Other step-one counts while a type of hard start is active, as type:count such as ne:18,main:45."""
+    success_early_death_by_stage: str = ""
+    """Other early-death shares per type of hard start."""
+    success_early_death_window_by_stage: str = ""
+    """Other early-death windows per type of hard start."""
+    success_first_death_p10_by_stage: str = ""
+    """Other percentiles per type of hard start."""
+    success_p10_median_window_by_stage: str = ""
+    """Other percentile windows per type of hard start."""
+    failure_tolerance_by_stage: str = ""
+    """Other failure tolerances per type of hard start."""
     rule: GateRule = "conditions"
+    """Judge probes by the conditions above, or by one score (saved share of the fish) with two thresholds."""
     success_score: float = 0.97
+    """Score from which a probe is a success."""
     failure_score: float = 0.85
+    """Score below which a probe is a failure; in between nothing changes."""
     confidence: GateConfidence = "none"
+    """Compare shares with their limits by this one-sided confidence bound instead of the plain share."""
     confidence_level: float = 0.8
+    """Level of that bound."""
     subtract_doomed: bool = False
+    """Leave fish that no action could save at step one out of the gate's shares."""
 
     def __post_init__(self) -> None:
-        if not self.phase_allowance:
-            raise UserError("penalty_gate_phase_allowance is empty, expected one phase per gate stage such as 4,5,6.")
-        for phase in self.phase_allowance:
-            if not 1 <= phase <= self.phase_count:
-                raise UserError(
-                    f"penalty_gate_phase_allowance names phase {phase}, but the curriculum has phases 1 to "
-                    f"{self.phase_count}."
-                )
-        if list(self.phase_allowance) != sorted(self.phase_allowance):
-            raise UserError("penalty_gate_phase_allowance must not fall from one stage to the next.")
+        for name in SHARES:
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise UserError(f"penalty_gate_{name} is {getattr(self, name):g}, expected 0 to 1.")
         if not 0.5 <= self.confidence_level < 1.0:
             raise UserError(f"penalty_gate_confidence_level is {self.confidence_level:g}, expected 0.5 to below 1.")
         if self.failure_score > self.success_score:
             raise UserError("penalty_gate_failure_score must not exceed penalty_gate_success_score.")
-        by_type = (self.by_type.p10_window, self.by_type.early_death_window, self.by_type.failure_tolerance)
-        patience = [self.p10_window, self.early_death_window, self.failure_tolerance]
-        if min([*patience, *(value for table in by_type for value in table.values())]) < 1:
+        patience = ("success_median_window", "success_early_death_window", "failure_tolerance")
+        values = [v for name in patience for v in (getattr(self, name), *self.by_type[name].values())]
+        if min(values) < 1:
             raise UserError("penalty gate windows and failure tolerance must be at least 1.")
+
+    @property
+    def is_on(self) -> bool:
+        return self.required_successes > 0
+
+    @cached_property
+    def by_type(self) -> dict[str, dict[str, float]]:
+        """Limits that differ while a hard start of a certain type (`ne`, `main`, ...) is active."""
+        return {limit: keyed(getattr(self, f), f"penalty_gate_{f}", word) for limit, f in BY_STAGE.items()}
+
+    def limit(self, field: str, tail_type: str | None) -> float:
+        """A limit, as the type of the active hard start changes it."""
+        return float(self.by_type[field].get(tail_type or "", getattr(self, field)))
+
+    def allowance(self, phases: int) -> tuple[int, ...]:
+        """The last phase (1-based) whose penalty may act, for each gate stage, in a curriculum of so many phases."""
+        flag = "penalty_gate_phase_allowance"
+        if self.phase_allowance is None:
+            return tuple(sorted({math.ceil(phase * phases / V32_PHASES) for phase in V32_ALLOWANCE}))
+        allowed = wholes(self.phase_allowance, flag)
+        if not allowed:
+            raise UserError(f"{flag} is empty, expected one phase per gate stage such as 4,5,6.")
+        for phase in allowed:
+            if not 1 <= phase <= phases:
+                raise UserError(f"{flag} names phase {phase}, but the curriculum has phases 1 to {phases}.")
+        if list(allowed) != sorted(allowed):
+            raise UserError(f"{flag} must not fall from one stage to the next.")
+        return allowed
+
+
+SHARES = ("failure_min_final", "success_early_death", "success_step_one_ratio", "success_score", "failure_score")
 
 
 @dataclass(frozen=True)
@@ -117,8 +174,9 @@ class Condition:
 class PenaltyGate:
     """The state machine; `evaluate` is called once per probe and returns the record of what it decided."""
 
-    def __init__(self, config: GateConfig) -> None:
-        self.config = config
+    def __init__(self, config: GateConfig, allowance: tuple[int, ...], lock_until: int = 0) -> None:
+        """`allowance`: the last phase (1-based) whose penalty may act, per stage; no stage up until `lock_until`."""
+        self.config, self.allowance, self.lock_until = config, allowance, lock_until
         self.stage = 0
         self.success_streak = 0
         self.failure_streak = 0
@@ -130,11 +188,11 @@ class PenaltyGate:
     @property
     def phase_limit(self) -> int:
         """Last phase (1-based) whose penalty target may act."""
-        return self.config.phase_allowance[self.stage]
+        return self.allowance[self.stage]
 
     @property
     def at_last_stage(self) -> bool:
-        return self.stage == len(self.config.phase_allowance) - 1
+        return self.stage == len(self.allowance) - 1
 
     def evaluate(self, iteration: int, probe: ProbeOutcome) -> dict[str, Any]:
         """Judge a probe and move; the record is plain JSON."""
@@ -146,14 +204,14 @@ class PenaltyGate:
         success = all(test.met for test in conditions)
         self.failure_streak = self.failure_streak + 1 if failed else 0
         before = self.stage
-        event = self._move(iteration, failed, success, self._limit("failure_tolerance", probe))
+        event = self._move(iteration, failed, success, self.config.limit("failure_tolerance", probe.tail_type))
         if success:
             self.last_success = iteration
         unmet = [test for test in (*failures, *conditions) if not test.met]
         names = [test.name for test in unmet]
         reasons = [str(test) for test in unmet]
         if event in ("locked", "frozen"):
-            until = self.config.lock_until if event == "locked" else self.freeze_until
+            until = self.lock_until if event == "locked" else self.freeze_until
             names.insert(0, event)
             reasons.insert(0, f"{event} until iteration {until}")
         return {
@@ -167,8 +225,8 @@ class PenaltyGate:
             "freeze_until": self.freeze_until,
             "failure_detected": failed,
             "success_detected": success,
-            "rolling_p10_median": self._median(self._p10, "p10_window", probe),
-            "rolling_early_death_median": self._median(self._early, "early_death_window", probe),
+            "rolling_p10_median": self._median(self._p10, "success_median_window", probe),
+            "rolling_early_death_median": self._median(self._early, "success_early_death_window", probe),
             "step_one_death_ratio": probe.step_one_ratio,
             "tail_stage_type": probe.tail_type,
             "last_success": self.last_success,
@@ -189,7 +247,7 @@ class PenaltyGate:
             self.success_streak = 0
             self.freeze_until = iteration + c.freeze_iterations
             return "failure_hold"
-        if iteration <= c.lock_until:
+        if iteration <= self.lock_until:
             self.success_streak = 0
             return "locked"
         if iteration < self.freeze_until:
@@ -227,7 +285,7 @@ class PenaltyGate:
             low = self._score(probe, lower_bound)
             return [Condition("success_score", low >= c.success_score, low, c.success_score)]
         tests = []
-        count_limit = self._limit("step_one", probe)
+        count_limit = c.limit("success_step_one", probe.tail_type)
         if count_limit >= 0:
             count = self._avoidable(probe.step_one_count, probe)[0]
             tests.append(Condition("success_step_one", count <= count_limit, count, count_limit))
@@ -235,17 +293,17 @@ class PenaltyGate:
             ratio = self._bounded(probe.step_one_count, probe)
             limit = c.success_step_one_ratio
             tests.append(Condition("success_step_one_ratio", ratio <= limit, ratio, limit))
-        early, limit = self._early_for_success(probe), self._limit("early_death", probe)
+        early, limit = self._early_for_success(probe), c.limit("success_early_death", probe.tail_type)
         tests.append(Condition("success_early_death", early is not None and early <= limit, early, limit))
-        p10_limit = self._limit("p10", probe)
+        p10_limit = c.limit("success_p10", probe.tail_type)
         if p10_limit > 0:
-            median = self._median(self._p10, "p10_window", probe)
+            median = self._median(self._p10, "success_median_window", probe)
             tests.append(Condition("success_p10", median is not None and median >= p10_limit, median, p10_limit))
         return tests
 
     def _early_for_success(self, probe: ProbeOutcome) -> float | None:
-        if self._limit("early_death_window", probe) > 1:
-            return self._median(self._early, "early_death_window", probe)
+        if self.config.limit("success_early_death_window", probe.tail_type) > 1:
+            return self._median(self._early, "success_early_death_window", probe)
         return self._early_share(probe)[1]
 
     def _early_share(self, probe: ProbeOutcome) -> tuple[float, float]:
@@ -272,21 +330,9 @@ class PenaltyGate:
             return _share(saved, trials)
         return float(bound(saved, trials, self.config.confidence_level, self.config.confidence))
 
-    def _limit(self, name: str, probe: ProbeOutcome) -> float:
-        """A limit, as its tail type changes it."""
-        plain = {
-            "step_one": self.config.success_step_one,
-            "early_death": self.config.success_early_death,
-            "early_death_window": self.config.early_death_window,
-            "p10": self.config.success_p10,
-            "p10_window": self.config.p10_window,
-            "failure_tolerance": self.config.failure_tolerance,
-        }[name]
-        return float(getattr(self.config.by_type, name).get(probe.tail_type, plain))
-
     def _median(self, history: Sequence[float], window: str, probe: ProbeOutcome) -> float | None:
         """Median of the last values, None until the window is full."""
-        size = int(self._limit(window, probe))
+        size = int(self.config.limit(window, probe.tail_type))
         return statistics.median(history[-size:]) if len(history) >= size else None
 
     # --- saving ---------------------------------------------------------------------------------------------

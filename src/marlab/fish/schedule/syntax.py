@@ -37,29 +37,29 @@ def whole(text: str, flag: str) -> int:
 
 def numbers(text: str, flag: str) -> tuple[float, ...]:
     """`0.0,0.02,0.04` as floats."""
-    return tuple(number(word, flag) for word in words(text))
+    return tuple(number(part, flag) for part in words(text))
 
 
 def wholes(text: str, flag: str) -> tuple[int, ...]:
     """`4,5,6` as integers."""
-    return tuple(whole(word, flag) for word in words(text))
+    return tuple(whole(part, flag) for part in words(text))
 
 
 def keyed(text: str, flag: str, key: Callable[[str, str], K]) -> dict[K, float]:
     """`key:value` pairs as a dictionary; the same key twice is an error."""
-    found: dict[K, float] = {}
-    for word in words(text):
-        left, colon, right = word.partition(":")
+    pairs: dict[K, float] = {}
+    for pair in words(text):
+        left, colon, right = pair.partition(":")
         if not colon:
-            raise UserError(f"{flag} contains '{word}', expected pairs such as key:value separated by commas.")
+            raise UserError(f"{flag} contains '{pair}', expected pairs such as key:value separated by commas.")
         k = key(left.strip(), flag)
-        if k in found:
+        if k in pairs:
             raise UserError(f"{flag} names '{left.strip()}' twice.")
-        found[k] = number(right.strip(), flag)
-    return found
+        pairs[k] = number(right.strip(), flag)
+    return pairs
 
 
-def name(text: str, flag: str) -> str:
+def word(text: str, flag: str) -> str:
     """A key of `keyed` that is a word, such as a tail type."""
     if not text:
         raise UserError(f"{flag} contains a pair without a name before the colon.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from marlab.fish.sea.switches import check_switches, originals
 from marlab.lab.errors import UserError
 
 V32_HEADING_BIAS = "0-60:1.1,60-90:0.8,90-120:0.08,120-150:0.05,150-210:0.9,210-270:1.3,270-330:1.2,330-360:0.95"
@@ -26,25 +27,25 @@ class SeaConfig:
     """Everything that defines the world; the defaults are the v32 trainer's, with the fixed rules."""
 
     num_fish: int = 25
-    """Fish slots per arena."""
+    """Fish per arena; a training takes it where the curriculum is empty."""
     include_neighbor_features: bool = True
     """Give each fish seven numbers about its neighbours: 18 inputs instead of 11."""
     neighbor_radius: float = 3.0
     """A living fish this near (m) is a neighbour."""
     neighbor_average_count: int = 6
-    """K: how many nearest neighbours the mean offset is taken over, and the unit of crowding."""
+    """How many nearest neighbours the mean offset is taken over, and the unit of crowding."""
     initial_escape_boost: bool = True
     """Start every fish swimming outwards instead of in a random direction."""
     escape_boost_speed: float = 0.75
-    """Speed of that start as a fraction of the fish's top speed."""
+    """Speed of that start as a fraction of the fish's top speed, where a phase names none."""
     escape_jitter_std: float = 0.35
     """Standard deviation of that start's direction (rad)."""
     divergence_reward_coef: float = 0.0
     """Weight of the reward for neighbours that move away."""
     density_penalty_coef: float = 0.0
-    """Weight of the penalty for crowding."""
+    """Weight of the penalty for crowding; in a training that of the time before the first phase."""
     density_target: float = 0.4
-    """Crowding (neighbours / K) that is still free of penalty."""
+    """Crowding (neighbours / neighbor_average_count) that is still free of penalty."""
     predator_spawn_jitter_radius: float = 1.6
     """The predator starts within this distance (m) of the centre; 0 starts it at the centre."""
     predator_pre_roll_steps: int = 16
@@ -59,14 +60,14 @@ class SeaConfig:
     """Weighted bins of the speed set before each pre-roll step, `low-high:weight,...` in m/s; empty: none."""
     predator_mode: Literal["ballistic"] = "ballistic"
     """How the predator moves once the fish may."""
-    time_limit: Literal["truncated", "terminated"] = "truncated"
-    """What step 500 is to a living fish; `terminated` repeats the original (no bootstrap)."""
-    vision_reward: Literal["continuous", "cliff"] = "continuous"
-    """Reward outside vision range; `cliff` repeats the original (less than just inside it)."""
-    heading_wrap: Literal["kept", "lost"] = "kept"
-    """Wedges that end at 360 degrees; `lost` repeats the original, which dropped them."""
-    override_preroll: Literal["preserved", "rerandomised"] = "preserved"
-    """A hard start's velocity; `rerandomised` repeats the original, whose pre-roll blurred it."""
+    episode_end: Literal["truncated", "terminated"] | None = None
+    """Step 500 cuts an episode off, or (compat) counts as the death of all who live."""
+    vision_reward: Literal["continuous", "cliff"] | None = None
+    """Reward far from the predator: no less than near it, or (compat) half of it."""
+    heading_wrap: Literal["kept", "lost"] | None = None
+    """Heading wedges that end at 360 degrees are kept, or (compat) lost."""
+    override_preroll: Literal["preserved", "rerandomised"] | None = None
+    """A hard start is met as written, or (compat) blurred by the pre-roll."""
 
     def __post_init__(self) -> None:
         _require(self.num_fish >= 1, "num_fish", self.num_fish, "at least 1")
@@ -92,16 +93,15 @@ class SeaConfig:
             "predator_pre_roll_speed_jitter",
         ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                allowed = " or ".join(choices)
-                raise UserError(f"{name} is {getattr(self, name)!r}; it must be {allowed}.")
+        if self.predator_mode != "ballistic":
+            raise UserError(f"predator_mode is {self.predator_mode!r}; it must be ballistic.")
+        check_switches(self)
         _ = self.heading_wedges, self.speed_bins  # a malformed bias is refused now, not at the first reset
 
     @cached_property
     def heading_wedges(self) -> tuple[Bin, ...]:
         """The predator's first-heading wedges in degrees; a wedge across 360 is split in two."""
-        return _parse_headings(self.predator_heading_bias, keep_360=self.heading_wrap == "kept")
+        return _parse_headings(self.predator_heading_bias, keep_360=self.heading_wrap != "lost")
 
     @cached_property
     def speed_bins(self) -> tuple[Bin, ...]:
@@ -119,13 +119,8 @@ class SeaConfig:
         return 18 if self.include_neighbor_features else 11
 
 
-COMPAT_SWITCHES = {
-    "time_limit": "terminated",
-    "vision_reward": "cliff",
-    "heading_wrap": "lost",
-    "override_preroll": "rerandomised",
-}
-"""The original's side of every simulator switch: `SeaConfig(**COMPAT_SWITCHES)`."""
+COMPAT_SWITCHES = originals(SeaConfig)
+"""The original's side of every switch of the sea: `SeaConfig(**COMPAT_SWITCHES)`."""
 
 BARE_SETTINGS = {
     "include_neighbor_features": False,
@@ -136,14 +131,6 @@ BARE_SETTINGS = {
     "predator_pre_roll_speed_bias": "",
 }
 """The sea without boost, jitter, pre-roll and neighbours: `SeaConfig(**BARE_SETTINGS)`."""
-
-_CHOICES = {
-    "predator_mode": ("ballistic",),
-    "time_limit": ("truncated", "terminated"),
-    "vision_reward": ("continuous", "cliff"),
-    "heading_wrap": ("kept", "lost"),
-    "override_preroll": ("preserved", "rerandomised"),
-}
 
 
 def _require(ok: bool, name: str, value: float, rule: str) -> None:

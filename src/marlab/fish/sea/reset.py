@@ -161,7 +161,7 @@ def _draw_predator(rng: np.random.Generator, cfg: SeaConfig, override: Override 
     if cfg.predator_spawn_jitter_radius > 0:
         draws.spawn_radius = rng.uniform(0.0, min(cfg.predator_spawn_jitter_radius, sea.SPAWN_RADIUS))
         draws.spawn_angle = rng.uniform(0.0, 2 * math.pi)
-    preserved = cfg.override_preroll == "preserved"
+    preserved = cfg.override_preroll != "rerandomised"
     if override is not None and (override.position is not None or not preserved):
         draws.velocity = override.velocity
         if preserved:
@@ -208,7 +208,7 @@ def _seeded_predators(draws: list[_PredatorDraws], cfg: SeaConfig) -> Predator:
         cfg.predator_pre_roll_steps,
     )
     final = torch.stack(rolled, dim=1)  # [B, 4]
-    if cfg.override_preroll == "preserved":
+    if cfg.override_preroll != "rerandomised":
         for arena, draw in enumerate(draws):
             if draw.override is not None:
                 final[arena, 2:] = torch.tensor(draw.override.velocity, dtype=torch.float64)

@@ -76,7 +76,7 @@ def reward(
         divergence = social.divergence * living * (cfg.divergence_reward_coef / sea.FISH_MAX_SPEED)
     return RewardTerms(
         life=LIFE * living,
-        predator=torch.where(seen.visible, inside, OUTSIDE_VISION[cfg.vision_reward]) * living,
+        predator=torch.where(seen.visible, inside, OUTSIDE_VISION[cfg.vision_reward or "continuous"]) * living,
         wall=-WALL_SLOPE * near_wall * living,
         density=density,
         divergence=divergence,

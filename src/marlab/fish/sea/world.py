@@ -33,7 +33,7 @@ class Transition(NamedTuple):
     """What one step brought each fish that was acting; every plane [B, F], zero or False for the others."""
 
     reward: Tensor
-    terminated: Tensor  # bool: eaten in this step (or, with time_limit=terminated, out of time)
+    terminated: Tensor  # bool: eaten in this step (or, with episode_end=terminated, out of time)
     truncated: Tensor  # bool: alive when the episode was cut; bootstrap from the next `observe()`
 
 
@@ -270,7 +270,7 @@ class FishWorld:
         ended = (current.t >= self._step_limit) | ~current.alive.any(1)  # never a fresh arena: its t is 0
         survivors = current.alive & ended[:, None]
         truncated, terminated = survivors, died
-        if self.cfg.time_limit == "terminated":
+        if self.cfg.episode_end == "terminated":
             out_of_time = survivors & (current.t >= sea.EPISODE_STEPS)[:, None]
             truncated, terminated = survivors & ~out_of_time, died | out_of_time
         self._record(current, terms, gain, ended)

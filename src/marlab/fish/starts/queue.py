@@ -31,7 +31,7 @@ from marlab.fish.starts.files import Stage
 from marlab.lab.errors import UserError
 
 RECENT_RESETS = 256
-QueueMode = Literal["fifo", "cyclic"]
+QueueMode = Literal["cyclic", "fifo"]
 StageAdvance = Literal["iterations", "consumption"]
 Ints = NDArray[np.int64]
 

@@ -81,7 +81,8 @@ def _film(policy: Policy, cfg: SeaConfig, seeds: Sequence[int], folder: Path, de
 
 def reference_lines(config: FishTrainConfig, device: torch.device) -> dict[str, float]:
     """Survival of a few scripted policies and the best possible one, as reference lines for plots."""
-    cfg = sea_config(config, config.eval_multi_fish if config.eval_multi_fish > 1 else config.num_fish)
+    fish = config.measure.eval_multi_fish
+    cfg = sea_config(config, fish if fish > 1 else config.sea.num_fish)
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), REFERENCE_EPISODES)
     report = compare(ladder(device, ("random", "brake", "sidestep")), cfg, seeds, device, bound=False)
     lines = {name: float(score.survival.mean()) for name, score in report.scores.items()}

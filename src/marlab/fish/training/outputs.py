@@ -95,7 +95,7 @@ class FishOutputs:
         if not can_film():
             self.run.log("no film: imageio-ffmpeg is not installed")
             return []
-        config, stem = self.config, f"{self.run.path.name}_iter{record['iteration']:03d}"
+        config, stem = self.config.measure, f"{self.run.path.name}_iter{record['iteration']:03d}"
         films = film_worst(
             arrays, path, config.tail_replay_count,
             lambda rank, episode: self.run.media(f"{stem}_tail_rank{rank}_ep{episode}.mp4"),
@@ -122,7 +122,7 @@ class FishOutputs:
         draw_run(rows, probes, self.run.path, references)
         self._stage_summary(rows)
         self._results(rows, probes)
-        if not self.config.skip_final_eval:
+        if not self.config.measure.skip_final_eval:
             self._evaluate(store)
 
     def _tables(self, rows: list[dict[str, Any]]) -> None:
@@ -148,8 +148,8 @@ class FishOutputs:
         results: dict[str, Any] = {}
         if ten:
             note = "with exploration, iterations of the last ten in which an episode ended"
-            if self.config.tail_force_reset_steps > 0:
-                note += f", episodes cut at {self.config.tail_force_reset_steps} steps"
+            if self.config.starts.force_reset_steps > 0:
+                note += f", episodes cut at {self.config.starts.force_reset_steps} steps"
             results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
         if probes:
             last = probes[-1]
@@ -161,14 +161,14 @@ class FishOutputs:
 
     def _evaluate(self, store: CheckpointStore) -> None:
         """The last and the best model on arenas that no probe saw."""
-        config = self.config
+        config = self.config.measure
         best = store.best()
         chosen = {"final": store.steps()[-1]} | ({} if best is None else {"best": best[0]})
         for label, step in chosen.items():
             file = store.path(step)
             settings = EvalConfig(
                 str(file), config.eval_multi_episodes, config.eval_multi_fish, config.final_eval_seed_base,
-                film_fish=config.video_num_fish, device=config.device,
+                film_fish=config.video_num_fish, device=self.config.device,
             )  # fmt: skip
             report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}")
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})

@@ -58,11 +58,11 @@ class FishTrainer:
 
     def __init__(self, config: FishTrainConfig, outputs: FishOutputs | None = None) -> None:
         self.config, self.outputs = config, outputs
-        self.switches, self.device = config.switches, choose_device(config.device)
-        self.step, self.total = 0, config.total_iterations
+        self.rules, self.device = config.rules, choose_device(config.device)
+        self.step, self.total = 0, config.iterations
         if config.threads > 0:
             torch.set_num_threads(config.threads)
-        seed = config.seed if self.switches.seed_scope == "everything" else int.from_bytes(os.urandom(6), "big")
+        seed = config.seed if self.rules.seed_scope == "everything" else int.from_bytes(os.urandom(6), "big")
         self.rngs = Rngs(seed, self.device)
         self.sea = assemble.sea_config(config)
         self.schedules, self.gate = assemble.schedules(config), assemble.gate(config)
@@ -73,17 +73,18 @@ class FishTrainer:
             config.num_envs,
             seed=self.rngs.draw_seed("world"),
             device=self.device,
-            force_reset_steps=config.tail_force_reset_steps,
-            compile=config.compile and self.device.type == "cuda",
+            force_reset_steps=config.starts.force_reset_steps,
+            compile=config.ppo.compile and self.device.type == "cuda",
         )
         self.view: FishWorld | SingleFishView = self.world
-        if self.switches.action_mode == "broadcast":
+        if self.rules.action_mode == "broadcast":
             self.view = SingleFishView(self.world, config.obs_sampling, self.rngs.draw_seed("watched fish"))
         self.net = make_net(config, self.rngs.torch("init", "cpu")).to(self.device)
-        self.ppo = PPO(self.net, assemble.ppo_config(config), self.rngs.torch("policy"))
-        base = config.seed if config.multi_eval_seed_base is None else config.multi_eval_seed_base
+        self.ppo = PPO(self.net, config.ppo, self.rngs.torch("policy"))
+        measure = config.measure
+        base = config.seed if measure.multi_eval_seed_base is None else measure.multi_eval_seed_base
         self.probe_rng = np.random.default_rng(base)
-        self.fixed_seeds = draw_seeds(np.random.default_rng([base, 1]), config.multi_eval_fixed_episodes)
+        self.fixed_seeds = draw_seeds(np.random.default_rng([base, 1]), measure.multi_eval_fixed_episodes)
         self.last_finished: dict[str, Any] = {}
         self.probes: list[dict[str, Any]] = []  # what choosing the best checkpoint needs of each probe
 
@@ -104,9 +105,9 @@ class FishTrainer:
         finished = self.world.pop_stats()
         row = iteration_row(now, finished, self.queue, self._window(finished))
         row |= self._watch_starts(iteration, row)
-        self.schedules.boost.observe(iteration, row[self.switches.adaptive_boost_signal])
+        self.schedules.boost.observe(iteration, row[self.rules.adaptive_boost_signal or "late_first_death_p10"])
         probe = None
-        if self._probe_due(iteration):
+        if self.config.measure.probe_due(iteration):
             with self.ppo.timing("probe"):
                 probe = self._probe(now, row)
         if self.outputs is not None:
@@ -120,8 +121,9 @@ class FishTrainer:
         """Whether this probe is the best of all so far, by the rule that the final choice uses too."""
         needed = ("iteration", "summary", "death_stats", "step_one_death_count", "saved_share")
         self.probes.append({k: probe[k] for k in needed})
-        limits = self.config.best_checkpoint_max_step_one, self.config.best_checkpoint_max_early_death
-        best = best_probe(self.probes, *limits, rule=self.switches.best_checkpoint_rule)
+        measure = self.config.measure
+        limits = measure.best_checkpoint_max_step_one, measure.best_checkpoint_max_early_death
+        best = best_probe(self.probes, *limits, rule=self.rules.best_checkpoint_rule or "survival")
         return best is not None and best["iteration"] == probe["iteration"]
 
     def _prepare(self, now: IterationSettings) -> None:
@@ -131,7 +133,7 @@ class FishTrainer:
         fresh = now.iteration == 1
         if now.new_phase:
             self.world.set_fish_count(now.phase.num_fish)
-            if not fresh and self.switches.queue_on_phase_change == "discarded":
+            if not fresh and self.rules.queue_on_phase_change == "discarded":
                 self.queue.drop()
                 fresh = True  # the original built new workers here, so every arena began again
         self.queue.begin_iteration(now.iteration)
@@ -141,7 +143,7 @@ class FishTrainer:
 
     def _window(self, finished: dict[str, Any]) -> dict[str, Any]:
         """Statistics to show: this iteration's, or (compat) the latest there were, also across phases."""
-        if self.switches.stats_window == "iteration":
+        if self.rules.stats_window == "iteration":
             return finished
         if finished["episodes"]:
             self.last_finished = finished
@@ -158,16 +160,12 @@ class FishTrainer:
 
     # --- probes ---------------------------------------------------------------------------------------------
 
-    def _probe_due(self, iteration: int) -> bool:
-        every = self.config.multi_eval_interval
-        return every > 0 and self.config.eval_multi_fish > 1 and iteration % every == 0
-
     def _probe(self, now: IterationSettings, row: Mapping[str, Any]) -> dict[str, Any]:
         """Play new arenas (and the fixed ones), judge them by the gate, and film the worst."""
-        config = self.config
-        cfg = at_settings(self.sea, config.eval_multi_fish, now.escape_boost, now.density_penalty)
-        seeds = draw_seeds(self.probe_rng, config.multi_eval_probe_episodes)
-        path: list[SeaState] | None = [] if self.outputs is not None and config.tail_replay_count > 0 else None
+        measure = self.config.measure
+        cfg = at_settings(self.sea, measure.eval_multi_fish, now.escape_boost, now.density_penalty)
+        seeds = draw_seeds(self.probe_rng, measure.multi_eval_probe_episodes)
+        path: list[SeaState] | None = [] if self.outputs is not None and measure.tail_replay_count > 0 else None
         arrays = run_probe(greedy(self.net), cfg, seeds, self.device, path)
         record = probe_record(
             arrays,
@@ -257,15 +255,16 @@ def train(
 
 
 def _check_gate(trainer: FishTrainer) -> list[str]:
-    """A gate that waits for what no policy can reach is refused (compat: only told)."""
-    if trainer.gate is None or not trainer._probe_due(trainer.config.multi_eval_interval):
+    """A gate that waits for what no policy can reach is refused (compat: only a warning)."""
+    config, measure = trainer.config, trainer.config.measure
+    if trainer.gate is None or not measure.probe_due(measure.multi_eval_interval):
         return []
     from marlab.fish.measure.ceiling import doomed_share
 
-    fish = trainer.config.eval_multi_fish
-    samples = fish * trainer.config.multi_eval_probe_episodes
-    floor = doomed_share(at_settings(trainer.sea, fish, trainer.config.escape_boost_speed, 0.0))
-    return check_reachable(trainer.gate.config, floor, samples, refuse=not trainer.config.compat)
+    fish = measure.eval_multi_fish
+    floor = doomed_share(at_settings(trainer.sea, fish, config.sea.escape_boost_speed, 0.0))
+    samples = fish * measure.multi_eval_probe_episodes
+    return check_reachable(trainer.gate.config, floor, samples, refuse=not config.compat)
 
 
 def _describe_stages(run: Run, trainer: FishTrainer) -> None:
