@@ -90,13 +90,24 @@ def test_four_kinds_of_trouble_in_a_batch_of_fifty(engine: str) -> None:
     wait_until(lambda: gone([p for p in psutil.Process().children(recursive=True) if p not in before]))
 
 
-CLUSTER = """
+# Clusters that somebody else started: Ray with a secret that both sides know, Dask without keys, as its users have it.
+FOREIGN = {
+    "ray": """
 import sys
 from marlab.lab.engine.cluster import local_cluster
-with local_cluster({engine!r}, 2) as address:
-    print(address, flush=True)
+with local_cluster("ray", 2) as cluster:
+    print(cluster.address, flush=True)
     sys.stdin.read()
-"""
+""",
+    "dask": """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0) as c:
+        print(c.scheduler_address, flush=True)
+        sys.stdin.read()
+""",
+}
 
 DRIVER = """
 import signal
@@ -128,7 +139,7 @@ def start_python(code: str, **popen: Any) -> subprocess.Popen[str]:
 @pytest.fixture(scope="module", params=CLUSTERS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """A running cluster that is not ours: its engine and address."""
-    code = CLUSTER.format(engine=request.param)
+    code = FOREIGN[request.param]
     with start_python(code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None and process.stdin is not None
         address = process.stdout.readline().strip()

@@ -1,30 +1,40 @@
 """A cluster on this machine for the engines `dask` and `ray`, as a program that lives as long as its caller.
 
-The program (nodes.py) prints the cluster's address as its only line and serves
-until its standard input ends, which also happens when the caller is killed. A process of its own keeps the
-framework's event loops, logging and signal handling out of the caller, and needs no main guard in a script.
+The program (nodes.py) prints the cluster's address and the keys to it as its only line and serves until its standard
+input ends, which also happens when the caller is killed. A process of its own keeps the framework's event loops,
+logging and signal handling out of the caller, and needs no main guard in a script.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from marlab.lab.engine.processes import start_program
 from marlab.lab.engine.wire import read_file
+
+
+class Cluster(NamedTuple):
+    """A cluster that was started here."""
+
+    address: str
+    keys: dict[str, str]  # certificates and key to it, as texts; empty where the engine has its own secret
+
 
 _CONNECT_S = 10.0
 _CLOSE_S = 30.0
 
 
 @contextlib.contextmanager
-def local_cluster(engine: str, workers: int) -> Iterator[str]:
-    """Run a cluster of `workers` single-core workers on the loopback interface; yields its address."""
+def local_cluster(engine: str, workers: int) -> Iterator[Cluster]:
+    """Run a cluster of `workers` single-core workers on the loopback interface."""
     with tempfile.TemporaryFile() as errors:
         node = start_program(
             "marlab.lab.engine.nodes",
@@ -37,11 +47,11 @@ def local_cluster(engine: str, workers: int) -> Iterator[str]:
         assert node.stdin is not None and node.stdout is not None
         with node.stdout:
             try:
-                address = node.stdout.readline().decode().strip()
-                if not address:
+                announced = node.stdout.readline()
+                if not announced:
                     said = read_file(errors.fileno())[-4000:].decode(errors="replace")
                     raise RuntimeError(f"The local {engine} cluster did not start:\n\n{said}")
-                yield address
+                yield Cluster(**json.loads(announced))
             finally:
                 _end(node)
 

@@ -6,11 +6,12 @@ import contextlib
 import logging
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dask
 from distributed import Client, Future, get_worker
 from distributed.scheduler import KilledWorker
+from distributed.security import Security
 
 from marlab.lab.engine.child import close_batch, run_on_worker
 from marlab.lab.engine.cluster import knock, local_cluster
@@ -39,10 +40,11 @@ class DaskBackend:
         self._cleanup = contextlib.ExitStack()
         try:
             self._cleanup.enter_context(_quiet_logs())
+            keys: dict[str, str] = {}
             if address is None:
-                address = self._cleanup.enter_context(local_cluster("dask", workers or usable_cores()))
+                address, keys = self._cleanup.enter_context(local_cluster("dask", workers or usable_cores()))
             self._address = address
-            self._client = _connect(address)
+            self._client = _connect(address, keys)
             self._cleanup.callback(self._client.close)
         except BaseException:
             self._cleanup.close()
@@ -107,10 +109,11 @@ def run_on_dask(function: FunctionSpec, job: Job) -> Outcome:
     return run_on_worker(function, job, unwanted)
 
 
-def _connect(address: str) -> Client:
+def _connect(address: str, keys: Mapping[str, str]) -> Client:
+    security = Security(**keys, require_encryption=True) if keys else None
     try:
         knock(address)
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = Client(address, security=security, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UserError(
             f"No Dask scheduler answers at {address!r} ({error}); give the address that `dask scheduler` "

@@ -6,6 +6,7 @@ It listens on the loopback interface only and serves until its standard input en
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import shutil
@@ -18,6 +19,7 @@ _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the engine itself retries what a dead worker leaves
     "distributed.comm.timeouts.connect": "120s",  # a busy machine takes its time
     "distributed.comm.timeouts.tcp": "120s",
+    "distributed.worker.preload": ["marlab.lab.engine.no_dashboard"],
     # Tasks hold their memory in children, with limits of their own.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
@@ -36,9 +38,9 @@ def main() -> None:
     {"dask": _serve_dask, "ray": _serve_ray}[engine](int(workers))
 
 
-def _announce_and_wait(address: str) -> None:
-    """Print the address, then wait for standard input to end."""
-    print(address, flush=True)
+def _announce_and_wait(address: str, keys: dict[str, str] | None = None) -> None:
+    """Print the address and the keys to it for the caller alone, then wait for standard input to end."""
+    print(json.dumps({"address": address, "keys": keys or {}}), flush=True)
     while os.read(0, 4096):
         pass
 
@@ -54,7 +56,11 @@ def _serve_dask(workers: int) -> None:
 
 async def _dask_cluster(workers: int) -> None:
     from distributed import LocalCluster
+    from distributed.security import Security
 
+    from marlab.lab.engine import no_dashboard  # noqa: F401  for the scheduler in this process
+
+    security = Security.temporary()  # keys for this cluster alone: others on this machine cannot give it work
     async with LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -65,8 +71,10 @@ async def _dask_cluster(workers: int) -> None:
         memory_limit=0,
         silence_logs=logging.CRITICAL,
         asynchronous=True,
+        security=security,
     ) as cluster:
-        await asyncio.to_thread(_announce_and_wait, cluster.scheduler_address)
+        keys = {name: getattr(security, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}
+        await asyncio.to_thread(_announce_and_wait, cluster.scheduler_address, keys)
 
 
 def _serve_ray(workers: int) -> None:
@@ -77,6 +85,7 @@ def _serve_ray(workers: int) -> None:
 
     _wait_longer_for_ray()
     # Ray's sockets lie in there, and the path of a socket must stay below some hundred characters.
+    # Ray makes its own folder open to everybody, so it lies in one that is not.
     folder = tempfile.mkdtemp(prefix="marlab-ray-", dir="/tmp")
     try:
         with quiet(), loopback_only():
@@ -86,7 +95,7 @@ def _serve_ray(workers: int) -> None:
                 num_gpus=0,
                 include_dashboard=False,
                 object_store_memory=_RAY_STORE_BYTES,
-                _temp_dir=folder,
+                _temp_dir=f"{folder}/r",
                 **QUIET,
             )
             address = ray.get_runtime_context().gcs_address

@@ -44,7 +44,7 @@ class RayBackend:
             if address is None:
                 self._cleanup.enter_context(loopback_only())
                 self._cleanup.enter_context(_secret())  # the cluster inherits it with our environment
-                address = self._cleanup.enter_context(local_cluster("ray", workers or usable_cores()))
+                address = self._cleanup.enter_context(local_cluster("ray", workers or usable_cores())).address
             self._cleanup.enter_context(_connection(address))
         except BaseException:
             self._cleanup.close()
