@@ -108,7 +108,7 @@ def _board(ax: Axes, run: WorldRun, planes: Tensor, title: str) -> None:
 
 
 def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
-    """Every channel of one sample: true, predicted and the difference, with the numbers in the cells."""
+    """Every channel of one sample: true, predicted and the difference, with the numbers in the cells that are not 0."""
     names = channel_names(run.game)
     figure, axes = panels(3, len(names), size=(3.0, 3.0),
                           title=f"Sample #{row}, the largest error: every channel, unrounded")  # fmt: skip
@@ -119,8 +119,11 @@ def _unrounded(run: WorldRun, seen: Seen, row: int, out: Path) -> Picture:
                  ("predicted - true", predicted[..., c] - true[..., c], 0.0))  # fmt: skip
         for line, (title, values, centre) in enumerate(shown):
             limits = (low, high) if centre is None else (-1.0, 1.0)
-            heat_map(axes[line * len(names) + c], values.numpy(), xlabel="", ylabel="", title=title, limits=limits,
-                     centre=centre, digits=3 if line else 0, square=True)  # fmt: skip
+            ax = axes[line * len(names) + c]
+            heat_map(ax, values.numpy(), xlabel="", ylabel="", title=title, limits=limits, centre=centre,
+                     digits=3 if line else 0, square=True)  # fmt: skip
+            for text in ax.texts:
+                text.set_visible(bool(text.get_text().strip("0.")))  # hundreds of zeros would hide the rest
     return save_picture(figure, out, f"unrounded-{run.name}.png", "Unrounded channels with the error")
 
 

@@ -14,6 +14,7 @@ from marlab.lab.report.heat import heat_map
 from marlab.lab.report.style import legend, panels, save
 
 MOST_EPISODES = 100
+TICKS = (1, 3, 10, 30, 100)
 
 
 def draw_card(card: ScoreCard, run: Path) -> None:
@@ -56,6 +57,10 @@ def _adaptation(card: ScoreCard, block: Block, path: Path) -> Path:
             series[agent] = Curve(np.arange(1, len(rewards) + 1), moving_mean(rewards, SMOOTH))
         curves(ax, series, xlabel="episode", ylabel="focal reward", title=line.scenario.name)
         ax.set_xscale("log")  # adapting takes a few episodes, runs have hundreds
+        longest = max(len(line.scores[agent].by_episode) for agent in card.agents)
+        ticks = [tick for tick in TICKS if tick <= longest]
+        ax.set_xticks(ticks, [str(tick) for tick in ticks])
+        ax.minorticks_off()
         ax.set_ylim(0, 1.08 * max(line.reference.mean, *(float(np.max(c.y)) for c in series.values())))
         reference_lines(ax, {"ref.": line.reference.mean})
     for ax in axes[len(block.lines) :]:
