@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,8 +14,8 @@ import pytest
 
 from marlab.lab.engine import child
 from marlab.lab.engine.child import ChildRunner, close_batch, run_on_worker
-from marlab.lab.engine.processes import descendants, proportional_mb, resident_mb
-from marlab.lab.engine.wire import FunctionSpec, Job, Outcome, anonymous_file, close_files, read_file
+from marlab.lab.engine.processes import descendants
+from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 
 
 def spec(module: str, name: str, idle_s: float | None = None) -> FunctionSpec:
@@ -27,54 +24,6 @@ def spec(module: str, name: str, idle_s: float | None = None) -> FunctionSpec:
 
 def job(*args: object) -> Job:
     return Job("a key", pickle.dumps((args, {})), None, None)
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process with a child in a session of its own."""
-    with subprocess.Popen(["sh", "-c", "setsid sleep 3600 & wait"], start_new_session=True) as process:
-        while len(descendants(process.pid)) < 1:
-            time.sleep(0.01)
-        yield process
-        for pid in [*descendants(process.pid), process.pid]:
-            os.kill(pid, signal.SIGKILL)
-
-
-def test_descendants_are_found_across_sessions(sleeper: subprocess.Popen[bytes]) -> None:
-    assert set(descendants(os.getpid())) >= {sleeper.pid, *descendants(sleeper.pid)}
-    assert descendants(sleeper.pid) == [p.pid for p in psutil.Process(sleeper.pid).children(recursive=True)]
-
-
-def test_memory_agrees_with_psutil() -> None:
-    me = psutil.Process()
-    assert resident_mb([me.pid]) == pytest.approx(me.memory_info().rss / 2**20, rel=0.05)
-    assert proportional_mb([me.pid]) == pytest.approx(me.memory_full_info().pss / 2**20, rel=0.05)
-    assert resident_mb([2**30]) == proportional_mb([2**30]) == 0
-
-
-def test_a_process_without_prctl_notices_the_death_of_its_parent() -> None:
-    """What systems other than Linux rely on."""
-    code = """
-import os, subprocess, sys, time
-watcher = "import sys; from marlab.lab.engine.processes import watch_parent; watch_parent(int(sys.argv[1]), 0.05)"
-child = subprocess.Popen([sys.executable, "-c", watcher, str(os.getpid())], start_new_session=True)
-print(child.pid, flush=True)
-time.sleep(3600)
-"""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
-        time.sleep(0.3)
-        assert child.is_running()
-        parent.kill()
-    child.wait(120)
-
-
-def test_anonymous_files_hold_what_was_written() -> None:
-    content = os.urandom(3_000_000)
-    descriptor = anonymous_file(content)
-    assert read_file(descriptor) == content == read_file(descriptor)
-    close_files([descriptor, descriptor])
 
 
 def test_children_work_without_preloading() -> None:

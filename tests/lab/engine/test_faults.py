@@ -7,22 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from marlab.lab.engine import dask as engine_dask
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from tests.lab.engine import tasks_to_do as engine_tasks
+from tests.lab.engine.cases import PATIENCE_S, gone, wait_until
 
 # Clusters take seconds to start, and much longer on a busy machine.
 CLUSTERS = [pytest.param(name, marks=pytest.mark.long) for name in ("dask", "ray")]
-PATIENCE_S = 240.0
 TROUBLE = {7: "hang", 13: "segfault", 21: "eat", 34: "raise"}
 KINDS = {"7": "timeout", "13": "died", "21": "memory", "34": "raised"}
 REPOSITORY = Path(__file__).parents[3]
@@ -37,26 +35,6 @@ def troubled_batch() -> list[Task]:
         Task(str(n), (TROUBLE.get(n, "none"), n), time_limit_s=1 if n == 7 else 120, memory_limit_mb=300)
         for n in range(50)
     ]
-
-
-def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    give_up = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < give_up, "waited too long"
-        time.sleep(0.02)
-
-
-def gone(processes: list[psutil.Process]) -> bool:
-    """Whether all of them have ended; one that only waits for its parent to notice has ended, too."""
-    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
-
-
-def is_node(process: psutil.Process) -> bool:
-    """Whether it is the program behind a cluster."""
-    try:
-        return "marlab.lab.engine.nodes" in " ".join(process.cmdline())
-    except psutil.NoSuchProcess:  # also one that has ended and waits to be noticed
-        return False
 
 
 def ports_open_to_others() -> set[str]:
@@ -271,19 +249,6 @@ def test_large_arguments_and_results_cross_a_cluster(reachable: EngineConfig) ->
     (result,) = run_tasks(engine_tasks.plus_one, [Task("a", (array,))], reachable)
     assert result.value.nbytes == array.nbytes
     assert (result.value == 8).all()
-
-
-@pytest.mark.long
-def test_a_lost_scheduler_is_an_error_and_no_endless_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_dask, "_CONNECT_S", 10)
-    results = run_tasks(time.sleep, [Task("now", (0,)), Task("never", (3600,))], EngineConfig("dask", workers=1))
-    assert next(results).ok
-    (node,) = (p for p in psutil.Process().children() if is_node(p))
-    processes = node.children(recursive=True)
-    node.kill()
-    with pytest.raises(ConnectionError, match="is gone"):
-        next(results)
-    wait_until(lambda: gone(processes))
 
 
 @pytest.mark.parametrize("engine", CLUSTERS)

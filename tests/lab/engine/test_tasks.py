@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 from marlab.lab.engine import tasks as engine_module
 from marlab.lab.engine.local import usable_cores
-from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, parse_parallelism, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, Task, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from tests.lab.engine import tasks_to_do as engine_tasks
-
-
-def run_one(function: Callable[..., Any], *args: Any, retries: int = 1, **limits: float) -> TaskResult:
-    (result,) = run_tasks(function, [Task("only", args, **limits)], EngineConfig("serial", retries=retries))
-    return result
-
-
-def squares(count: int) -> Iterator[Task]:
-    return (Task(f"square {n}", (n,)) for n in range(count))
+from tests.lab.engine.cases import run_one, squares
 
 
 @pytest.mark.parametrize("engine", ["serial", "local"])
@@ -36,58 +25,9 @@ def test_every_task_gives_its_own_result(engine: str) -> None:
     assert all(result.ok and result.attempts == 1 and result.error == "" for result in results)
 
 
-def test_results_come_as_they_finish(tmp_path: Path) -> None:
-    go = tmp_path / "go"
-    tasks = [Task("slow", (str(go),)), Task("quick", (str(tmp_path),))]
-    results = run_tasks(engine_tasks.wait_for, tasks, EngineConfig("local", workers=2))
-    assert next(results).key == "quick"
-    go.touch()
-    assert [result.key for result in results] == ["slow"]
-
-
 def test_arguments_by_position_and_by_name() -> None:
     (result,) = run_tasks(engine_tasks.trouble, [Task("a", ("fine",), {"number": 3})], "serial")
     assert result.value == 9
-
-
-def test_tasks_are_taken_only_as_they_are_needed() -> None:
-    taken = 0
-
-    def endless() -> Iterator[Task]:
-        nonlocal taken
-        while True:
-            taken += 1
-            yield Task(str(taken), (taken,))
-
-    results = run_tasks(engine_tasks.square, endless(), EngineConfig("local", workers=2))
-    for _ in range(10):
-        next(results)
-    results.close()
-    assert taken <= 10 + 4  # two at work, two ready
-
-
-def test_the_process_of_a_task_is_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    here = run_one(engine_tasks.surroundings).value
-    assert here["threads"] == "1"
-    assert here["leads its group"]
-    assert here["directory"] == str(tmp_path)
-
-
-def test_global_generators_are_seeded_by_the_key() -> None:
-    def drawn(engine: str) -> dict[str, tuple[float, float, int]]:
-        return {r.key: r.value for r in run_tasks(engine_tasks.careless, [Task(k) for k in "abc"], engine)}
-
-    first = drawn("serial")
-    assert first == drawn("local")
-    assert len(set(first.values())) == 3
-
-
-def test_what_a_task_prints_is_kept() -> None:
-    assert run_one(engine_tasks.say, "hello").output == "hello\nand this on stderr\n"
-    result = run_one(engine_tasks.say_and_die, "last words")
-    assert (result.kind, result.output) == ("died", "last words\n")
-    assert run_one(engine_tasks.say, "x" * 100_000).output.endswith("x\nand this on stderr\n")
 
 
 def test_a_large_result_arrives_whole() -> None:
@@ -119,80 +59,9 @@ def test_an_exception_is_reported_and_not_retried(function: Callable[..., Any], 
     assert result.attempts <= 1
 
 
-def test_a_traceback_shows_the_task_and_not_the_engine() -> None:
-    error = run_one(engine_tasks.trouble, "raise", 5).error
-    assert error.startswith("Traceback")
-    assert "in trouble" in error
-    assert "nursery.py" not in error
-
-
-def test_a_monstrous_message_keeps_its_ends() -> None:
-    error = run_one(engine_tasks.verbose).error
-    assert "ValueError: begin" in error
-    assert error.rstrip().endswith("x end")
-    assert "characters left out" in error
-    assert len(error) < 200_000
-
-
-def test_a_segfault_tells_where() -> None:
-    result = run_one(engine_tasks.trouble, "segfault", 1)
-    assert (result.kind, result.attempts) == ("died", 2)
-    assert "signal 11 (SIGSEGV)" in result.error
-    assert "in trouble" in result.error
-    assert "nursery.py" not in result.error and "keeper.py" not in result.error
-
-
-def test_leaving_without_a_result_is_death() -> None:
-    result = run_one(engine_tasks.leave, "os._exit")
-    assert result.kind == "died"
-    assert "exit code 0" in result.error
-
-
 @pytest.mark.parametrize("retries", [0, 2])
 def test_retries_are_counted(retries: int) -> None:
     assert run_one(engine_tasks.leave, "os._exit", retries=retries).attempts == retries + 1
-
-
-def test_a_time_limit_tells_where_the_task_was() -> None:
-    result = run_one(engine_tasks.trouble, "hang", 1, time_limit_s=1)
-    assert (result.kind, result.attempts) == ("timeout", 1)
-    assert "time limit of 1 s" in result.error
-    assert "in trouble" in result.error
-    assert 1 <= result.seconds < 60
-
-
-def test_endless_printing_does_not_hide_a_task_from_its_limits() -> None:
-    result = run_one(engine_tasks.say_for_ever, time_limit_s=2, memory_limit_mb=1000)
-    assert result.kind == "timeout"
-    assert result.output.endswith("y\ny\n")
-    assert len(result.output) <= 16 * 1024
-
-
-@pytest.mark.parametrize(("function", "args"), [(engine_tasks.trouble, ("eat", 1)), (engine_tasks.eat_elsewhere, ())])
-def test_memory_of_a_task_and_its_children_is_limited(function: Callable[..., Any], args: tuple[Any]) -> None:
-    result = run_one(function, *args, memory_limit_mb=250, time_limit_s=60)
-    assert (result.kind, result.attempts) == ("memory", 1)
-    assert "memory limit of 250 MB" in result.error
-    assert result.peak_mb > 250
-
-
-def test_a_result_counts_as_memory_while_it_is_written() -> None:
-    assert run_one(engine_tasks.heavy_to_write, 400, memory_limit_mb=300, time_limit_s=60).kind == "memory"
-
-
-def test_shared_memory_counts_once() -> None:
-    assert run_one(engine_tasks.share, 150, 4, memory_limit_mb=300).kind == "ok"
-
-
-def test_of_two_copies_that_return_the_first_one_counts() -> None:
-    assert run_one(engine_tasks.return_twice).value > 0
-
-
-def test_nothing_survives_its_task(tmp_path: Path) -> None:
-    results = run_tasks(engine_tasks.leave_behind, [Task("a", (str(tmp_path),)), Task("b", ("/nowhere",))], "serial")
-    assert next(results).value == "done"
-    assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
-    results.close()
 
 
 @pytest.mark.parametrize(("generation", "attempts"), [(0, 2), (1, 1)])
@@ -206,31 +75,6 @@ def test_losing_the_processes_in_between(generation: int, attempts: int, tmp_pat
 
 def test_a_task_may_run_a_batch() -> None:
     assert run_one(engine_tasks.nested, [1, 2, 3]).value == [1, 4, 9]
-
-
-def test_a_module_that_kills_its_importer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Preloading must not turn a broken module into a batch that never starts."""
-    module = tmp_path / "deadly_module.py"
-    module.write_text("def work(): return 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    import deadly_module  # type: ignore[import-not-found]
-
-    module.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
-    result = run_one(deadly_module.work)
-    assert result.kind == "died"
-    assert "signal 9 (SIGKILL)" in result.error
-    module.write_text("import no_such_module\n")
-    assert "No module named 'no_such_module'" in run_one(deadly_module.work).error
-
-
-def test_no_process_is_left_after_a_batch() -> None:
-    before = set(psutil.Process().children(recursive=True))
-    list(run_tasks(engine_tasks.square, squares(4), "local"))
-    results = run_tasks(time.sleep, [Task(str(n), (3600,)) for n in range(6)] + [Task("now", (0,))], "local")
-    first = next(run_tasks(engine_tasks.square, squares(4), "local"))  # dropped half-way
-    assert first.ok
-    results.close()  # never started
-    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 def test_progress_counts_failures(capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,7 +151,3 @@ def test_a_missing_extra_says_what_to_install(name: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UserError, match=rf"pip install 'marlab\[{name}\]'"):
         run_tasks(engine_tasks.square, squares(1), name)
-
-
-def test_cores_respect_affinity() -> None:
-    assert 1 <= usable_cores() <= len(os.sched_getaffinity(0))

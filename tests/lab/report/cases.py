@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from marlab.lab.report.facts import read_all
 from marlab.lab.runs.files import write_json
+from marlab.lab.runs.records import RunInfo
 
 PNG = bytes.fromhex(  # a red dot
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000000301010018dd8db0"
@@ -39,3 +41,10 @@ def make_run(root: Path, run_id: str = "fish/a", config: dict[str, Any] | None =
         (path / file).parent.mkdir(exist_ok=True)
         (path / file).write_bytes(PNG)
     return path
+
+
+NOT_STARTED: dict[str, object] = {"attempts": [], "command": None, "started": None, "ended": None, "results": {}}
+
+
+def runs_of(root: Path) -> dict[str, RunInfo]:
+    return {info.id: info for info in read_all(root)[0]}

@@ -23,7 +23,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.lock import Lock, Owner
 from marlab.lab.runs.metrics import read_metrics
-from marlab.lab.runs.records import abandon_run, find_run, list_runs, plan_run, read_run
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions, run_path
 from tests.lab.tiny import TinyConfig, train
 
@@ -119,22 +119,6 @@ def _stop_and_look(process: subprocess.Popen[bytes], path: Path, number: signal.
     assert store.steps()[-1] == read_metrics(path / "metrics.jsonl")[-1]["step"]
 
 
-def test_a_dead_process_is_not_running(tmp_path: Path) -> None:
-    train(replace(CONFIG, total=2), tmp_path / "a", resume=False)
-    record = json.loads((tmp_path / "a" / "run.json").read_text())
-    record["status"] = "running"  # what kill -9 leaves behind
-    (tmp_path / "a" / "run.json").write_text(json.dumps(record))
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    for owner in (Owner(dead.pid, socket.gethostname(), "1"), Owner(os.getpid(), socket.gethostname(), "1")):
-        (tmp_path / "a" / "lock").write_text(json.dumps(vars(owner)))
-        assert read_run(tmp_path / "a").status == "interrupted"
-        assert read_run(tmp_path / "a").reason == "the process died"
-    train(replace(CONFIG, total=2), tmp_path / "a", resume=True)
-    info = read_run(tmp_path / "a")
-    assert info.status == "finished" and info.attempts[0]["reason"] == "the process died"
-
-
 def _die_in_a_start(path: Path, function: str, call: int) -> None:
     """Start a run and be killed in place of the given call of a function."""
     owner = Path if function == "unlink" else os
@@ -203,48 +187,9 @@ def test_what_is_not_left_by_a_start_is_never_touched(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_a_lock_of_another_host_is_respected(tmp_path: Path) -> None:
-    lock = Lock(tmp_path / "lock")
-    lock.path.write_text(json.dumps(vars(Owner(1, "elsewhere", "5"))))
-    with pytest.raises(UserError, match=r"on elsewhere is working .* delete"):
-        lock.acquire()
-    lock.path.write_text("not json")
-    lock.acquire()
-    assert lock.is_held()
-    lock.release()
-    assert not lock.is_held() and list(tmp_path.iterdir()) == []
-
-
 def test_the_default_name_finds_the_same_run_again(tmp_path: Path) -> None:
     first = run_path("tiny", CONFIG, RunOptions(), Preset("v32", {}), tmp_path)
     assert first.name.startswith("v32-s1-") and first == run_path(
         "tiny", TinyConfig(), RunOptions(), Preset("v32", {}), tmp_path
     )
     assert first != run_path("tiny", replace(CONFIG, total=3), RunOptions(), Preset("v32", {}), tmp_path)
-
-
-def test_planned_and_abandoned_runs(tmp_path: Path) -> None:
-    planned = plan_run("tiny/a", "beat random", "after the fix", ("x",), "g", tmp_path)
-    assert planned.status == "planned" and planned.config() == {}
-    with pytest.raises(UserError, match="exists already"):
-        plan_run("tiny/a", None, None, root=tmp_path)
-    with pytest.raises(UserError, match="expected world/name"):
-        plan_run("tiny", None, None, root=tmp_path)
-    with Run.open("tiny", CONFIG, RunOptions(name="a", tags=("y",)), root=tmp_path):
-        pass
-    started = find_run("a", tmp_path)
-    assert (started.status, started.goal, started.tags, started.group) == ("finished", "beat random", ["x", "y"], "g")
-    assert abandon_run(started, "a typo in the reward").reason == "a typo in the reward"
-    with pytest.raises(UserError, match="was abandoned \\(a typo"):
-        Run.open("tiny", CONFIG, RunOptions(name="a", resume=True), root=tmp_path)
-
-
-def test_listing_survives_broken_directories(tmp_path: Path) -> None:
-    plan_run("tiny/good", None, None, root=tmp_path)
-    for name, text in {"cut": '{"schema": 1, "wor', "newer": '{"schema": 99}', "list": "[]"}.items():
-        (tmp_path / "tiny" / name).mkdir()
-        (tmp_path / "tiny" / name / "run.json").write_text(text)
-    runs, problems = list_runs(tmp_path)
-    assert [r.name for r in runs] == ["good"] and len(problems) == 3
-    with pytest.raises(UserError, match="did you mean tiny/good"):
-        find_run("tiny/god", tmp_path)

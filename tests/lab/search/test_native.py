@@ -1,21 +1,22 @@
-"""The trees in C: any number of actions that is accepted is right, and a damaged cache is built again."""
+"""The trees in C: equal to those in tensors for any number of actions, and a damaged cache is built again."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from marlab.lab.errors import UserError
 from marlab.lab.search import native
 from marlab.lab.search.config import SearchConfig
-from marlab.lab.search.search import search
-from tests.lab.search.table_game import TableGame, needs_compiler, random_game
-
-
-def doubled(game: TableGame) -> TableGame:
-    return TableGame(**{k: v.double() if v.is_floating_point() else v for k, v in vars(game).items()})
+from marlab.lab.search.search import (
+    Tree,
+    search,
+)
+from tests.lab.search.cases import PLAIN, assert_same, doubled, each_config, run
+from tests.lab.search.table_game import needs_compiler, random_game
 
 
 @needs_compiler
@@ -55,5 +56,35 @@ def test_a_damaged_library_in_the_cache_is_built_again(tmp_path: Path, monkeypat
         library.unlink()
         assert native.native_library(torch.float64, 3) is not None
         assert native._intact(library)
+    finally:
+        native._build.cache_clear()
+
+
+@needs_compiler
+@each_config
+def test_engines_grow_the_same_trees(name: str) -> None:
+    """In double precision, where rounding decides nothing; float differs in last bits only."""
+    game, roots = random_game(12), torch.arange(40)
+    exact = doubled(game)
+    a, b = (run(exact, replace(PLAIN[name], engine=engine), roots) for engine in ("tensors", "native"))
+    for field in fields(Tree):
+        if field.name != "embedding":
+            made = a.tree.depth >= 0
+            assert torch.equal(made, b.tree.depth >= 0)
+            found, wanted = getattr(b.tree, field.name)[made], getattr(a.tree, field.name)[made]
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9, msg=field.name)
+    assert_same(a, b, tolerance=1e-9)
+    near = [run(game, replace(PLAIN[name], engine=engine), roots).visits for engine in ("tensors", "native")]
+    assert (near[0] == near[1]).all(1).float().mean() > 0.9
+
+
+def test_without_a_compiler_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, roots = random_game(13), torch.arange(6)
+    monkeypatch.setattr("marlab.lab.search.native.shutil.which", lambda name: None)
+    native._build.cache_clear()
+    try:
+        assert_same(run(game, PLAIN["tree"], roots), run(game, replace(PLAIN["tree"], engine="tensors"), roots))
+        with pytest.raises(UserError, match="no C compiler"):
+            run(game, replace(PLAIN["tree"], engine="native"), roots)
     finally:
         native._build.cache_clear()

@@ -1,0 +1,65 @@
+"""One style for all figures: no global state, files whole or untouched, names that stay apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+import pytest
+from matplotlib.figure import Figure
+
+from marlab.lab.report import figures
+from marlab.lab.report.figures import Curve
+from marlab.lab.report.style import panels, save
+from tests.lab.report.drawings import (
+    draw_bars,
+    draw_curves,
+    draw_panels,
+    draw_scatter,
+)
+
+
+def test_drawing_changes_no_global_state(tmp_path: Path) -> None:
+    import sys
+
+    code_before = dict(matplotlib.rcParams)
+    plot_modules = "matplotlib.pyplot" in sys.modules
+    plain = save(draw_bars(), tmp_path / "plain.png").read_bytes()
+    assert dict(matplotlib.rcParams) == code_before
+    assert ("matplotlib.pyplot" in sys.modules) == plot_modules
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "savefig.facecolor": "red"}):
+        assert save(draw_bars(), tmp_path / "odd.png").read_bytes() == plain  # a matplotlibrc cannot change a figure
+
+
+def test_a_failed_save_leaves_the_old_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(draw_scatter(), tmp_path / "a.png")
+    old = path.read_bytes()
+
+    def full_disk(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        save(draw_bars(), path)
+    assert path.read_bytes() == old and list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ValueError, match="PNG"):
+        save(draw_bars(), tmp_path / "a.jpg")
+
+
+def labels_of(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_legend_tells_seeds_and_smoothing() -> None:
+    assert labels_of(draw_curves())[0] == "shared policy (5 seeds, 95 % band, moving mean of 5)"
+    assert labels_of(draw_panels()) == ["PPO (5 seeds, 95 % band)", "imitation (5 seeds, 95 % band)"]  # once, not twice
+
+
+def test_reference_names_stay_apart_and_in_order() -> None:
+    _, [ax] = panels()
+    figures.curves(ax, {"a": Curve([0, 1], [0, 1])}, xlabel="step", ylabel="y")
+    figures.reference_lines(ax, {"c": 0.52, "a": 0.50, "b": 0.51, "far": 0.9})
+    places = {t.get_text().split()[0]: t.get_position()[1] for t in ax.texts}
+    ordered = [places[k] for k in ("a", "b", "c", "far")]
+    assert all(second - first > 0.06 for first, second in pairwise(ordered))

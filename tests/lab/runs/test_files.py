@@ -1,0 +1,57 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from marlab.lab.errors import UserError
+from marlab.lab.runs.files import plain_json, read_json, replacing, write_json, write_text
+
+
+def test_a_failure_leaves_the_old_content(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), replacing(path) as temporary:
+        temporary.write_text("half of the n")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert [p.name for p in path.parent.iterdir()] == ["a.txt"]
+
+
+def test_readers_see_the_old_content_until_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old" and temporary.parent == path.parent
+    assert path.read_text() == "new"
+
+
+def test_files_are_as_readable_as_others(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    write_text(tmp_path / "ours", "x")
+    assert os.stat(tmp_path / "ours").st_mode == os.stat(tmp_path / "usual").st_mode
+
+
+def test_json_there_and_back(tmp_path: Path) -> None:
+    data = {"ä": [1, 2.5, None, True], "b": {"c": "d"}}
+    write_json(tmp_path / "a.json", data)
+    assert read_json(tmp_path / "a.json", UserError) == data
+    assert "ä" in (tmp_path / "a.json").read_text(encoding="utf-8")
+
+
+def test_numbers_that_json_does_not_know_become_null() -> None:
+    assert plain_json({"a": (math.nan, [math.inf, 1.5]), "b": "nan"}) == {"a": [None, [None, 1.5]], "b": "nan"}
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe{}"])
+def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.json is not valid JSON"):
+        read_json(tmp_path / "a.json", UserError)
+    with pytest.raises(UserError, match=r"b\.json does not exist"):
+        read_json(tmp_path / "b.json", UserError)
