@@ -82,6 +82,7 @@ def inside(finished: tuple[Path, Path, int], monkeypatch: pytest.MonkeyPatch) ->
     return finished[0]
 
 
+@pytest.mark.long
 def test_a_killed_quickstart_goes_on(finished: tuple[Path, Path, int], inside: Path) -> None:
     _, log, written = finished
     assert log.stat().st_mtime_ns == written  # a finished world is not played again
@@ -92,6 +93,7 @@ def test_a_killed_quickstart_goes_on(finished: tuple[Path, Path, int], inside: P
     assert all(runs[f"tiny-{stage}"].parent == "market/tiny" for stage in STAGES)
 
 
+@pytest.mark.long
 def test_a_finished_quickstart_only_shows_its_result(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record, page = run_folder("tiny") / "run.json", run_folder("tiny") / "report" / "quickstart.html"
     before = record.read_bytes(), page.read_bytes()
@@ -102,12 +104,14 @@ def test_a_finished_quickstart_only_shows_its_result(inside: Path, capsys: pytes
         assert word in said
 
 
+@pytest.mark.long
 def test_other_settings_under_the_same_name_are_refused(inside: Path) -> None:
     other = replace(tiny(), play=replace(tiny().play, configs=3))
     with pytest.raises(UserError, match=r"tiny was made with play.configs = 2, and now it is 3; give another --name"):
         quickstart(other, "tiny", SERIAL)
 
 
+@pytest.mark.long
 def test_results_and_report_agree_with_the_stages(inside: Path) -> None:
     whole, worlds, samples = (read_run(run_folder("tiny", stage)) for stage in ("", "worlds", "samples"))
     arena = read_run(run_folder("tiny", "arena")).results
@@ -123,6 +127,7 @@ def test_results_and_report_agree_with_the_stages(inside: Path) -> None:
     assert "http" not in page.replace("http-equiv", "") and page.count('src="data:image/png;base64,') == 5
 
 
+@pytest.mark.long
 def test_the_note_keeps_the_report(inside: Path) -> None:
     page = run_folder("tiny") / "report" / "quickstart.html"
     before = page.read_bytes()
@@ -130,6 +135,7 @@ def test_the_note_keeps_the_report(inside: Path) -> None:
     assert page.read_bytes() == before
 
 
+@pytest.mark.long
 def test_the_report_in_a_browser(inside: Path) -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
@@ -174,7 +180,7 @@ def test_ctrl_c_stops_at_a_safe_point(
     ("words", "told"),
     [
         (["now"], "'now' is one word too many"),
-        (["--name", "a b"], "--name is 'a b', expected letters"),
+        (["--name", "a b"], "--name is 'a b', expected up to 100 letters"),
         (["--workers", "0"], "workers is 0; it must be at least 1"),
         (["--workers", "two"], "--workers"),
         (["--fast"], "--fast"),
