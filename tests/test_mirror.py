@@ -11,6 +11,7 @@ MOST = 20
 WITHOUT = {
     "lab/errors.py": "one exception class without behaviour; every test of bad input raises it",
     "lab/engine/nodes.py": "a program; the cluster tests of test_faults.py, test_dask.py and test_ray.py start it",
+    "lab/engine/no_dashboard.py": "what Dask imports in its own processes; test_cluster.py counts the open ports",
 }
 """Modules that have no test file of their own, and why."""
 
