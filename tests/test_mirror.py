@@ -52,8 +52,6 @@ NOT_YET = {
     "hunt/diagnose/goals.py",
     "hunt/diagnose/world.py",
     "hunt/diagnose/world_pictures.py",
-    "hunt/evaluate/cells.py",
-    "hunt/evaluate/figures.py",
     "hunt/exact/calibration.py",
     "hunt/exact/ceilings.py",
     "hunt/exact/config.py",
