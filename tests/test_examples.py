@@ -49,3 +49,36 @@ def test_a_copy_of_the_tiny_world_works_by_the_page_alone(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
     assert "steps too many" in done.stdout and "pond/small" in done.stdout
     assert not [path for path in (copy / "src/marlab/pond").rglob("*.py") if "tiny" in path.read_text().lower()]
+
+
+# --- programs -----------------------------------------------------------------------------------------------------
+
+
+def test_ppo_learns_an_own_world() -> None:
+    from examples import own_world
+
+    assert own_world.main() > 0.95
+
+
+@pytest.mark.slow
+def test_lita_plays_in_a_world_of_the_users() -> None:
+    pytest.importorskip("scml")
+    words = [sys.executable, "-m", "examples.lita_in_your_world"]  # the simulator warns about its own parts
+    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert shown.count("score") == 6 and shown.count("LitaAgentHRL") == 2
+
+
+@pytest.mark.slow
+def test_an_own_agent_plays_a_tournament(tmp_path: Path) -> None:
+    pytest.importorskip("scml")
+    from examples import own_agent
+
+    tables = own_agent.main(tmp_path / "run")
+    assert "MyAgent" in tables and "minus RandomStdAgent" in tables
+
+
+def test_every_program_is_listed_and_says_how_to_start_it() -> None:
+    listed = (ROOT / "examples" / "README.md").read_text()
+    for path in (ROOT / "examples").glob("[a-z]*.py"):
+        start = f"python -m examples.{path.stem}"
+        assert start in path.read_text() and start in listed, path.name
