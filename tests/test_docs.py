@@ -318,3 +318,13 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "glossary.md"], ids=lambda p: p.name)
 def test_every_page_points_to_the_glossary(page: Path) -> None:
     assert "glossary.md" in page.read_text()
+
+
+def test_the_readme_claims_only_what_the_results_show() -> None:
+    """Every number and interval of its table of results stands in results.md."""
+    shown = (ROOT / "docs" / "results.md").read_text()
+    table = re.search(r"^\| world \| what was measured.*?\n\n", (ROOT / "README.md").read_text(), re.S | re.M)
+    assert table
+    numbers = re.findall(r"[+-]?\d\.\d+", table[0])
+    missing = [n for n in numbers if n not in shown and re.sub(r"^([+-]?)0", r"\1", n) not in shown]
+    assert len(numbers) > 20 and missing == []
