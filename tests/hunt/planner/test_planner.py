@@ -71,7 +71,7 @@ def test_every_seat_imagines_itself_first() -> None:
     everyone, legal = encode(game, state, torch.arange(4))
     dynamics = TrueGame(game)
     root = dynamics.root(state, games, seats)
-    own, theirs = dynamics.own(root), dynamics.theirs(root)
+    own, theirs = dynamics.own_view(root), dynamics.views_of_others(root)
     for b in range(6):
         seat = int(seats[b])
         assert torch.equal(own.rows[b, 0], everyone[b, seat]) and torch.equal(own.legal[b, 0], legal[b, seat])
@@ -95,7 +95,7 @@ def test_imagined_views_and_legal_actions_are_those_of_the_game(paths: bool) -> 
     model = make_model("structured", game.config, width=8, generator=seeded(3)).eval()
     true, imagined = TrueGame(game, paths), ImaginedGame(game, model, paths)
     games, seats = torch.arange(20), torch.arange(20) % 4
-    a, b = (d.theirs(d.root(state, games, seats)) for d in (true, imagined))
+    a, b = (d.views_of_others(d.root(state, games, seats)) for d in (true, imagined))
     assert torch.equal(a.rows, b.rows) and torch.equal(a.legal, b.legal) and torch.equal(a.time, b.time)
     planes, _, which = imagined.root(state, games, seats)
     late = (planes, torch.full((20,), game.config.final_time - 1), which)
@@ -236,7 +236,7 @@ def test_goals_told_once_are_goals_told_every_time() -> None:
     rows = torch.randint(0, 2, (4, 5, 1, nets.sight.rows.weight.shape[1]), generator=seeded(2)).to(torch.uint8)
     time, goal = torch.rand(4, 5, generator=seeded(3)), torch.randint(0, 2, (4, 5, 1), generator=seeded(4))
     every = nets(rows, time)  # [P, N, S', K, A]
-    given = nets.given(rows, time, nets.told(goal))
+    given = nets.given(rows, time, nets.goal_input(goal))
     expected = every.gather(3, goal[..., None, None].expand(-1, -1, -1, 1, every.shape[-1])).squeeze(3)
     torch.testing.assert_close(given, expected)
     single = OtherNets(TINY, torch.eye(2), 8, copy_generators((1,), 2, "t"))

@@ -60,7 +60,7 @@ def worth_of(tree: Tree, b: int, node: int = 0) -> float:
     """What the plan of tree `b` is worth from a node on, as `Tree.plan_value` describes it, one node at a time."""
     visits, actions = tree.visits[b, node].tolist(), int((tree.prior[b, node] > 0).sum())
     if not sum(visits) or sum(visits) < actions:
-        return tree.own[b, node].item()
+        return tree.raw_values[b, node].item()
     found = []
     for action, tried in enumerate(visits):
         if tried == max(visits):
@@ -86,7 +86,7 @@ def test_the_worth_of_a_plan_by_hand() -> None:
         prior=legal.expand(1, 5, 3),
         visits=torch.tensor([[[6.0, 3, 0], [2, 2, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]]),
         q=torch.zeros(1, 5, 3),
-        own=torch.tensor([[7.0, 8, 99, 0.5, 0]]),
+        raw_values=torch.tensor([[7.0, 8, 99, 0.5, 0]]),
         value=torch.zeros(1, 5),
         reward=torch.tensor([[0.0, 0, 3, 50, 1]]),
         discount=torch.tensor([[1.0, 0.9, 0, 0.9, 0.5]]),

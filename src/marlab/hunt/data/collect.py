@@ -161,7 +161,7 @@ def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:
 
 def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
     about: dict[str, Any] = {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
-    told = metadata(config.game, about)
+    header = metadata(config.game, about)
     sequences: list[pa.Table] = []
     written, episodes = 0, 0
     with (
@@ -172,7 +172,7 @@ def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
         for batch in play_batches(config):
             rows, steps = _whole_episodes(batch, config.rows - written)
             rows = rows._replace(episode=rows.episode + episodes)
-            table = rows_table(rows).replace_schema_metadata(told)
+            table = rows_table(rows).replace_schema_metadata(header)
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
             writer.write_table(table)
             sequences.append(_sequence_table(rows, steps, episodes))
@@ -184,7 +184,7 @@ def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
         writer.close()
     table = _with_split(pa.concat_tables(sequences), episodes, config)
     with replacing(folder / "sequences.parquet") as temporary:
-        pq.write_table(table.replace_schema_metadata(told), temporary, compression="zstd")
+        pq.write_table(table.replace_schema_metadata(header), temporary, compression="zstd")
 
 
 def _whole_episodes(batch: EpisodeBatch, wanted: int) -> tuple[Rows, Tensor]:
@@ -245,5 +245,5 @@ def describe_classes(report: dict[str, Any]) -> str:
     for (name, row), note in zip(report["actions"].items(), CLASSES):
         lines.append(f"{name:<12} {row['count']:>8} {row['share']:>7.4f} {note:>7.4f}")
     lines.append(f"L1 distance to the note's shares: {report['l1_to_note']:.3f}")
-    told = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())
-    return "\n".join([*lines, f"stay, by cause (share of all rows): {told}"])
+    causes = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())
+    return "\n".join([*lines, f"stay, by cause (share of all rows): {causes}"])

@@ -31,7 +31,7 @@ class HuntCollectConfig:
         if self.rows < 1 or self.maps < 1:
             raise UserError(f"rows is {self.rows} and maps is {self.maps}, expected 1 or more of both.")
         if not 0 <= self.rand_share <= 1 or not 0 < self.train_share <= 1:
-            told = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
-            raise UserError(f"{told}, expected shares from 0 to 1.")
+            shares = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
+            raise UserError(f"{shares}, expected shares from 0 to 1.")
         if self.game.rules != "hunt":
             raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")

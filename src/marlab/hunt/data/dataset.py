@@ -146,10 +146,10 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
     With `game`, data of any other game is refused.
     """
     folder = path / "data" if (path / "data").is_dir() else path
-    table, told = _read(folder / "rows.parquet")
-    found = from_dict(GameConfig, told["game"], f"the data set {path}")
+    table, header = _read(folder / "rows.parquet")
+    stored = from_dict(GameConfig, header["game"], f"the data set {path}")
     if game is not None:
-        changed = diff(to_dict(game), to_dict(found))
+        changed = diff(to_dict(game), to_dict(stored))
         if changed:
             key, wanted, has = changed[0]
             raise UserError(
@@ -167,7 +167,7 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
             f"rows.parquet holds {table.num_rows}; collect it again."
         )
     split_of = torch.from_numpy(sequences["split"].to_numpy().astype(np.int64))
-    return Dataset(path, found, _rows(table, found), offsets, split_of, told["about"])
+    return Dataset(path, stored, _rows(table, stored), offsets, split_of, header["about"])
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -175,15 +175,15 @@ def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
         raise UserError(f"There is no data set at {path.parent}: {path.name} is missing; make one with `hunt collect`.")
     try:
         table = pq.read_table(path, memory_map=True)
-        told = json.loads((table.schema.metadata or {})[b"marlab"])
+        header = json.loads((table.schema.metadata or {})[b"marlab"])
     except (pa.ArrowInvalid, KeyError, json.JSONDecodeError):
         raise UserError(f"The file {path} is not part of a marlab data set.") from None
-    if told.get("kind") != "hunt" or told.get("schema") != SCHEMA:
+    if header.get("kind") != "hunt" or header.get("schema") != SCHEMA:
         raise UserError(
-            f"The file {path} holds {told.get('kind')} data of schema {told.get('schema')}, "
+            f"The file {path} holds {header.get('kind')} data of schema {header.get('schema')}, "
             f"this version of marlab reads hunt data of schema {SCHEMA}."
         )
-    return table, told
+    return table, header
 
 
 def _rows(table: pa.Table, game: GameConfig) -> Rows:

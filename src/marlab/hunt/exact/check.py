@@ -195,11 +195,11 @@ def _focal(name: str, game: Game, team: str, expected: Sequence[float], config: 
 
 
 def _ceilings(name: str, game: Game, config: CheckConfig, rngs: Rngs) -> list[Section]:
-    found = ceilings(game, config.ceiling_episodes, rngs)
+    measured = ceilings(game, config.ceiling_episodes, rngs)
     labels = {"known": "type known", "mixture": "50/50 mixture", "bayes": "exact Bayes", "uniform": "uniform, RAND"}
     rows: list[Row] = []
     for key, label in labels.items():
-        score: Score = getattr(found, key)
+        score: Score = getattr(measured, key)
         top1, top3, (low, high) = CEILINGS[name][key]
         half1, half3, half_ce, half_split = (0.0 if math.isnan(half) else half for half in score.halves)
         rows.append(Row(f"{label}: top-1", score.top1, half1, top1, 0.02))
@@ -209,11 +209,11 @@ def _ceilings(name: str, game: Game, config: CheckConfig, rngs: Rngs) -> list[Se
         if key == "mixture":
             split = MIXTURE_SPLIT.get(name)
             rows.append(Row(f"{label}: top-1, ties split", score.top1_split, half_split, split, 0.02))
-    rows.append(Row("always stay: top-1", found.always_stay, 0.0, STAY_SHARE.get(name), 0.02))
+    rows.append(Row("always stay: top-1", measured.always_stay, 0.0, STAY_SHARE.get(name), 0.02))
     belief = [
-        Row(f"t = {t}", found.belief[t], 0.0, expected, 0.02)
+        Row(f"t = {t}", measured.belief[t], 0.0, expected, 0.02)
         for t, expected in BELIEF[name].items()
-        if t < len(found.belief)
+        if t < len(measured.belief)
     ]
     return [
         Section(f"prediction ceilings, {name}, {config.ceiling_episodes} episodes", tuple(rows), TIE_RULE),

@@ -64,17 +64,17 @@ def draw_blocks(config: GameConfig, count: int, generator: torch.Generator) -> T
 
     Every map is drawn anew until it is valid, at most 1,000 times, so maps are independent draws of that rule.
     """
-    found = torch.zeros(count, config.cells, dtype=torch.bool)
+    maps = torch.zeros(count, config.cells, dtype=torch.bool)
     missing = torch.arange(count)
     for _ in range(MAX_RESTARTS + 1):
         blocks = _place_components(config, missing.numel(), generator)
         valid = ((~blocks).sum(1) >= config.prey + 1) & connected(config, blocks)
-        found[missing[valid]] = blocks[valid]
+        maps[missing[valid]] = blocks[valid]
         missing = missing[~valid]
         if missing.numel() == 0:
-            return found
+            return maps
     raise UserError(
-        f"No valid layout was found in {MAX_RESTARTS} restarts for a {config.height}x{config.width} grid with "
+        f"No valid layout was maps in {MAX_RESTARTS} restarts for a {config.height}x{config.width} grid with "
         f"max_block_comp {config.max_block_comp} and {config.prey} prey; use fewer components or a larger grid."
     )
 
@@ -94,7 +94,7 @@ def _place_components(config: GameConfig, count: int, generator: torch.Generator
 @lru_cache(maxsize=8)
 def _placements(height: int, width: int) -> tuple[Tensor, Tensor]:
     """Every way to put each shape into the grid ([shapes, P, C] bool) and how many there are ([shapes])."""
-    found: list[list[frozenset[int]]] = []
+    placements: list[list[frozenset[int]]] = []
     for shape in SHAPES.values():
         ways: set[frozenset[int]] = set()
         for turn in range(4):
@@ -104,12 +104,12 @@ def _placements(height: int, width: int) -> tuple[Tensor, Tensor]:
                     moved = [(row + r, col + c) for r, c in cells]
                     if all(0 <= r < height and 0 <= c < width for r, c in moved):
                         ways.add(frozenset(r * width + c for r, c in moved))
-        found.append(sorted(ways, key=sorted))
-    table = torch.zeros(len(found), max(1, *map(len, found)), height * width, dtype=torch.bool)
-    for s, shape_ways in enumerate(found):
+        placements.append(sorted(ways, key=sorted))
+    table = torch.zeros(len(placements), max(1, *map(len, placements)), height * width, dtype=torch.bool)
+    for s, shape_ways in enumerate(placements):
         for p, cells_taken in enumerate(shape_ways):
             table[s, p, list(cells_taken)] = True
-    return table, torch.tensor([len(shape_ways) for shape_ways in found])
+    return table, torch.tensor([len(shape_ways) for shape_ways in placements])
 
 
 def _rotate(cell: tuple[int, int], quarter_turns: int) -> tuple[int, int]:

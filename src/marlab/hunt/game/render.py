@@ -88,8 +88,8 @@ def text(shown: Scene) -> str:
             letters += "".join(str(i + 1) for i, place in enumerate(shown.players) if place == cell)
             cells.append(f"{letters:<{wide}}"[:wide] if len(letters) <= wide else letters[:wide])
         rows += ["|" + "|".join(cells) + "|", line]
-    told = [f"{i + 1}: {got}" for i, got in enumerate(shown.got) if got]
-    return "\n".join([*rows, "left with " + ", ".join(told)] if told else rows)
+    captions = [f"{i + 1}: {got}" for i, got in enumerate(shown.got) if got]
+    return "\n".join([*rows, "left with " + ", ".join(captions)] if captions else rows)
 
 
 # --- picture --------------------------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ def observed(belief: Tensor, likelihood: Tensor, prior: Tensor, present: Tensor,
     """
     raised = belief * likelihood.clamp_min(config.floor)
     total = raised.sum(-1, keepdim=True)
-    found = torch.where(total > 0, raised / total.clamp_min(torch.finfo(total.dtype).tiny), belief)
-    mixed = (1 - config.mixing) * found + config.mixing * prior
+    updated = torch.where(total > 0, raised / total.clamp_min(torch.finfo(total.dtype).tiny), belief)
+    mixed = (1 - config.mixing) * updated + config.mixing * prior
     return torch.where(present.unsqueeze(-1), mixed, belief)
 
 
@@ -52,8 +52,8 @@ def revealed(belief: Tensor, evidence: Tensor, captured: Tensor) -> Tensor:
     joint = belief * evidence
     total = joint.sum(-1, keepdim=True)
     surprise = evidence / evidence.sum(-1, keepdim=True).clamp_min(torch.finfo(belief.dtype).tiny)
-    found = torch.where(total > 0, joint / total.clamp_min(torch.finfo(belief.dtype).tiny), surprise)
-    return torch.where(captured.unsqueeze(-1), found, belief)
+    updated = torch.where(total > 0, joint / total.clamp_min(torch.finfo(belief.dtype).tiny), surprise)
+    return torch.where(captured.unsqueeze(-1), updated, belief)
 
 
 def counted(counts: Tensor, goals: Tensor, discount: float) -> Tensor:

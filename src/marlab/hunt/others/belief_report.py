@@ -55,12 +55,12 @@ def within_episode(
     generator = rngs.torch("belief within")
     memory = players.begin(games, generator)
     played = moments(game, players, game.reset(games, generator), memory, generator)
-    found = []
+    rows = []
     for moment, beliefs in followed(game, source, config, played, games):
-        found.append(_true_belief(source, beliefs["belief"], memory["type"], _there(moment, source)))
-        if len(found) > steps:
+        rows.append(_true_belief(source, beliefs["belief"], memory["type"], _there(moment, source)))
+        if len(rows) > steps:
             break
-    return found
+    return rows
 
 
 def across_episodes(
@@ -75,14 +75,14 @@ def across_episodes(
     beliefs = tracker.begin(games)
     everybody = torch.ones(games, dtype=torch.bool, device=game.device)
     all_pairs = everybody.view(-1, *[1] * len(source.likelihoods.about)).expand(-1, *source.likelihoods.about)
-    found = [_true_belief(source, beliefs["belief"], types, all_pairs)]
+    rows = [_true_belief(source, beliefs["belief"], types, all_pairs)]
     for _ in range(episodes):
         start = game.reset(games, generator)
         for moment in moments(game, players, start, players.memory_of(types), generator):
             beliefs = tracker.observe(moment.view, moment.outcome, beliefs)
         beliefs = tracker.reset(beliefs, everybody)
-        found.append(_true_belief(source, beliefs["belief"], types, all_pairs))
-    return found
+        rows.append(_true_belief(source, beliefs["belief"], types, all_pairs))
+    return rows
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ class Trunk(nn.Module):
             self.layers.extend([kaiming_conv(n_in, n_out, generator), nn.ReLU()])
 
     def forward(self, planes: Tensor) -> Tensor:
-        found = self.layers(planes_first(planes))  # [N, width, H, W]
-        return found.permute(0, 2, 3, 1).reshape(*planes.shape[:-3], self.size)
+        features = self.layers(planes_first(planes))  # [N, width, H, W]
+        return features.permute(0, 2, 3, 1).reshape(*planes.shape[:-3], self.size)
 
 
 class Body(nn.Module):
@@ -119,8 +119,8 @@ class Stack(nn.Module):
         named = {name.replace("/", "."): value for name, value in self.weights.items()}
         if self.copies == 1:  # the plain network, without the cost of batching over copies
             single = {name: value.squeeze(0) for name, value in named.items()}
-            found = self._call(single, *(x.squeeze(0) for x in inputs))
-            return tuple(x.unsqueeze(0) for x in found) if isinstance(found, tuple) else found.unsqueeze(0)
+            features = self._call(single, *(x.squeeze(0) for x in inputs))
+            return tuple(x.unsqueeze(0) for x in features) if isinstance(features, tuple) else features.unsqueeze(0)
         return vmap(self._call)(named, *inputs)
 
     def _call(self, weights: dict[str, Tensor], *inputs: Tensor) -> Any:

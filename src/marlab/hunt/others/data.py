@@ -55,12 +55,12 @@ class GoalBatch(NamedTuple):
 
 def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> GoalBatch:
     """The rows [R] of a data set, seen through a symmetry of the grid."""
-    found = GoalBatch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
+    batch = GoalBatch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
     if symmetry is None:
-        return found
+        return batch
     return GoalBatch(
-        symmetry.planes(found.planes), symmetry.mask(found.mask), found.time,
-        symmetry.actions(found.action), symmetry.actions(found.joint),
+        symmetry.planes(batch.planes), symmetry.mask(batch.mask), batch.time,
+        symmetry.actions(batch.action), symmetry.actions(batch.joint),
     )  # fmt: skip
 
 

@@ -18,16 +18,16 @@ from marlab.lab.runs.run import Run
 TYPE_NAMES = {0: "NS", 1: "NH", 2: "RAND"}
 
 
-def draw_figures(run: Run, found: dict[str, Any]) -> None:
+def draw_figures(run: Run, report: dict[str, Any]) -> None:
     """losses, epochs, confusion, calibration, and where they exist codes and beliefs."""
     rows = read_metrics(run.path / "metrics.jsonl")
     _losses(run, rows)
-    _epochs(run, rows, found)
-    _predictions(run, found)
+    _epochs(run, rows, report)
+    _predictions(run, report)
     if (run.path / "eval" / "codes.parquet").exists():
         _codes(run)
-    if "belief" in found:
-        _beliefs(run, found["belief"])
+    if "belief" in report:
+        _beliefs(run, report["belief"])
 
 
 def _losses(run: Run, rows: list[dict[str, Any]]) -> None:
@@ -50,10 +50,10 @@ def _losses(run: Run, rows: list[dict[str, Any]]) -> None:
     save(figure, run.figure("losses.png"))
 
 
-def _epochs(run: Run, rows: list[dict[str, Any]], found: dict[str, Any]) -> None:
+def _epochs(run: Run, rows: list[dict[str, Any]], report: dict[str, Any]) -> None:
     """Top-1, top-3 and cross-entropy per epoch with the exact predictors as lines."""
     figure, axes = panels(1, 3, title="Predictions of actions, held-out episodes")
-    best = found["splits"]["validation"]["ceilings"]
+    best = report["splits"]["validation"]["ceilings"]
     for ax, (key, exact, unit) in zip(
         axes, (("top1", "top1", "share"), ("top3", "top3", "share"), ("ce", "cross_entropy", "nats"))
     ):
@@ -67,8 +67,8 @@ def _epochs(run: Run, rows: list[dict[str, Any]], found: dict[str, Any]) -> None
     save(figure, run.figure("epochs.png"))
 
 
-def _predictions(run: Run, found: dict[str, Any]) -> None:
-    moa = found["splits"]["validation"]["moa"]
+def _predictions(run: Run, report: dict[str, Any]) -> None:
+    moa = report["splits"]["validation"]["moa"]
     names = [name.removeprefix("hunt ") for name in ACTION_NAMES[: len(moa["confusion"])]]
     figure, (left, right) = panels(1, 2, size=(7.6, 6.0), title="Validation rows")
     confusion(left, moa["confusion"], names, title="true (rows) and predicted (columns)")

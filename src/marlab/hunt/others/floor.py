@@ -26,14 +26,14 @@ NO_FORGETTING = BeliefConfig(floor=0.0, mixing=0.0)
 
 def rule_rows(config: GameConfig, rows: Rows, kinds: Sequence[Kind], chunk: int = 16384) -> Tensor:
     """[R, K, A] what each row's player would do there if it were of each of the memoryless `kinds`."""
-    found = []
+    parts = []
     for start in range(0, rows.size, chunk):
         part = slice(start, start + chunk)
         # A player's own view is a game in which it has the first seat, and the rules know no seats.
         game, state = restore(config, rows.obs[part], rows.t[part], rows.first_hunt[part])
         players = RulePlayers(game, [Kind.RAND] * config.players)
-        found.append(rule_probabilities(players, View(game, state), kinds)[:, 0])
-    return torch.cat(found)
+        parts.append(rule_probabilities(players, View(game, state), kinds)[:, 0])
+    return torch.cat(parts)
 
 
 class Truth(NamedTuple):
@@ -67,8 +67,8 @@ def bayes_beliefs(by_goal: Tensor, part: Part, config: BeliefConfig = NO_FORGETT
     likelihood = by_goal.gather(2, part.rows.a.view(-1, 1, 1).expand(-1, by_goal.shape[1], 1)).squeeze(2)
     steps, real = part.padded(likelihood)  # [S, T, G], [S, T]
     prior = torch.full_like(steps[:, 0], 1.0 / steps.shape[2])
-    belief, found = prior, []
+    belief, before = prior, []
     for t in range(steps.shape[1]):
-        found.append(belief)
+        before.append(belief)
         belief = observed(belief, steps[:, t], prior, real[:, t], config)
-    return torch.stack(found, 1)[real]
+    return torch.stack(before, 1)[real]

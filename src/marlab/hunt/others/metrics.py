@@ -148,12 +148,12 @@ class ActionScores:
 
     def flat(self, prefix: str) -> dict[str, float]:
         """The scalars as metrics, such as `moa/validation/top1` and `moa/validation/recall/5`."""
-        found: dict[str, float | None] = {
+        values: dict[str, float | None] = {
             "top1": self.top1, "top3": self.top3, "ce": self.cross_entropy, "ece": self.ece, "entropy": self.entropy,
             "floor": self.floor, "excess": self.excess, "macro_recall": self.table.macro_recall,
         }  # fmt: skip
-        found |= {f"recall/{a}": value for a, value in enumerate(self.table.recall.tolist())}
-        return {f"{prefix}/{name}": value for name, value in found.items() if value is not None}
+        values |= {f"recall/{a}": value for a, value in enumerate(self.table.recall.tolist())}
+        return {f"{prefix}/{name}": value for name, value in values.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""

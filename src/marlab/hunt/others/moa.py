@@ -56,8 +56,8 @@ class MoaNet(nn.Module):
         if self.free is None:
             logits = self.actor(self.body.with_goal(state, place if self.slots else None))
             return logits.unsqueeze(1).expand(-1, goals.shape[1], -1), logits
-        told = torch.cat([goals, place.unsqueeze(1).expand(-1, goals.shape[1], -1)], -1)
-        given = self.actor(self.body.with_goal(state.unsqueeze(1), told))
+        conditions = torch.cat([goals, place.unsqueeze(1).expand(-1, goals.shape[1], -1)], -1)
+        given = self.actor(self.body.with_goal(state.unsqueeze(1), conditions))
         nothing = torch.cat([torch.zeros_like(goals[:, 0]), place], -1)
         return given, self.free(self.body.with_goal(state, nothing))
 
@@ -122,14 +122,14 @@ class Moa(nn.Module):
         if goals.dim() == 2:
             goals = goals.expand(*planes.shape[:3], *goals.shape)
         given, _ = self(*(x.flatten(0, 1).transpose(0, 1) for x in (planes, time, goals)))  # [S, B n, G, A]
-        found = given.transpose(0, 1).reshape(*planes.shape[:3], *given.shape[2:])
-        return apply_mask(found, mask.unsqueeze(3))
+        logits = given.transpose(0, 1).reshape(*planes.shape[:3], *given.shape[2:])
+        return apply_mask(logits, mask.unsqueeze(3))
 
     def trunk_weights(self) -> dict[str, Tensor]:
         """The weights of the first network's trunk, as a `Trunk` loads them."""
         start = "body/trunk/"
-        found = {k[len(start) :]: w for k, w in self.nets.weights.items() if k.startswith(start)}
-        return {k.replace("/", "."): w[0].detach().clone() for k, w in found.items()}
+        trunk = {k[len(start) :]: w for k, w in self.nets.weights.items() if k.startswith(start)}
+        return {k.replace("/", "."): w[0].detach().clone() for k, w in trunk.items()}
 
 
 def others_of(game: Game) -> Tensor:

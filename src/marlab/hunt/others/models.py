@@ -111,9 +111,9 @@ def load_goal_models(
     if path.is_dir() and not file.exists():
         raise CheckpointError(f"{path} holds no {FILE}; finish `marlab hunt pretrain vae` there first.")
     saved = load_checkpoint(file, KIND, device)
-    told = dict(saved.state["spec"])
-    preset, width = told.pop("preset"), told.pop("goal_width")
-    spec = from_dict(ModelSpec, told, f"the models {file}")
+    spec_fields = dict(saved.state["spec"])
+    preset, width = spec_fields.pop("preset"), spec_fields.pop("goal_width")
+    spec = from_dict(ModelSpec, spec_fields, f"the models {file}")
     if game is not None:
         check_grid(file, spec.game, game, preset)
     if goal_width is not None and width != goal_width:

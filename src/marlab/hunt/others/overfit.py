@@ -58,14 +58,14 @@ def overfit_one_batch(
     loss, step = float("inf"), 0
     for step in range(1, most_steps + 1):
         given, _ = moa.rows(planes, time, goals, data.slot[picked])
-        found = action_loss(
+        loss_parts = action_loss(
             given, None, action, mask, weight, balance="none", legacy_double_softmax=config.legacy_double_softmax
         )
         optimiser.zero_grad(set_to_none=True)
-        found.total.backward()
+        loss_parts.total.backward()
         optimiser.step()
         if step % 20 == 0:
-            loss = found.given.item()
+            loss = loss_parts.given.item()
             if loss - floor < LIMIT:
                 break
     return Overfit(loss, floor, step)

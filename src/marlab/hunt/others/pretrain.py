@@ -52,8 +52,8 @@ def pretrain_goals(
 def _check_overfit(trainer: OthersTrainer, run: Run) -> None:
     """Note whether one batch can be learnt by heart; a predictor that cannot will not be worth its training."""
     report = overfit_one_batch(trainer.config, trainer.spec, trainer.data.train)
-    told = {"loss": report.loss, "floor": report.floor, "steps": report.steps, "passed": report.passed}
-    write_json(run.path / "eval" / "overfit.json", told)
+    outcome = {"loss": report.loss, "floor": report.floor, "steps": report.steps, "passed": report.passed}
+    write_json(run.path / "eval" / "overfit.json", outcome)
     run.log(f"one batch by heart: loss {report.loss:.4f} nats after {report.steps} steps, {report.excess:.4f} above "
             f"the label noise: {'passed' if report.passed else 'FAILED'}")  # fmt: skip
 

@@ -69,9 +69,9 @@ def evaluate_all(trainer: OthersTrainer, dataset: Dataset, folder: Path) -> tupl
     source = trainer.spec.goal_source
     stage = trainer.final_stage
     judged = Faults(global_prev_actions=config.legacy_global_prev_actions)
-    found: dict[str, Any] = {"goal_source": source, "spec": trainer.spec.to_dict(), "splits": {}}
+    report: dict[str, Any] = {"goal_source": source, "spec": trainer.spec.to_dict(), "splits": {}}
     clean_rows = int((dataset.split_of == 0).repeat_interleave(dataset.offsets.diff()).sum())
-    found["data"] = {
+    report["data"] = {
         "rows": dataset.rows.size,
         "training_rows": trainer.data.train.rows,
         "post_exit_share": 1.0 - clean_rows / trainer.data.train.rows,
@@ -82,15 +82,15 @@ def evaluate_all(trainer: OthersTrainer, dataset: Dataset, folder: Path) -> tupl
         data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, judged)
         predicted = predict(models, data, stage)
         parts[name] = (part, data, predicted)
-        found["splits"][name] = split_scores(dataset, part, data, predicted)
+        report["splits"][name] = split_scores(dataset, part, data, predicted)
     if models.vae is None:
-        return found, None
-    found["vae"] = vae_scores(models, parts["validation"][1])
-    found["probes"] = probe_table(models, parts)
+        return report, None
+    report["vae"] = vae_scores(models, parts["validation"][1])
+    report["probes"] = probe_table(models, parts)
     codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
-    found["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
+    report["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
-    return found, codebook
+    return report, codebook
 
 
 def present_splits(dataset: Dataset) -> list[SplitName]:
@@ -123,15 +123,15 @@ def _brief(scores: ActionScores) -> dict[str, float]:
 
 def probe_table(models: GoalModels, parts: dict[str, tuple[Part, GoalData, Prediction]]) -> list[dict[str, Any]]:
     """At some times of an episode: how well type can be read off the code, the situation's code, and its planes."""
-    found = []
+    table_rows = []
     for t in PROBE_TIMES:
         table = [_probe_rows(models, *parts[name], t) for name in ("train", "validation")]
         if any(len(labels) < 20 or labels.float().std() == 0 for labels, _ in table):
             continue  # hardly anybody is left at that time
         (train_y, train_x), (test_y, test_x) = table
         probes = {k: linear_probe(train_x[k], train_y, test_x[k], test_y)._asdict() for k in train_x}
-        found.append({"t": t, **probes})
-    return found
+        table_rows.append({"t": t, **probes})
+    return table_rows
 
 
 def _probe_rows(
@@ -209,40 +209,42 @@ def belief_figures(loaded: LoadedModels, dataset: Dataset, games: int, seed: int
 # --- in a few words -----------------------------------------------------------------------------------------------
 
 
-def results_of(found: dict[str, Any]) -> dict[str, Any]:
+def results_of(report: dict[str, Any]) -> dict[str, Any]:
     """The figures that a lab note shows."""
-    results: dict[str, Any] = {"best_epoch": found["epoch"]}
+    results: dict[str, Any] = {"best_epoch": report["epoch"]}
     for split in ("validation", "test"):
-        if split in found["splits"]:
-            moa = found["splits"][split]["moa"]
+        if split in report["splits"]:
+            moa = report["splits"][split]["moa"]
             results |= {f"{split}_{k}": moa[k] for k in ("top1", "top3", "cross_entropy", "excess", "ece")}
             recall = moa["per_class"]["recall"]
             results |= {f"{split}_recall_stag": recall[5], f"{split}_recall_hare": recall[-1]}
-    for probe in found.get("probes", []):
+    for probe in report.get("probes", []):
         if probe["t"] == 4:
             for name, key in (("probe_t4", "code"), ("probe_t4_state", "state")):
                 results |= {name: probe[key]["accuracy"], f"{name}_balanced": probe[key]["balanced"]}
-    if "belief" in found:
-        results["belief_t4"] = found["belief"]["learned"]["true_type_by_step"][4]
+    if "belief" in report:
+        results["belief_t4"] = report["belief"]["learned"]["true_type_by_step"][4]
     return results
 
 
-def describe(found: dict[str, Any]) -> str:
+def describe(report: dict[str, Any]) -> str:
     """A table of the final scores beside the best possible ones."""
     lines = [f"{'split':<12}{'predictor':<22}{'top-1':>8}{'top-3':>8}{'CE':>8}{'ECE':>8}"]
-    for split, scores in found["splits"].items():
+    for split, scores in report["splits"].items():
         shown = {"model": scores["moa"], "model without goal": scores["free"]}
         shown |= {f"exact, {name}": value for name, value in scores["ceilings"].items()}
         for name, s in shown.items():
             lines.append(
                 f"{split:<12}{name:<22}{s['top1']:>8.4f}{s['top3']:>8.4f}{s['cross_entropy']:>8.4f}{s['ece']:>8.4f}"
             )
-    for probe in found.get("probes", []):
+    for probe in report.get("probes", []):
         kinds = {"code": "code", "state_code": "code of the state", "state": "state"}
-        told = ", ".join(f"{name} {probe[k]['accuracy']:.3f} ({probe[k]['balanced']:.3f})" for k, name in kinds.items())
-        lines.append(f"type read at t = {probe['t']}, right (mean of both types' recalls): {told}; "
+        accuracies = ", ".join(
+            f"{name} {probe[k]['accuracy']:.3f} ({probe[k]['balanced']:.3f})" for k, name in kinds.items()
+        )
+        lines.append(f"type read at t = {probe['t']}, right (mean of both types' recalls): {accuracies}; "
                      f"{probe['code']['rows']} rows, {probe['code']['majority']:.0%} of one type")  # fmt: skip
-    for name, belief in found.get("belief", {}).items():
+    for name, belief in report.get("belief", {}).items():
         steps = " ".join(f"{value:.3f}" for value in belief["true_type_by_step"][:6])
         after = belief["prior_by_episode"][-1]
         turned = belief["switch"]["share"]

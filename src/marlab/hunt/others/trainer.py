@@ -167,11 +167,11 @@ class OthersTrainer:
                 factors.append(factor)
         means = dict(zip(Losses._fields, (sums / count).tolist()))
         lines = torch.stack(curve).T.tolist()
-        found: dict[str, Any] = {f"loss/{name}": means[name] for name in ("policy", "free", "recon", "kl", "total")}
-        found |= {name: means[name] for name in ("entropy", "active_units", "grad_norm")}
-        found |= {"kl_factor": factors[-1], "updates": self.updates}
-        found["curve"] = {"step": steps, "kl_factor": factors, **dict(zip(Losses._fields, lines))}
-        return found
+        record: dict[str, Any] = {f"loss/{name}": means[name] for name in ("policy", "free", "recon", "kl", "total")}
+        record |= {name: means[name] for name in ("entropy", "active_units", "grad_norm")}
+        record |= {"kl_factor": factors[-1], "updates": self.updates}
+        record["curve"] = {"step": steps, "kl_factor": factors, **dict(zip(Losses._fields, lines))}
+        return record
 
     def _batches(self, stage: Stage) -> Any:
         shuffle = self.rngs.torch("shuffle", "cpu")
@@ -238,8 +238,8 @@ class OthersTrainer:
             heading = vae.encode(turn.planes(data.planes[data.subgoal[rows]]))
         guess = code.sample(noise)
         # Early on the true heading often stands in for the guess, so that the predictor learns what a code means.
-        told = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._hint_share()
-        goal = torch.where(told, heading.sample(noise), guess)
+        hinted = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._hint_share()
+        goal = torch.where(hinted, heading.sample(noise), guess)
         kl = code.kl_to(heading).sum(1).mean()
         recon = recon_error(history.decode(guess, memory), planes, self.config.recon_loss)
         explained = self._explained(rows)
@@ -296,7 +296,7 @@ class OthersTrainer:
         return cast(GoalModels, self.target.module)
 
     def _evaluate_epoch(self, stage: Stage) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         splits = self.data
         for name, data, truth in (
             ("train", splits.shown, splits.shown_truth),
@@ -304,16 +304,16 @@ class OthersTrainer:
         ):
             predicted = predict(self.averaged, data, stage)
             scores = score_actions(predicted.logits, data.action, truth.known)
-            found |= scores.flat(f"moa/{name}")
+            values |= scores.flat(f"moa/{name}")
             if name == "validation":
                 free = score_actions(predicted.free, data.action, truth.known)
-                found |= {f"moa/validation/free_{k}": v for k, v in _main(free).items()}
+                values |= {f"moa/validation/free_{k}": v for k, v in _main(free).items()}
                 if stage == self.final_stage:
-                    found["score"] = -scores.cross_entropy
+                    values["score"] = -scores.cross_entropy
                 self._tell(scores, predicted, data)
         if self.averaged.vae is not None:
-            found |= {f"vae/validation/{k}": v for k, v in vae_scores(self.averaged, splits.validation).items()}
-        return found
+            values |= {f"vae/validation/{k}": v for k, v in vae_scores(self.averaged, splits.validation).items()}
+        return values
 
     def _tell(self, scores: ActionScores, predicted: Prediction, data: GoalData) -> None:
         if self.folder is not None:

@@ -181,23 +181,23 @@ def load_hop(path: Path) -> HopAgents:
     return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
 
 
-def agents_of(told: dict[str, Any], where: str) -> HopAgents:
+def agents_of(stored: dict[str, Any], where: str) -> HopAgents:
     """Agents from what a checkpoint tells about them."""
-    game = from_dict(GameConfig, told["game"], where)
-    config = from_dict(MindConfig, told["config"], where)
-    seeds = tuple(told["seeds"])
-    world = _world_of(told["world"], game)
-    common = told.get("common")  # unknown to agents of older trainings
-    goals = Goals(told["candidates"].cpu(), told["evidence"].cpu(), None if common is None else common.cpu())
+    game = from_dict(GameConfig, stored["game"], where)
+    config = from_dict(MindConfig, stored["config"], where)
+    seeds = tuple(stored["seeds"])
+    world = _world_of(stored["world"], game)
+    common = stored.get("common")  # unknown to agents of older trainings
+    goals = Goals(stored["candidates"].cpu(), stored["evidence"].cpu(), None if common is None else common.cpu())
     mind = Mind(game, config, goals, seeds, world)
-    mind.load_state_dict(told["weights"])
+    mind.load_state_dict(stored["weights"])
     mind.eval().requires_grad_(False)
     return HopAgents(game, config, seeds, mind)
 
 
-def _world_of(told: dict[str, Any] | None, game: GameConfig) -> WorldModel | None:
-    if told is None:
+def _world_of(stored: dict[str, Any] | None, game: GameConfig) -> WorldModel | None:
+    if stored is None:
         return None
-    model = make_model(told["model"], game, width=told["width"])
-    model.load_state_dict(told["weights"])
+    model = make_model(stored["model"], game, width=stored["width"])
+    model.load_state_dict(stored["weights"])
     return model.eval().requires_grad_(False)

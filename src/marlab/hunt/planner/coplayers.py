@@ -39,7 +39,7 @@ class LearnedCoPlayers:
         self.nets = nets
 
     def prepare(self, goals: Tensor) -> Tensor:
-        return self.nets.told(goals.unflatten(0, (self.nets.copies, -1)))  # [P, R / P, S', X]
+        return self.nets.goal_input(goals.unflatten(0, (self.nets.copies, -1)))  # [P, R / P, S', X]
 
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
         copies = self.nets.copies

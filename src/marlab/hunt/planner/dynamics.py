@@ -65,10 +65,10 @@ class Dynamics(ABC):
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         """The planner does `action` [R], the others do `others` [R, n - 1]."""
 
-    def own(self, embedding: Embedding) -> Seen:
+    def own_view(self, embedding: Embedding) -> Seen:
         return self.see(embedding, self._me)
 
-    def theirs(self, embedding: Embedding) -> Seen:
+    def views_of_others(self, embedding: Embedding) -> Seen:
         return self.see(embedding, self._others)
 
 
@@ -126,14 +126,14 @@ class ImaginedGame(Dynamics):
         planes, t, which = embedding
         there = planes[..., : self.game.players].flatten(1, 2).bool().any(1)  # [R, n]
         joint = torch.where(there, torch.cat([action.unsqueeze(1), others], 1), ABSENT)
-        found = self.model.imagine(planes, joint, t.clamp_max(self.game.config.final_time - 1))
-        if found.done is None:
-            stays = found.planes[..., 0].flatten(1).sum(1).clamp(0.0, 1.0)  # a dense model only shows who is left
+        imagined = self.model.imagine(planes, joint, t.clamp_max(self.game.config.final_time - 1))
+        if imagined.done is None:
+            stays = imagined.planes[..., 0].flatten(1).sum(1).clamp(0.0, 1.0)  # a dense model only shows who is left
         else:
-            stays = 1.0 - found.done.amax(1)
+            stays = 1.0 - imagined.done.amax(1)
         in_time = t + 1 < self.game.config.final_time  # the clock needs no model
-        embedding = ((found.planes >= 0.5).to(torch.uint8), t + 1, which)
-        return Stepped(embedding, found.reward, stays * in_time)
+        embedding = ((imagined.planes >= 0.5).to(torch.uint8), t + 1, which)
+        return Stepped(embedding, imagined.reward, stays * in_time)
 
 
 def legal_of_planes(planes: Tensor, players: int) -> Tensor:

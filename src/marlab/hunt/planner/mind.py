@@ -155,17 +155,17 @@ class Mind(nn.Module):
         """[B, n, S', A] probabilities of the others' next actions as each observer expects them (0 for absent ones)."""
         if self.others is not None:
             logits, legal = self.by_goal(view)
-            found = masked_mixture(logits, legal, belief).exp()
+            chances = masked_mixture(logits, legal, belief).exp()
         else:
             rows, mine, time = self.seen(view)
             legal = mine[:, others_of(view.game)]
             flat = apply_mask(torch.zeros(legal.shape, device=legal.device), legal)
-            found = flat.softmax(-1)
+            chances = flat.softmax(-1)
             if self.config.parts.coplayers == "self":
-                found = self._own(rows, mine, time, view.game)
-        return found * legal.any(-1, keepdim=True)
+                chances = self._by_own_prior(rows, mine, time, view.game)
+        return chances * legal.any(-1, keepdim=True)
 
-    def _own(self, rows: Tensor, legal: Tensor, time: Tensor, game: Game) -> Tensor:
+    def _by_own_prior(self, rows: Tensor, legal: Tensor, time: Tensor, game: Game) -> Tensor:
         """The same by the observer's own prior, asked from the others' seats."""
         pairs = others_of(game)
         seats, slots = pairs.shape

@@ -69,14 +69,14 @@ class PlayerNets(nn.Module):
         self.actor = Layer(hidden, game.actions, generators, 0.01)
         self.critic = Layer(hidden, 1, generators, 0.01)
 
-    def told(self, goals: Tensor) -> Tensor | None:
+    def goal_input(self, goals: Tensor) -> Tensor | None:
         """[P, N, X] what goal probabilities [P, N, S', K] add; constant in a tree, so made once."""
         return None if self.wish is None else torch.bmm(goals.flatten(2), self.wish)
 
-    def forward(self, rows: Tensor, time: Tensor, told: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(self, rows: Tensor, time: Tensor, goal_input: Tensor | None) -> tuple[Tensor, Tensor]:
         """Logits [P, N, A] (without a mask) and values [P, N] in scaled reward units."""
         x = self.middle(torch.relu(self.sight(rows, time)))
-        x = torch.relu(x if told is None else x + told)
+        x = torch.relu(x if goal_input is None else x + goal_input)
         return self.actor(x), self.critic(x).squeeze(-1)
 
 
@@ -111,7 +111,7 @@ class OtherNets(nn.Module):
         """[P, K, X] what each goal adds to the second layer."""
         return torch.matmul(self.goals, self.wish)
 
-    def told(self, goal: Tensor) -> Tensor:
+    def goal_input(self, goal: Tensor) -> Tensor:
         """[P, N, S', X] what given goals [P, N, S'] (numbers below K) add; constant in a tree, so made once."""
         copy = torch.arange(self.copies, device=goal.device).view(-1, 1, 1)
         return self.wishes()[copy, goal]
@@ -123,9 +123,9 @@ class OtherNets(nn.Module):
         seen = self.sight(rows.flatten(1, 2), wide.flatten(1, 2)).unflatten(1, lead[1:])
         return self.middle(torch.relu(seen + self.place).flatten(1, 2)).unflatten(1, lead[1:])
 
-    def given(self, rows: Tensor, time: Tensor, told: Tensor) -> Tensor:
-        """Logits [P, N, S', A] under the goals that `told` [P, N, S', X] was made of."""
-        x = torch.relu(self.state(rows, time) + told)
+    def given(self, rows: Tensor, time: Tensor, goal_input: Tensor) -> Tensor:
+        """Logits [P, N, S', A] under the goals that `goal_input` [P, N, S', X] was made of."""
+        x = torch.relu(self.state(rows, time) + goal_input)
         return self.actor(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
 
     def forward(self, rows: Tensor, time: Tensor) -> Tensor:

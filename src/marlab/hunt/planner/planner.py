@@ -125,55 +125,63 @@ class Planner:
             return JointPlan(empty, empty, empty, empty, nothing, nothing, no_line, {})
         game, seat = who.game.flatten(), who.seat.flatten()
         root = self.dynamics.root(state, game, seat)
-        own = self.dynamics.own(root)
+        view = self.dynamics.own_view(root)
         believed = belief[game, seat]  # [GM, S', K]
-        logits, guess = self._evaluate(own, self._told(believed))
-        legal = self._something(own.legal.squeeze(1))
+        logits, guess = self._evaluate(view, self._goal_input(believed))
+        legal = self._something(view.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
-        found = run(root, Evaluation(logits, guess, legal), believed, generator)
-        return self._combine(who, found, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
+        results = run(root, Evaluation(logits, guess, legal), believed, generator)
+        return self._combine(who, results, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
 
     # --- searching ------------------------------------------------------------------------------------------------
 
     def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> TreeResults:
         trees = self.config.trees
         goals = draw_goals(believed, trees, generator).flatten(0, 1)  # [R, S']
-        prepared, told = self.coplayers.prepare(goals), self._told(one_hot(goals, believed.shape[-1]).to(believed))
+        prepared, goal_input = (
+            self.coplayers.prepare(goals),
+            self._goal_input(one_hot(goals, believed.shape[-1]).to(believed)),
+        )
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
         if self.record and not self.rollout:
-            return summarise(self._replay(repeated, start, prepared, told, generator), trees)
-        expand = self._expansion(prepared, told, generator)
+            return summarise(self._replay(repeated, start, prepared, goal_input, generator), trees)
+        expand = self._expansion(prepared, goal_input, generator)
         return summarise(search(repeated, start, expand, self.config.search, generator), trees)
 
     def _replay(
-        self, root: Evaluation, start: Embedding, prepared: Tensor, told: Tensor | None, generator: torch.Generator
+        self,
+        root: Evaluation,
+        start: Embedding,
+        prepared: Tensor,
+        goal_input: Tensor | None,
+        generator: torch.Generator,
     ) -> SearchResult:
         """The recorded search of this size; what is constant in a tree lies where the recording reads it."""
-        constants = [prepared] if told is None else [prepared, told]
+        constants = [prepared] if goal_input is None else [prepared, goal_input]
         size = len(root.value)
         if size not in self._recorded:
             kept = [x.clone() for x in constants]
-            expand = self._expansion(kept[0], kept[1] if told is not None else None, generator)
+            expand = self._expansion(kept[0], kept[1] if goal_input is not None else None, generator)
             self._recorded[size] = (record_search(root, start, expand, self.config.search, generator), kept)
         run, kept = self._recorded[size]
         for old, new in zip(kept, constants):
             old.copy_(new)
         return run(root, start)
 
-    def _expansion(self, prepared: Tensor, told: Tensor | None, generator: torch.Generator) -> Expand:
+    def _expansion(self, prepared: Tensor, goal_input: Tensor | None, generator: torch.Generator) -> Expand:
         """How a node grows: the others act, the game goes on, the networks judge."""
         resampled = self.config.search.outcomes > 1
 
         def expand(embedding: Embedding, actions: Tensor) -> Transition:
             others = self._others(embedding, prepared, generator)
             stepped = self.dynamics.step(embedding, actions, others)
-            own = self.dynamics.own(stepped.embedding)
-            logits, value = self._evaluate(own, told)
+            view = self.dynamics.own_view(stepped.embedding)
+            logits, value = self._evaluate(view, goal_input)
             if self.rollout:
                 earned = self._roll_out(stepped.embedding, prepared, generator)
                 value = (1 - self.rollout) * value + self.rollout * earned
-            evaluation = Evaluation(logits, value, own.legal.squeeze(1))
+            evaluation = Evaluation(logits, value, view.legal.squeeze(1))
             reward = self._reward(stepped, generator)
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
             return Transition(reward, self.config.gamma * stepped.stays, evaluation, stepped.embedding, drawn)
@@ -186,11 +194,11 @@ class Planner:
         goals = draw_goals(believed, draws, generator).flatten(0, 1)  # [GM draws, S']
         start = tuple(x.repeat_interleave(draws, 0) for x in root)
         others = self._others(start, self.coplayers.prepare(goals), generator)
-        told = self._told(one_hot(goals, believed.shape[-1]).to(believed).repeat_interleave(actions, 0))
+        goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed).repeat_interleave(actions, 0))
         wide = tuple(x.repeat_interleave(actions, 0) for x in start)
         tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
         stepped = self.dynamics.step(wide, tried, others.repeat_interleave(actions, 0))
-        _, value = self._evaluate(self.dynamics.own(stepped.embedding), told)
+        _, value = self._evaluate(self.dynamics.own_view(stepped.embedding), goal_input)
         q = self._reward(stepped, generator) + self.config.gamma * stepped.stays * value
         q = q.view(-1, draws, actions)  # [GM, draws, A]
         off = ~at.legal.unsqueeze(1)
@@ -209,7 +217,7 @@ class Planner:
 
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
         """[R, S'] drawn actions of the others; of players who left, 0."""
-        seen = self.dynamics.theirs(embedding)
+        seen = self.dynamics.views_of_others(embedding)
         logits = apply_mask(self.coplayers.logits(embedding, seen, prepared), seen.legal)
         return sample(logits, (self.game.actions,), generator) * seen.legal[..., STAY]
 
@@ -221,14 +229,14 @@ class Planner:
         seed = torch.arange(self.seeds, device=reward.device).repeat_interleave(len(reward) // self.seeds)
         return self.ranked.rank(reward, seed, generator) * (stepped.stays == 0)
 
-    def _told(self, goals: Tensor) -> Tensor | None:
+    def _goal_input(self, goals: Tensor) -> Tensor | None:
         """What the planning players' networks make of goal probabilities [R, S', K] of the others."""
-        return self.nets.told(goals.unflatten(0, (self.nets.copies, -1)))
+        return self.nets.goal_input(goals.unflatten(0, (self.nets.copies, -1)))
 
-    def _evaluate(self, own: Seen, told: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _evaluate(self, view: Seen, goal_input: Tensor | None) -> tuple[Tensor, Tensor]:
         """Prior logits [R, A] and values [R] of the planning players."""
-        rows, time = (x.unflatten(0, (self.nets.copies, -1)) for x in (own.rows.squeeze(1), own.time))
-        logits, value = self.nets(rows, time, told)
+        rows, time = (x.unflatten(0, (self.nets.copies, -1)) for x in (view.rows.squeeze(1), view.time))
+        logits, value = self.nets(rows, time, goal_input)
         return logits.flatten(0, 1), value.flatten()
 
     def _something(self, legal: Tensor) -> Tensor:
@@ -260,23 +268,23 @@ class Planner:
     def _combine(
         self,
         who: SeatDecisions,
-        found: TreeResults,
+        results: TreeResults,
         logits: Tensor,
         guess: Tensor,
         legal: Tensor,
         beta: float,
         want: Tensor,
     ) -> JointPlan:
-        q = found.q.mean(1)  # [GM, A]
+        q = results.q.mean(1)  # [GM, A]
         prior_logits = apply_mask(logits, legal)
         prior = prior_logits.softmax(1)
         if self.config.legacy_beta:
             policy = boltzmann(q / self.reward_scale, legal, self.config.legacy_beta)
         else:
             start = prior_logits if self.config.target == "improved" else None
-            policy = boltzmann(normalised(q, found.low, found.high), legal, beta, start)
-        line = found.line(policy.argmax(1))
-        metrics = decision_metrics(found, q, policy, prior, legal, 1.0 / self.reward_scale)
+            policy = boltzmann(normalised(q, results.low, results.high), legal, beta, start)
+        line = results.line(policy.argmax(1))
+        metrics = decision_metrics(results, q, policy, prior, legal, 1.0 / self.reward_scale)
         weight = who.real.flatten().to(q.dtype)
         means = {name: (value * weight).sum() / weight.sum() for name, value in metrics.items()}
         means["depth_max"] = (metrics["depth_max"] * weight).max()
@@ -289,7 +297,7 @@ class Planner:
         back = 1.0 / self.reward_scale
         planned = q.masked_fill(~legal, 0.0) * back
         return JointPlan(
-            put(policy), put(prior), put(planned), put(found.visits.sum(1)), put(found.value.mean(1) * back),
+            put(policy), put(prior), put(planned), put(results.visits.sum(1)), put(results.value.mean(1) * back),
             put(guess * back), torch.where(want.unsqueeze(2), put(line + 1.0).long() - 1, -1), means,
         )  # fmt: skip
 
@@ -333,7 +341,7 @@ def boltzmann(q: Tensor, legal: Tensor, beta: float, logits: Tensor | None = Non
 
 
 def decision_metrics(
-    found: TreeResults, q: Tensor, policy: Tensor, prior: Tensor, legal: Tensor, unit: float
+    results: TreeResults, q: Tensor, policy: Tensor, prior: Tensor, legal: Tensor, unit: float
 ) -> dict[str, Tensor]:
     """[D] planner sanity figures of every decision; values times `unit`.
 
@@ -342,16 +350,16 @@ def decision_metrics(
     off = ~legal
     spread = q.masked_fill(off, -torch.inf).amax(1) - q.masked_fill(off, torch.inf).amin(1)
     log_policy = policy.clamp_min(1e-30).log()
-    apart = found.q.std(1, correction=0).masked_fill(off, 0.0).sum(1) / legal.sum(1)
+    apart = results.q.std(1, correction=0).masked_fill(off, 0.0).sum(1) / legal.sum(1)
     improvement = ((policy - prior) * q.masked_fill(off, 0.0)).sum(1)
     return {
-        "root_value": found.value.mean(1) * unit,
+        "root_value": results.value.mean(1) * unit,
         "q_spread": spread * unit,
-        "scaled_spread": spread / (found.high - found.low).clamp_min(1e-6),
+        "scaled_spread": spread / (results.high - results.low).clamp_min(1e-6),
         "entropy": -(policy * log_policy).sum(1),
         "kl_to_prior": (policy * (log_policy - prior.clamp_min(1e-30).log())).sum(1),
         "improvement": improvement * unit,
         "improved_share": (improvement >= -1e-6).to(q.dtype),
         "disagreement": apart * unit,
-        **found.metrics,
+        **results.metrics,
     }

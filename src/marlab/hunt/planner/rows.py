@@ -96,13 +96,13 @@ def mark_paths(layout: RowLayout, rows: Tensor, game: Game, state: State, seats:
         columns = ways.unbind(2)
         near = reduce(torch.minimum, [c >> 4 for c in columns])  # [B, n] steps to the nearest one
         moves = reduce(or_, [c * ((c >> 4) == near) for c in columns])  # [B, n] one bit per move that comes nearer
-        told = (near < UNREACHABLE) & state.alive
-        mine = (moves * told).index_select(1, seats)  # [B, L]
+        reachable = (near < UNREACHABLE) & state.alive
+        mine = (moves * reachable).index_select(1, seats)  # [B, L]
         bits = torch.stack([(mine >> a) & 1 for a in range(STAY)], 2)
         begin = layout.ways + STAY * kind
         rows[..., begin : begin + STAY] = bits.to(torch.uint8)
         column = layout.distances + (place * layout.kinds + kind) * (FAR + 1)  # [n]
-        rows.scatter_(2, near.clamp_max(FAR).long()[:, order] + column, told[:, order].to(torch.uint8))
+        rows.scatter_(2, near.clamp_max(FAR).long()[:, order] + column, reachable[:, order].to(torch.uint8))
 
 
 class Symmetries:

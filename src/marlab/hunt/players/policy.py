@@ -71,9 +71,9 @@ class Team(Policy):
         return self._join([p.observe(view, outcome, m) for p, m in zip(self.policies, self._split(memory))])
 
     def probabilities(self, view: View, memory: Memory) -> Tensor | None:
-        found = [p.probabilities(view, m) for p, m in zip(self.policies, self._split(memory))]
-        known = [f for f in found if f is not None]
-        return self._by_seat(known) if len(known) == len(found) else None
+        each = [p.probabilities(view, m) for p, m in zip(self.policies, self._split(memory))]
+        known = [f for f in each if f is not None]
+        return self._by_seat(known) if len(known) == len(each) else None
 
     def _by_seat(self, options: Sequence[Tensor]) -> Tensor:
         """[B, n, ...] from one [B, n, ...] per policy."""

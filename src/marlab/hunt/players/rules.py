@@ -27,7 +27,7 @@ from marlab.lab.errors import UserError
 class Pursuit(NamedTuple):
     """Where a player wants to go, given which prey it wants."""
 
-    found: Tensor  # [B, n] bool: there is such a prey
+    exists: Tensor  # [B, n] bool: there is such a prey
     arrived: Tensor  # [B, n] bool: the player stands on it
     moves: list[Tensor]  # four masks [B, n]: this move comes nearer to the nearest one
 
@@ -105,7 +105,7 @@ class RulePlayers(Policy):
         """The same as A masks [B, n]."""
         wanted, stag = self._wanted(view, memory)
         pursuit = self._pursue(view, wanted)
-        lost, at_goal = ~pursuit.found, pursuit.arrived
+        lost, at_goal = ~pursuit.exists, pursuit.arrived
         if self.game.config.rules == "snowdrift":
             stay, hunts = torch.zeros_like(lost), [at_goal]
         else:
@@ -171,8 +171,8 @@ def rule_probabilities(players: RulePlayers, view: View, kinds: Sequence[Kind]) 
     if not set(kinds) <= {Kind.NS, Kind.NH, Kind.RAND, Kind.ND}:
         raise ValueError(f"{[kind.name for kind in kinds]} are not all memoryless kinds")
     shape = view.state.cell.shape
-    found = []
+    each = []
     for kind in kinds:
         types = torch.full(shape, int(kind), device=view.state.cell.device)
-        found.append(players.probabilities(view, players.memory_of(types)))
-    return torch.stack(found, 2)
+        each.append(players.probabilities(view, players.memory_of(types)))
+    return torch.stack(each, 2)

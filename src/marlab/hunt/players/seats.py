@@ -88,16 +88,16 @@ def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[
 
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Different whole numbers from a list of numbers and ranges, such as "0..4" or "1,5,7"."""
-    found: list[int] = []
+    seeds: list[int] = []
     try:
         for part in text.split(","):
             first, dots, last = part.partition("..")
-            found += range(int(first), int(last) + 1) if dots else [int(first)]
+            seeds += range(int(first), int(last) + 1) if dots else [int(first)]
     except ValueError:
-        found = []
-    if not found or len(set(found)) != len(found) or min(found) < 0:
+        seeds = []
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
         raise UserError(f"seeds is '{text}', expected different whole numbers such as 0..4 or 1,5,7.")
-    return tuple(found)
+    return tuple(seeds)
 
 
 _MEMBER = re.compile(r"(\d*)\s*([A-Za-z].*)")

@@ -157,14 +157,14 @@ def weight_key(seed: int, seat: int | None) -> str:
 def load_agents(path: Path) -> Agents:
     """The newest agents of a PPO run directory, or those of one checkpoint file."""
     checkpoint = _newest(path) if path.is_dir() else load_checkpoint(path, KIND)
-    told: dict[str, Any] = checkpoint.state["agents"]
+    stored: dict[str, Any] = checkpoint.state["agents"]
     where = f"the checkpoint {checkpoint.path}"
     return Agents(
-        game=from_dict(GameConfig, told["game"], where),
-        network=from_dict(NetworkConfig, told["network"], where),
-        seeds=tuple(told["seeds"]),
-        seats=tuple(told["seats"]),
-        shared=told["shared"],
+        game=from_dict(GameConfig, stored["game"], where),
+        network=from_dict(NetworkConfig, stored["network"], where),
+        seeds=tuple(stored["seeds"]),
+        seats=tuple(stored["seats"]),
+        shared=stored["shared"],
         weights={key: state["net"] for key, state in checkpoint.state["learners"].items()},
     )
 

@@ -157,7 +157,7 @@ class PPOTrainer:
     def evaluate(self) -> dict[str, Any]:
         """Fresh episodes per seed, with drawn and with most likely actions, in the game's own (selfish) rewards."""
         config = self.config
-        found: dict[str, Any] = {"game": to_dict(config.game), "learning_seats": list(self.seats)}
+        evaluation: dict[str, Any] = {"game": to_dict(config.game), "learning_seats": list(self.seats)}
         rngs = Rngs(self.seeds[0], self.device)
         maps = rngs.torch("evaluation maps", "cpu")
         game = make_game(config.game, maps, maps=config.maps, device=self.device)
@@ -168,8 +168,8 @@ class PPOTrainer:
                 policy = self.policy(game, seed, greedy=mode == "greedy")
                 episodes = play(game, policy, config.eval_episodes, generator)
                 reports.append(episode_report(config.game, episodes, self.seats))
-            found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
-        return found
+            evaluation[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
+        return evaluation
 
     # --- saving -------------------------------------------------------------------------------------------------
 

@@ -87,8 +87,8 @@ class GuestConfig:
 
     def __post_init__(self) -> None:
         if not (0 <= self.share <= 1 and 0 <= self.stay < 1 and 0 <= self.alike <= 1):
-            told = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
-            raise UserError(f"{told}, expected shares from 0 to 1 (stay below 1).")
+            shares = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
+            raise UserError(f"{shares}, expected shares from 0 to 1 (stay below 1).")
 
 
 @dataclass(frozen=True)
@@ -247,11 +247,11 @@ def parse_phases(text: str) -> tuple[str, ...] | None:
     """Phases in order from words such as "P0..P7" or "P1,P6"; None for "auto"."""
     if text.strip() == AUTO:
         return None
-    found: set[str] = set()
+    phases: set[str] = set()
     for part in text.split(","):
         first, dots, last = (word.strip().upper() for word in part.partition(".."))
         ends = (first, last) if dots else (first, first)
         if not all(end in PHASES for end in ends) or ends[0] > ends[1]:
             raise UserError(f"phases is '{text}', expected auto, or phases such as P0..P7 or P1,P2,P6.")
-        found |= {phase for phase in PHASES if ends[0] <= phase <= ends[1]}
-    return tuple(sorted(found))
+        phases |= {phase for phase in PHASES if ends[0] <= phase <= ends[1]}
+    return tuple(sorted(phases))

@@ -46,11 +46,11 @@ class HopLearner:
 
     def learn_players(self, replay: Replay, lr: float, entropy: float) -> dict[str, Tensor]:
         """One iteration's steps on replayed plans and returns. All rings that learn must have rows."""
-        found = []
+        losses = []
         for _ in range(self.config.updates):
             steps = replay.draw(self._rings(replay), self.generator)
-            found.append(self.player_step(steps, lr, entropy))
-        return {name: torch.stack([f[name] for f in found]).mean(0) for name in found[0]}
+            losses.append(self.player_step(steps, lr, entropy))
+        return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
     def _rings(self, replay: Replay) -> Tensor:
         """[P, N] rings to draw from: a shared network learns from all seats that have rows, equally often."""
@@ -77,7 +77,7 @@ class HopLearner:
         """One optimiser step on steps [P, N]: half the cross-entropy plus half the squared value error."""
         steps = self._turned(steps)
         legal = steps.rows[..., : self.fast.game.actions].bool()
-        logits, value = self.fast.players(steps.rows, steps.time, self._told(steps))
+        logits, value = self.fast.players(steps.rows, steps.time, self._goal_input(steps))
         log_p = apply_mask(logits, legal).log_softmax(-1)
         policy_loss = -(steps.policy * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)  # [P]
         value_loss = (value - steps.value).square().mean(1)
@@ -88,12 +88,12 @@ class HopLearner:
         return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
                 "grad_norm": norm}  # fmt: skip
 
-    def _told(self, steps: Experience) -> Tensor | None:
+    def _goal_input(self, steps: Experience) -> Tensor | None:
         """Half of the steps are told the belief of that moment, as at a root, half what came out, as inside a tree."""
         lead = steps.time.shape
         final = torch.rand(*lead, 1, 1, generator=self.generator, device=steps.time.device) < 0.5
         goals = torch.where(final, steps.believed[..., 1, :, :], steps.believed[..., 0, :, :])
-        return self.fast.players.told(goals)
+        return self.fast.players.goal_input(goals)
 
     # --- models of others -----------------------------------------------------------------------------------------
 
@@ -102,10 +102,10 @@ class HopLearner:
         nets = self.fast.others
         if nets is None:
             return {}
-        found = []
+        losses = []
         for _ in range(self.config.moa_updates):
-            found.append(self.other_step(self._pairs(nets, replay, offline), lr))
-        return {name: torch.stack([f[name] for f in found]).mean(0) for name in found[0]}
+            losses.append(self.other_step(self._pairs(nets, replay, offline), lr))
+        return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
     def _pairs(self, nets: OtherNets, replay: Replay, offline: Experience | None) -> Experience:
         """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""
@@ -217,12 +217,12 @@ class BestWeights:
     def _tensors(self) -> list[Tensor]:
         """Everything with a leading axis of copies: weights, and the optimisers' averages of gradients."""
         learner = self.learner
-        found = [*learner.fast.parameters(), *learner.slow.parameters()]
+        tensors = [*learner.fast.parameters(), *learner.slow.parameters()]
         for optimiser in learner.optimisers():
             for group in optimiser.param_groups:
                 for p in group["params"]:
-                    found += [optimiser.state[p][k] for k in ("exp_avg", "exp_avg_sq") if p in optimiser.state]
-        return [x.detach() for x in found]
+                    tensors += [optimiser.state[p][k] for k in ("exp_avg", "exp_avg_sq") if p in optimiser.state]
+        return [x.detach() for x in tensors]
 
     @torch.no_grad()
     def keep(self, place: int) -> None:

@@ -59,13 +59,13 @@ def offline_experience(
     paid = rows.r[last] * config.reward_scale
     value = paid * config.plan.gamma ** (rows.steps - 1 - rows.t)
     goal = _goal_weights(dataset, part, config, goals, models)
-    found = Experience(
+    experience = Experience(
         rows=seen, time=rows.t / game.final_time, action=rows.a,
         policy=one_hot(rows.a, game.actions).float(), value=value, goal=goal.unsqueeze(1),
         believed=_beliefs(part, goal, game.players),
         update=torch.full_like(rows.a, -1),
     )  # fmt: skip
-    return Experience(*(field.to(device) for field in found))
+    return Experience(*(field.to(device) for field in experience))
 
 
 def _goal_weights(

@@ -198,7 +198,7 @@ class SelfPlay:
 
     def pop_stats(self) -> list[dict[str, float]]:
         """For every seed the means over its episodes that ended since `clear_sums`; only their number if none did."""
-        found = []
+        stats = []
         n = self.game.players
         for row in self.stats.tolist():
             sums = dict(zip(self.stat_names, row))
@@ -206,8 +206,8 @@ class SelfPlay:
             means = {name: value / episodes for name, value in sums.items()} if episodes else {}
             if means:
                 means["reward"] = sum(means[f"reward_player_{i + 1}"] for i in range(n)) / n
-            found.append({"episodes": episodes, **means})
-        return found
+            stats.append({"episodes": episodes, **means})
+        return stats
 
     # --- the diary ------------------------------------------------------------------------------------------------
 
@@ -220,32 +220,32 @@ class SelfPlay:
 
     def _finish(self, ended: Tensor, replay: Replay, update: int) -> None:
         """Label the episodes that are over and hand them to the replay."""
-        told = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
-        reward = told.reward if self.ranked is None else self._rank(ended, told)
+        diaries = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
+        reward = diaries.reward if self.ranked is None else self._rank(ended, diaries)
         labels = value_labels(reward.transpose(1, 2), self.planner.config.gamma).transpose(1, 2)
         belief = self.memory["belief"][ended]  # [e, n, S', K] by observer and slot
         goal = belief[:, self._seen_by, self._slot]  # [e, n, S', K] by player and the slot it is seen in
-        where, when, who = told.there.nonzero(as_tuple=True)
+        where, when, who = diaries.there.nonzero(as_tuple=True)
         seed = ended[where] // self.games
         steps = Experience(
-            told.rows[where, when, who], when / self.game.config.final_time, told.action[where, when, who],
-            told.policy[where, when, who], labels[where, when, who], goal[where, who],
-            torch.stack([told.believed[where, when, who], belief[where, who]], 1), torch.full_like(where, update),
+            diaries.rows[where, when, who], when / self.game.config.final_time, diaries.action[where, when, who],
+            diaries.policy[where, when, who], labels[where, when, who], goal[where, who],
+            torch.stack([diaries.believed[where, when, who], belief[where, who]], 1), torch.full_like(where, update),
         )  # fmt: skip
         replay.add(seed * self.game.players + who, steps)
         self.diary.there[ended] = False
         self.diary.reward[ended] = 0.0
 
-    def _rank(self, ended: Tensor, told: Diary) -> Tensor:
+    def _rank(self, ended: Tensor, diaries: Diary) -> Tensor:
         """r2: every player's final reward is replaced by its rank, at the player's last step."""
         assert self.ranked is not None
-        final = told.reward.sum(1)  # [e, n]
+        final = diaries.reward.sum(1)  # [e, n]
         seed = (ended // self.games).unsqueeze(1).expand_as(final)
         ranks = self.ranked.rank(final, seed, self.generator)
         self.ranked.add(final.flatten(), seed.flatten())
-        steps = told.there.shape[1]
-        last = steps - 1 - told.there.flip(1).to(torch.uint8).argmax(1)  # [e, n]
-        return torch.zeros_like(told.reward).scatter(1, last.unsqueeze(1), ranks.unsqueeze(1))
+        steps = diaries.there.shape[1]
+        last = steps - 1 - diaries.there.flip(1).to(torch.uint8).argmax(1)  # [e, n]
+        return torch.zeros_like(diaries.reward).scatter(1, last.unsqueeze(1), ranks.unsqueeze(1))
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

@@ -157,8 +157,8 @@ class HopTrainer:
             earned, episodes = self.play.beside[place].tolist()
             if episodes:
                 values["guests/reward"] = earned / episodes
-            for name, found in losses.get("players", {}).items():
-                values[f"losses/{name}"] = float(found.unflatten(0, (len(self.seeds), -1)).mean(1)[place])
+            for name, loss in losses.get("players", {}).items():
+                values[f"losses/{name}"] = float(loss.unflatten(0, (len(self.seeds), -1)).mean(1)[place])
         games = self.config.num_envs * self.config.steps
         row: dict[str, Any] = {ENV_STEPS: self.step * games, BETA: beta, **plan}
         row |= {f"moa/{name}": float(value) for name, value in losses.get("moa", {}).items()}
@@ -169,11 +169,11 @@ class HopTrainer:
         return row | self._timings(games * len(self.seeds))
 
     def _plan_metrics(self) -> dict[str, float]:
-        found = [metrics for metrics in self.play.plans if metrics]
-        if not found:
+        plans = [metrics for metrics in self.play.plans if metrics]
+        if not plans:
             return {}
-        names = list(found[0])
-        table = torch.stack([torch.stack([metrics[name].float() for name in names]) for metrics in found])
+        names = list(plans[0])
+        table = torch.stack([torch.stack([metrics[name].float() for name in names]) for metrics in plans])
         means, most = table.mean(0).tolist(), table.amax(0).tolist()
         values = dict(zip(names, means))
         values["depth_max"] = most[names.index("depth_max")]
@@ -184,7 +184,7 @@ class HopTrainer:
         if self.learner.fast.others is None:
             return [{} for _ in self.seeds]
         n, actions = self.game.players, self.game.actions
-        found = []
+        per_seed = []
         for pairs, believed in zip(self.play.pairs.tolist(), self.play.believed.tolist()):
             values: dict[str, float] = {}
             total = [0.0] * len(PAIR_SUMS)
@@ -198,8 +198,8 @@ class HopTrainer:
             rows = max(total[0], 1.0)
             means = {name: value / rows for name, value in zip(PAIR_SUMS[1:], total[1:])}
             values |= {f"moa/{'ce_online' if name == 'ce' else name}": value for name, value in means.items()}
-            found.append(values | {EXCESS: means["ce"] - means["floor"]})
-        return found
+            per_seed.append(values | {EXCESS: means["ce"] - means["floor"]})
+        return per_seed
 
     def _watch_over(
         self, stats: list[dict[str, float]], row: Mapping[str, Any], beta: float, progress: float
@@ -207,13 +207,13 @@ class HopTrainer:
         """Alarms, rollbacks, and what the guard knows."""
         spread = beta * row.get(SCALED_SPREAD, 0.0)
         alarms = self.guard.alarms(progress, row[BEHAVIOUR_ENTROPY], spread, row.get(EXCESS))
-        told = (
+        state = (
             f"behaviour entropy {row[BEHAVIOUR_ENTROPY]:.2f} nats, beta x Q-spread {spread:.2f}, "
             f"MOA excess {row.get(EXCESS, 0.0):.2f} nats"
         )
         for name in alarms:
             if alarms[name] and name not in self._rung:
-                self.say(f"iteration {self.step}: alarm {name}: {told}")
+                self.say(f"iteration {self.step}: alarm {name}: {state}")
         self._rung = {name for name, rings in alarms.items() if rings}
         for place in self.guard.follow([values.get("reward") for values in stats]):
             self.say(f"iteration {self.step}: seed {self.seeds[place]} fell from {self.guard.best[place]:.3f} and goes "
@@ -246,7 +246,7 @@ class HopTrainer:
     def evaluate(self) -> dict[str, Any]:
         """Fresh episodes of every seed, with drawn and with best actions."""
         c = self.config
-        found: dict[str, Any] = {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
+        evaluation: dict[str, Any] = {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
         maps = Rngs(self.seeds[0]).torch("evaluation maps", "cpu")
         game = make_game(c.game, maps, maps=c.maps, device=self.device)
         size = c.eval_episodes
@@ -256,16 +256,16 @@ class HopTrainer:
             played = play(game, policy, size * len(self.seeds), generator)
             blocks = [Episodes(*(x[k * size : (k + 1) * size] for x in played)) for k in range(len(self.seeds))]
             reports = [episode_report(c.game, episodes, self.seats) for episodes in blocks]
-            found[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
-        return found
+            evaluation[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
+        return evaluation
 
     # --- saving -------------------------------------------------------------------------------------------------
 
     def agents(self) -> dict[str, Any]:
         """What `hop_agent.agents_of` reads."""
         mind, c = self.learner.slow, self.config
-        told = {"game": to_dict(c.game), "config": to_dict(c.mind), "seeds": list(self.seeds), **mind_state(mind)}
-        return {**told, "world": _world_state(mind.world[0])}
+        stored = {"game": to_dict(c.game), "config": to_dict(c.mind), "seeds": list(self.seeds), **mind_state(mind)}
+        return {**stored, "world": _world_state(mind.world[0])}
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -291,9 +291,9 @@ def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, flo
         return {}
     head = f"moa/{i + 1}->{j + 1}"
     values = {"acc_top1": top1, "acc_top3": top3, "ce_loss": ce, "floor": floor, "excess": ce - floor}
-    found = {f"{head}/{name}": value / rows for name, value in values.items()}
+    tags = {f"{head}/{name}": value / rows for name, value in values.items()}
     right, seen = sums[len(PAIR_SUMS) : len(PAIR_SUMS) + actions], sums[len(PAIR_SUMS) + actions :]
-    return found | {f"{head}/per_class_acc/{a}": right[a] / seen[a] for a in range(actions) if seen[a]}
+    return tags | {f"{head}/per_class_acc/{a}": right[a] / seen[a] for a in range(actions) if seen[a]}
 
 
 def _world_state(world: WorldModel | None) -> dict[str, Any] | None:

@@ -85,8 +85,8 @@ def outcomes(game: GameConfig, obs: Tensor, next_obs: Tensor) -> Tensor:
     there, stays = before.flatten(1, 2).bool().any(1), after.flatten(1, 2).bool().any(1)  # [R, n]
     change = cells(after.int()) - cells(before.int())
     steps = torch.tensor([down * game.width + right for down, right in MOVES] + [0])
-    found = (change.unsqueeze(-1) == steps).int().argmax(-1)  # 0 to 3 moves, STAY = 4
-    return torch.where(there, torch.where(stays, found, LEAVE), GONE)
+    moves = (change.unsqueeze(-1) == steps).int().argmax(-1)  # 0 to 3 moves, STAY = 4
+    return torch.where(there, torch.where(stays, moves, LEAVE), GONE)
 
 
 def reward_values(game: GameConfig) -> Tensor:

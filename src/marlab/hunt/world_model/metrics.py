@@ -41,13 +41,13 @@ def channel_names(game: GameConfig) -> list[str]:
 # --- one prediction per row -----------------------------------------------------------------------------------------
 
 
-def evaluate(game: GameConfig, found: Prediction, before: Tensor, row: Transitions) -> dict[str, Any]:
-    """All metrics of predictions `found` against the true transitions `row`.
+def evaluate(game: GameConfig, predicted: Prediction, before: Tensor, row: Transitions) -> dict[str, Any]:
+    """All metrics of what was `predicted` against the true transitions `row`.
 
     before: [R, H, W, C] the planes that the predictions started from: true ones, or in an unrolled step imagined ones.
     """
     true = row.next_obs.float()
-    errors = (found.planes - true).square()  # [R, H, W, C]
+    errors = (predicted.planes - true).square()  # [R, H, W, C]
     per_row = errors.mean((1, 2, 3))
     mse = float(errors.mean())
     report: dict[str, Any] = {
@@ -56,19 +56,19 @@ def evaluate(game: GameConfig, found: Prediction, before: Tensor, row: Transitio
         "channel_mse": errors.mean((0, 1, 2)).tolist(),
         "psnr_global": psnr(mse),
         "psnr_sample": float((-10.0 * per_row.clamp_min(SMALLEST_MSE).log10()).mean()),
-        **_reward_metrics(game, found.reward, row),
-        **_position_metrics(game, found.planes, before, true),
-        **_prey_metrics(game, found.planes, before, true),
-        **_done_metrics(found.done, row.done),
+        **_reward_metrics(game, predicted.reward, row),
+        **_position_metrics(game, predicted.planes, before, true),
+        **_prey_metrics(game, predicted.planes, before, true),
+        **_done_metrics(predicted.done, row.done),
     }
-    predicted, actual = legal_from_planes(game, found.planes), legal_from_planes(game, true)
+    expected, actual = legal_from_planes(game, predicted.planes), legal_from_planes(game, true)
     alive = true[..., 0].flatten(1).amax(1) >= OCCUPIED
-    report["mask_accuracy"] = _share((predicted == actual).all(1), alive)
+    report["mask_accuracy"] = _share((expected == actual).all(1), alive)
     return report
 
 
-def _reward_metrics(game: GameConfig, found: Tensor, row: Transitions) -> dict[str, Any]:
-    error = (found - row.reward).square()
+def _reward_metrics(game: GameConfig, predicted: Tensor, row: Transitions) -> dict[str, Any]:
+    error = (predicted - row.reward).square()
     n, kind = game.players, row.reward_class
     groups = {"none": kind == 0, "hare": (kind > 0) & (kind <= n), "stag": kind > n}
     return {
@@ -78,10 +78,10 @@ def _reward_metrics(game: GameConfig, found: Tensor, row: Transitions) -> dict[s
     }
 
 
-def _position_metrics(game: GameConfig, found: Tensor, before: Tensor, true: Tensor) -> dict[str, Any]:
+def _position_metrics(game: GameConfig, predicted: Tensor, before: Tensor, true: Tensor) -> dict[str, Any]:
     """Shares per player: right cell, jump of two cells or more, vanished while alive, seen while absent."""
     n = game.players
-    seen, was, now = found[..., :n], before[..., :n], true[..., :n]
+    seen, was, now = predicted[..., :n], before[..., :n], true[..., :n]
     alive = now.flatten(1, 2).amax(1) >= OCCUPIED  # [R, n]
     started = was.flatten(1, 2).amax(1) >= OCCUPIED
     shown = seen.flatten(1, 2).amax(1) >= OCCUPIED
@@ -96,9 +96,9 @@ def _position_metrics(game: GameConfig, found: Tensor, before: Tensor, true: Ten
     }
 
 
-def _prey_metrics(game: GameConfig, found: Tensor, before: Tensor, true: Tensor) -> dict[str, Any]:
+def _prey_metrics(game: GameConfig, predicted: Tensor, before: Tensor, true: Tensor) -> dict[str, Any]:
     first = game.players + 1
-    had, has, seen = (planes[..., first:] >= OCCUPIED for planes in (before, true, found))
+    had, has, seen = (planes[..., first:] >= OCCUPIED for planes in (before, true, predicted))
     return {
         "prey_appears_rate": _share(seen, ~had & ~has),
         "prey_missed_rate": _share(seen, had & ~has),
@@ -106,17 +106,17 @@ def _prey_metrics(game: GameConfig, found: Tensor, before: Tensor, true: Tensor)
     }
 
 
-def _done_metrics(found: Tensor | None, done: Tensor) -> dict[str, Any]:
+def _done_metrics(predicted: Tensor | None, done: Tensor) -> dict[str, Any]:
     """Shares of right answers about the player's and the episode's end; None where the model has no such head."""
-    if found is None:
+    if predicted is None:
         return dict.fromkeys(("done_accuracy", "done_all_accuracy", "done_recall", "done_all_recall"))
-    said = found >= 0.5
-    right = (said == done).float().mean(0).tolist()
+    expected = predicted >= 0.5
+    right = (expected == done).float().mean(0).tolist()
     return {
         "done_accuracy": right[0],
         "done_all_accuracy": right[1],
-        "done_recall": _share(said[:, 0], done[:, 0]),
-        "done_all_recall": _share(said[:, 1], done[:, 1]),
+        "done_recall": _share(expected[:, 0], done[:, 0]),
+        "done_all_recall": _share(expected[:, 1], done[:, 1]),
     }
 
 
@@ -158,9 +158,11 @@ def evaluate_split(
     model: WorldModel, data: Transitions, steps: Sequence[int] = DRIFT_STEPS, chunk: int = 4096
 ) -> Evaluation:
     """Metrics of one step, of several imagined steps, and the calibration of single cells."""
-    found = predict_all(model, data, chunk)
-    metrics = evaluate(model.game, found, data.obs.float(), data)
-    return Evaluation(metrics, drift(model, data, steps, chunk), calibration(model.game, found.planes, data.next_obs))
+    predicted = predict_all(model, data, chunk)
+    metrics = evaluate(model.game, predicted, data.obs.float(), data)
+    return Evaluation(
+        metrics, drift(model, data, steps, chunk), calibration(model.game, predicted.planes, data.next_obs)
+    )
 
 
 @torch.no_grad()
@@ -174,13 +176,13 @@ def drift(model: WorldModel, data: Transitions, steps: Sequence[int], chunk: int
     reports: dict[str, dict[str, Any]] = {}
     for k in range(1, max(steps) + 1):
         now = data.select(row)
-        found = _predict(model, start, now, chunk)
+        predicted = _predict(model, start, now, chunk)
         if k in steps:
-            reports[str(k)] = evaluate(model.game, found, start, now)
+            reports[str(k)] = evaluate(model.game, predicted, start, now)
         goes_on = now.follow >= 0
         if k == max(steps) or not bool(goes_on.any()):
             break
-        start, row = model.settle(found.planes)[goes_on], now.follow[goes_on]
+        start, row = model.settle(predicted.planes)[goes_on], now.follow[goes_on]
     return reports
 
 
@@ -188,13 +190,13 @@ def _predict(model: WorldModel, planes: Tensor, row: Transitions, chunk: int) ->
     return predict_all(model, row._replace(obs=planes), chunk)
 
 
-def calibration(game: GameConfig, found: Tensor, true: Tensor) -> dict[str, Any]:
+def calibration(game: GameConfig, predicted: Tensor, true: Tensor) -> dict[str, Any]:
     """Histogram of predicted cell values per channel, apart for empty and occupied cells, and their bin means.
 
     Values beyond the outer edges are counted in the outer bins.
     """
     edges = CALIBRATION_EDGES
-    values = found.cpu().double().numpy().reshape(-1, game.channels)
+    values = predicted.cpu().double().numpy().reshape(-1, game.channels)
     occupied = true.cpu().numpy().reshape(-1, game.channels) > 0
     bins = np.clip(np.digitize(values, edges) - 1, 0, len(edges) - 2)
     table: dict[str, Any] = {"edges": edges.tolist(), "channels": {}}

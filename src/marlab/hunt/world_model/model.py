@@ -62,8 +62,8 @@ class WorldModel(nn.Module, ABC):
     @torch.no_grad()
     def imagine(self, planes: Tensor, joint: Tensor, t: Tensor) -> Prediction:
         """One imagined step whose planes can be fed back, to `imagine` again or to any network that reads planes."""
-        found = self.predict(planes, joint, t)
-        return found._replace(planes=self.settle(found.planes))
+        predicted = self.predict(planes, joint, t)
+        return predicted._replace(planes=self.settle(predicted.planes))
 
 
 # --- structured ---------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class StructuredModel(WorldModel):
 
     def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
         heads = self.heads(planes, joint, t)
-        found = self._draw(planes.float(), heads)
+        predicted = self._draw(planes.float(), heads)
         n = self.game.players
         was_there = row.outcome != GONE
         moved = cross_entropy(heads.move.flatten(0, 1), row.outcome.flatten(), ignore_index=GONE, reduction="none")
@@ -162,9 +162,9 @@ class StructuredModel(WorldModel):
         stayed = binary_cross_entropy_with_logits(heads.survive, left, reduction="none") * prey
         stayed = stayed.sum((1, 2)) / prey.sum((1, 2)).clamp_min(1)
         paid = cross_entropy(heads.reward, row.reward_class, reduction="none")
-        paid = paid + smooth_l1_loss(found.reward, row.reward, reduction="none")
+        paid = paid + smooth_l1_loss(predicted.reward, row.reward, reduction="none")
         ended = binary_cross_entropy_with_logits(heads.done, row.done.float(), reduction="none").mean(1)
-        return moved + stayed + paid + ended, found
+        return moved + stayed + paid + ended, predicted
 
     def settle(self, planes: Tensor) -> Tensor:
         """The most likely situation: one cell per present player, a prey where it is more likely than not."""
@@ -232,8 +232,8 @@ class DenseModel(WorldModel):
         return Prediction(self.planes(joined).view(planes.shape), self.reward(joined).squeeze(1), None)
 
     def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
-        found = self.predict(planes, joint, t)
-        return dense_loss(found, row, self.weights), found
+        predicted = self.predict(planes, joint, t)
+        return dense_loss(predicted, row, self.weights), predicted
 
     def settle(self, planes: Tensor) -> Tensor:
         """As they are: a regression does not know what its values stand for."""
@@ -253,16 +253,16 @@ def channel_factors(game: GameConfig, weights: tuple[float, ...]) -> Tensor:
     return factors / factors.mean()
 
 
-def dense_loss(found: Prediction, row: Transitions, factors: Tensor) -> Tensor:
+def dense_loss(predicted: Prediction, row: Transitions, factors: Tensor) -> Tensor:
     """[R] sum_c w_c MSE_c / sum_c w_c + squared reward error, with `factors` [C] of mean 1."""
-    errors = (found.planes - row.next_obs.float()).square().mean((1, 2))  # [R, C]
-    return (errors * factors).mean(1) + (found.reward - row.reward).square()
+    errors = (predicted.planes - row.next_obs.float()).square().mean((1, 2))  # [R, C]
+    return (errors * factors).mean(1) + (predicted.reward - row.reward).square()
 
 
 # --- contrast with what cannot happen -----------------------------------------------------------------------------
 
 
-def contrastive_loss(game: GameConfig, found: Tensor, row: Transitions, temperature: float) -> Tensor:
+def contrastive_loss(game: GameConfig, predicted: Tensor, row: Transitions, temperature: float) -> Tensor:
     """[R] the true next place of every player against all places it cannot reach, and against having left.
 
     A candidate scores by minus its squared distance to the predicted plane. With one body per plane that is, up to
@@ -272,11 +272,11 @@ def contrastive_loss(game: GameConfig, found: Tensor, row: Transitions, temperat
     before = row.obs[..., :n].flatten(1, 2).transpose(1, 2).bool()  # [R, n, X]
     after = row.next_obs[..., :n].flatten(1, 2).transpose(1, 2).bool()
     there = before.any(2)  # [R, n]
-    place = torch.arange(cells, device=found.device)
+    place = torch.arange(cells, device=predicted.device)
     at = before.int().argmax(2).unsqueeze(2)  # [R, n, 1]
     apart = (place // game.width - at // game.width).abs() + (place % game.width - at % game.width).abs()
     candidates = (apart >= 2) | after  # [R, n, X]
-    planes = found[..., :n].flatten(1, 2).transpose(1, 2)
+    planes = predicted[..., :n].flatten(1, 2).transpose(1, 2)
     scores = ((2.0 * planes - 1.0) / temperature).masked_fill(~candidates, torch.finfo(planes.dtype).min)
     scores = torch.cat([scores, torch.zeros_like(scores[..., :1])], 2)  # [R, n, X + 1]: the last one is "left"
     target = torch.where(after.any(2), after.int().argmax(2), cells)
@@ -303,8 +303,8 @@ def make_model(
 
 def save_world_model(path: Path, model: WorldModel, *, width: int, step: int) -> None:
     """Write a model with what is needed to build it again."""
-    told = {"model": model.kind, "width": width, "game": to_dict(model.game), "weights": model.state_dict()}
-    save_checkpoint(path, KIND, step, told)
+    contents = {"model": model.kind, "width": width, "game": to_dict(model.game), "weights": model.state_dict()}
+    save_checkpoint(path, KIND, step, contents)
 
 
 def load_world_model(
@@ -313,12 +313,13 @@ def load_world_model(
     """The model of a run directory of `hunt pretrain world`, or of its file; with `game`, one of another is refused."""
     file = path / "world_model.pt" if path.is_dir() else path
     state = load_checkpoint(file, KIND).state
-    found = from_dict(GameConfig, state["game"], f"the world model {file}")
-    if game is not None and _shape(found) != _shape(game):
+    stored = from_dict(GameConfig, state["game"], f"the world model {file}")
+    if game is not None and _shape(stored) != _shape(game):
         raise UserError(
-            f"The world model {file} is of {_told(found)}, this game has {_told(game)}; pretrain one for this game."
+            f"The world model {file} is of {_describe_game(stored)}, this game has {_describe_game(game)}; pretrain "
+            "one for this game."
         )
-    model = make_model(state["model"], found, width=state["width"])
+    model = make_model(state["model"], stored, width=state["width"])
     model.load_state_dict(state["weights"])
     assert isinstance(model, StructuredModel | DenseModel)
     return model.to(device).eval()
@@ -328,5 +329,5 @@ def _shape(game: GameConfig) -> tuple[int | str, ...]:
     return game.rules, game.height, game.width, game.players, game.final_time
 
 
-def _told(game: GameConfig) -> str:
+def _describe_game(game: GameConfig) -> str:
     return f"a {game.height}x{game.width} grid with {game.players} players and {game.final_time} steps"

@@ -102,15 +102,15 @@ class WorldTrainer:
         weight, weights = 1.0, 0.0
         for k in range(config.unroll):
             row = data.select(index)
-            losses, found = self.model.learn(planes, row.joint, row.t, row)
+            losses, predicted = self.model.learn(planes, row.joint, row.t, row)
             if config.contrastive:
-                extra = contrastive_loss(self.game, found.planes, row, config.contrastive_temperature)
+                extra = contrastive_loss(self.game, predicted.planes, row, config.contrastive_temperature)
                 losses = losses + config.contrastive * extra
             total, weights = total + weight * losses.mean(), weights + weight
             goes_on = row.follow >= 0
             if k + 1 == config.unroll or not bool(goes_on.any()):
                 break
-            planes, index, weight = found.planes[goes_on], row.follow[goes_on], weight * config.unroll_gamma
+            planes, index, weight = predicted.planes[goes_on], row.follow[goes_on], weight * config.unroll_gamma
         return total / weights
 
     @torch.no_grad()
@@ -119,20 +119,20 @@ class WorldTrainer:
         data, size = self.validation, self.validation.size
         parts = torch.arange(size, device=self.device).split(4096)
         loss = sum(float(self.loss(data, part)) * len(part) for part in parts) / size
-        found = predict_all(self.model, data)
-        report = evaluate(self.game, found, data.obs.float(), data)
+        predicted = predict_all(self.model, data)
+        report = evaluate(self.game, predicted, data.obs.float(), data)
         values = {"wm/validation/loss": loss}
         values |= {f"wm/validation/{name}": value for name, value in report.items() if name != "rows"}
-        return values | self._channel_losses(found)
+        return values | self._channel_losses(predicted)
 
-    def _channel_losses(self, found: Prediction) -> dict[str, float]:
+    def _channel_losses(self, predicted: Prediction) -> dict[str, float]:
         """dense: the same predictions under equal weights and under those of training, to compare their scale."""
         if not isinstance(self.model, DenseModel):
             return {}
         factors = {"unweighted_loss": (), "weighted_loss": self.config.channel_weights}
         return {
             f"wm/validation/{name}": float(
-                dense_loss(found, self.validation, channel_factors(self.game, weights).to(self.device)).mean()
+                dense_loss(predicted, self.validation, channel_factors(self.game, weights).to(self.device)).mean()
             )
             for name, weights in factors.items()
         }
@@ -195,9 +195,9 @@ def pretrain_world(
 
 def _results(test: Mapping[str, Any]) -> dict[str, float]:
     """The figures that decide, for the lab note: the worst player's where there is one per player."""
-    found = {f"test_{name}": test[name] for name in ("obs_mse", "reward_mse", "psnr_global")}
-    found |= {f"test_{name}": _worst(test[name]) for name in ("teleport_rate", "vanish_rate", "ghost_rate")}
-    return found | {"test_position_accuracy": min(v for v in test["position_accuracy"] if v is not None)}
+    results = {f"test_{name}": test[name] for name in ("obs_mse", "reward_mse", "psnr_global")}
+    results |= {f"test_{name}": _worst(test[name]) for name in ("teleport_rate", "vanish_rate", "ghost_rate")}
+    return results | {"test_position_accuracy": min(v for v in test["position_accuracy"] if v is not None)}
 
 
 def _worst(values: Sequence[float | None]) -> float:
@@ -221,16 +221,16 @@ def world_report(
     report["splits"]["train"] = {"metrics": seen}
     for split in ("validation", "test"):
         part = transitions(data, split, rows).to(device)
-        found = evaluate_split(model, part)
-        report["splits"][split] = {"metrics": found.metrics, "drift": found.drift}
+        measured = evaluate_split(model, part)
+        report["splits"][split] = {"metrics": measured.metrics, "drift": measured.drift}
         if split == "test":
             report["splits"][split] |= {
-                "calibration": found.calibration,
+                "calibration": measured.calibration,
                 "baselines": baselines(data.game, train, part),
             }
     for name, other in (others or {}).items():
-        found = evaluate_split(model, transitions(other, "all").to(device))
-        report["also"][name] = {"about": other.about, "metrics": found.metrics, "drift": found.drift}
+        measured = evaluate_split(model, transitions(other, "all").to(device))
+        report["also"][name] = {"about": other.about, "metrics": measured.metrics, "drift": measured.drift}
     return report
 
 
@@ -240,13 +240,13 @@ def save_samples(path: Path, model: WorldModel, data: Transitions, count: int = 
     chosen = torch.cat([_spread(leaves, count // 2), _spread(~leaves, count - count // 2)])
     row = data.select(chosen)
     device = next(model.parameters()).device
-    found = predict_all(model, row.to(device))
-    told = {
+    predicted = predict_all(model, row.to(device))
+    samples = {
         "row": chosen, "obs": row.obs, "joint": row.joint, "t": row.t, "next_obs": row.next_obs, "reward": row.reward,
-        "done": row.done, "planes": found.planes.cpu(), "predicted_reward": found.reward.cpu(),
-        "predicted_done": None if found.done is None else found.done.cpu(),
+        "done": row.done, "planes": predicted.planes.cpu(), "predicted_reward": predicted.reward.cpu(),
+        "predicted_done": None if predicted.done is None else predicted.done.cpu(),
     }  # fmt: skip
-    save_checkpoint(path, SAMPLES, 0, told)
+    save_checkpoint(path, SAMPLES, 0, samples)
 
 
 def _spread(which: Tensor, count: int) -> Tensor:

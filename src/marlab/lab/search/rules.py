@@ -42,7 +42,7 @@ class Rows(NamedTuple):
         return Rows(table[:actions], table[actions : 2 * actions], table[2 * actions :])
 
     @property
-    def own(self) -> Tensor:
+    def raw_value(self) -> Tensor:
         """[R] the value a node was given when it was made."""
         return self.returns[-1]
 
@@ -115,7 +115,7 @@ def completed_q(rows: Rows, config: SearchConfig) -> Tensor:
     tiny = torch.finfo(q.dtype).tiny
     weight = rows.prior.exp().clamp_min_(tiny).mul_(1 - untried)
     tried_mean = (weight * q).sum(0) / weight.sum(0).clamp_min_(tiny)
-    mixed = torch.addcmul(rows.own, visits, tried_mean) / (visits + 1)
+    mixed = torch.addcmul(rows.raw_value, visits, tried_mean) / (visits + 1)
     q = q.addcmul_(untried, mixed)
     low, high = q.amin(0), q.amax(0)
     scale = (rows.visits.amax(0) + config.visit_offset) * config.value_scale

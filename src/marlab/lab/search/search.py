@@ -57,7 +57,7 @@ class Tree:
     """[B, N, A] how often each action was tried."""
     q: Tensor
     """[B, N, A] mean return of each action, 0 where never tried."""
-    own: Tensor
+    raw_values: Tensor
     """[B, N] value the node was given when it was made."""
     value: Tensor
     """[B, N] mean of a node's own value and of the returns through it."""
@@ -96,7 +96,7 @@ class Tree:
         of equals. The best of all actions would be the one that errors of the values and rare outcomes flatter most.
         A node tried less often than it has actions keeps its own value: its first tries are no choice yet.
         """
-        worth, tries = self.own.clone(), self.visits.sum(-1)  # [B, N]
+        worth, tries = self.raw_values.clone(), self.visits.sum(-1)  # [B, N]
         chosen = (self.depth >= 0) & (tries >= (self.prior > 0).sum(-1).clamp_min(1))
         for depth in range(int(self.depth.max()) - 1, -1, -1):
             root, node = (chosen & (self.depth == depth)).nonzero(as_tuple=True)  # [R]
@@ -275,7 +275,7 @@ def _tree(result: SearchResult) -> Tree:
         prior=prior.permute(2, 1, 0),
         visits=rows.visits.permute(2, 1, 0),
         q=q.permute(2, 1, 0),
-        own=rows.own.t(),
+        raw_values=rows.raw_value.t(),
         value=rows.value().t(),
         reward=result.grown.steps[0].t(),
         discount=result.grown.steps[1].t(),
