@@ -17,7 +17,7 @@ FOUR = game_config("msh_4x4")
 def test_beliefs_of_planning_agents_are_told_beside_the_exact_rules(hop: Path, ppo: Path) -> None:
     """An agent that learnt nothing cannot tell players apart; the exact rules can; PPO believes nothing."""
     game = small_game(FOUR)
-    found = evaluate_beliefs(game, find_agents([f"hop={hop}", f"ppo={ppo}", "NS"]), 3, Measurements(), games=64)
+    found = evaluate_beliefs(game, find_agents([f"hop={hop}", f"ppo={ppo}", "NS"]), 3, Measurements(), games=24)
     assert list(found) == ["exact rules", "hop"] and list(found["hop"]) == ["0"]
     exact, flat = belief_rows(found)
     assert float(exact[4]) > 0.95 and abs(float(flat[4]) - 0.5) < 0.15  # belief in the true goal at t = 4

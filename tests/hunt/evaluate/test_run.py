@@ -25,7 +25,7 @@ def test_an_evaluation_that_was_stopped_goes_on_and_measures_nothing_twice(
     tmp_path: Path, hop: Path, ppo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small(f"hop={hop}", f"ppo={ppo}:0", parts=("self-play", "scenarios", "cross-play", "beliefs"))
-    monkeypatch.setattr(run, "evaluate_beliefs", partial(beliefs.evaluate_beliefs, games=16))
+    monkeypatch.setattr(run, "evaluate_beliefs", partial(beliefs.evaluate_beliefs, games=6))
     with monkeypatch.context() as stopping:
         stopping.setattr(Run, "should_stop", lambda self: len(list((self.path / FOLDER).iterdir())) >= 3)
         half = evaluate(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
