@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from marlab.market.logs.daystate import HORIZON, SCALARS, DayState, from_mapping, stack
+from marlab.market.logs.tracker import read_tracker, write_tracker
 from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
 
 NAMES = ["00Su@0", "01Pe@1", "02Co@2", "03Su@0"]
@@ -75,3 +79,38 @@ def example_log(world_id: str = "world/1", days: tuple[int, ...] = (0, 1)) -> Ag
         reports=table("reports", (0, 0, 1234.5, 0), (0, 2, -3.0, 1)),
         final_balance=8123.25,
     )
+
+
+Document = dict[str, Any]
+
+
+def own(log: AgentLog) -> AgentLog:
+    """The log with only its own negotiations, numbered anew: all that a tracker file can hold."""
+    n = log.negotiations
+    mine = np.flatnonzero((n["seller"] == log.index) | (n["buyer"] == log.index))
+    number = {int(i): k for k, i in enumerate(mine)} | {NONE: NONE}
+    renumber = lambda t: t | {"negotiation": np.array([number[int(i)] for i in t["negotiation"]])}  # noqa: E731
+    return replace(
+        log,
+        negotiations={name: values[mine] for name, values in n.items()},
+        decisions=renumber(log.decisions),
+        contracts=renumber(log.contracts),
+    )
+
+
+def document(log: AgentLog, folder: Path) -> Document:
+    return json.loads(write_tracker(log, folder).read_text())
+
+
+def events(doc: Document, *names: str) -> list[Document]:
+    return [entry for entry in doc["entries"] if entry["event"] in names]
+
+
+def reread(changed: Document, folder: Path, name: str = "agent_x.json") -> AgentLog:
+    path = folder / name
+    path.write_text(json.dumps(changed))
+    return read_tracker(path)
+
+
+def without(doc: Document, *names: str) -> Document:
+    return doc | {"entries": [entry for entry in doc["entries"] if entry["event"] not in names]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +26,7 @@ from negmas.sao import ResponseType
 
 from marlab.market.agent.agent import LitaAgentHRL
 from marlab.market.agent.layers import load_layers
-from marlab.market.agent.settings import AgentSettings, RuleOptions
+from marlab.market.agent.settings import AgentSettings
 from marlab.market.samples.extract import extract, with_goals
 from marlab.market.samples.options import SampleOptions
 from marlab.market.simulator.awi import without_bankrupt
@@ -217,54 +216,6 @@ def test_the_log_explains_every_decision() -> None:
             assert line["op"] != "end" or line["clip"]
 
 
-def test_a_log_on_disk(tmp_path: Path) -> None:
-    from marlab.market.agent.log import DecisionLog
-
-    for _ in range(2):
-        log = DecisionLog(tmp_path, "00LHR@0")
-        log.write("decision", baseline=np.array([1.0, 2.0]), alpha=np.float64(0.5), received=(1, 2, 3))
-        log.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["00LHR_at_0-2.jsonl", "00LHR_at_0.jsonl"]
-    line = json.loads((tmp_path / "00LHR_at_0.jsonl").read_text())
-    assert line == {"kind": "decision", "baseline": [1.0, 2.0], "alpha": 0.5, "received": [1, 2, 3]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"mode": "fast"}, "mode"),
-        ({"l4": "best"}, "l4"),
-        ({"decode": "beam"}, "decode"),
-        ({"l1": "careful"}, "rules"),
-        ({"l1": {"reserve": -1}}, "reserve"),
-        ({"horizon": 3}, "10 days"),
-    ],
-)
-def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        AgentSettings(**settings)
-
-
-def test_missing_weights_are_named(tmp_path: Path) -> None:
-    untrained = {k: v for k, v in agent_variants.NETWORKS.items() if k != "l3_model_path"}
-    with pytest.raises(UserError, match="no L3 model"):
-        load_layers(AgentSettings(**untrained, l3_model_path=tmp_path / "nothing.pt"))
-    with pytest.raises(UserError, match="no network for l4"):
-        load_layers(AgentSettings(mode="heuristic", l4="neural"))
-
-
-def test_weights_that_learnt_with_other_options_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "l3_bc.pt"
-    network = TemporalDecisionTransformer(d_model=16, n_layers=1)
-    save_network(path, network, data={"l1": to_dict(L1Options()), "features": {}})
-    untrained = {k: v for k, v in agent_variants.NETWORKS.items() if k != "l3_model_path"}
-    with pytest.raises(UserError, match=r"learnt with l1\.rules = 'guide'"):
-        load_layers(AgentSettings(**untrained, l3_model_path=tmp_path, l1="economic"))
-    layers = load_layers(AgentSettings(**untrained, l3_model_path=tmp_path))
-    assert layers.l1 == L1Options()
-    assert load_layers(AgentSettings(**untrained, l3_model_path=tmp_path)) is layers  # once per process
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [({"is_perishable": True}, "Standard"), ({"allow_zero_quantity": True}, "Standard"), ({"horizon": 50}, "50 days")],
@@ -306,17 +257,6 @@ def test_a_failed_start_is_told_on_the_first_day(tmp_path: Path) -> None:
     for call in (agent.init, agent.before_step):  # the simulator only counts what `init` raises
         with pytest.raises(UserError, match=r"L2 .*"):
             call()
-
-
-def test_the_log_tells_the_rule(tmp_path: Path) -> None:
-    settings = AgentSettings(mode="heuristic", rule=RuleOptions(opening_days=4), decision_log=tmp_path)
-    agent = LitaAgentHRL(**vars(settings))
-    agent._awi = SimpleNamespace(is_perishable=False, allow_zero_quantity=False, horizon=10)
-    agent.init()
-    agent.log.close()
-    assert agent.log.path is not None
-    told = json.loads(agent.log.path.read_text().splitlines()[0])
-    assert told["settings"]["rule"]["opening_days"] == 4 and told["settings"]["l1"]["rules"] == "economic"
 
 
 def test_the_class_alone_is_enough() -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from marlab.market.agent.decide import (
-    Ablated,
     Batch,
     Neural,
     NeuralWeights,
-    Partly,
-    Weigh,
     by_weight,
     heuristic,
     heuristic_weights,
@@ -24,52 +19,18 @@ from marlab.market.agent.decide import (
 )
 from marlab.market.agent.plan import RoundPlan, make_plan
 from marlab.market.agent.rule import RuleW
-from marlab.market.agent.threads import Morning, Situation, Thread
-from marlab.market.logs.daystate import Array, DayState
+from marlab.market.agent.threads import Situation, Thread
+from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
-from marlab.market.rules import features, l1
+from marlab.market.rules import l1
 from marlab.market.rules.executor import Decision
-from marlab.market.rules.features import FeatureOptions
-from marlab.market.rules.goals import economic_goal
 from marlab.market.rules.l1 import L1Options
-from marlab.market.rules.offers import OfferBook
 from marlab.market.rules.partners import Ended, PartnerBook
 from marlab.market.rules.safety import Ledger
 from tests.market.days import a_day, random_days
-
-RULES = {"guide": L1Options(), "economic": L1Options(rules="economic", short_reserve=True)}
-
-
-def some_threads(state: DayState, count: int, rng: np.random.Generator) -> list[Thread]:
-    """Threads on the sides that the factory trades on, most with an offer of the partner inside the issue."""
-    threads = []
-    for k in range(count):
-        selling = bool(state.can_sell) and (not state.can_buy or bool(rng.integers(2)))
-        issue = l1.issue_of(state, selling)
-        round = int(rng.integers(0, 20))
-        thread = Thread(f"p{k:02d}", selling, round=round, relative_time=(round + 1) / 21)
-        if rng.random() < 0.8:
-            offer = tuple(
-                int(rng.integers(int(low), int(high) + 1))
-                for low, high in (
-                    (issue.quantity_min, issue.quantity_max),
-                    (issue.first + state.day, issue.last + state.day),
-                    (issue.price_min, issue.price_max),
-                )
-            )
-            thread.received = offer[0], offer[1], offer[2]
-            thread.history.append((offer[0], offer[2], offer[1] - float(state.day), False))
-        threads.append(thread)
-    return threads
-
-
-def situation(state: DayState, threads: list[Thread], options: L1Options, book: PartnerBook | None = None) -> Situation:
-    caps = l1.caps(state, options)
-    choice = FeatureOptions(horizon=state.horizon)
-    morning = Morning(state, economic_goal(state, caps), features.static_features(state, choice))
-    return Situation(morning, state, caps, threads, OfferBook(), book or PartnerBook(), options, choice)
+from tests.market.thread_cases import RULES, open_days, situation, some_threads
 
 
 def a_book(rng: np.random.Generator, count: int) -> PartnerBook:
@@ -94,13 +55,6 @@ class Wild:
             rng.integers(0, 3, k), rng.normal(0, 200, k), rng.normal(0, 50, k), rng.integers(-5, 60, k) * 1.0
         )
         return Batch(at, alpha, decision)
-
-
-def open_days(count: int, seed: int) -> Iterator[tuple[DayState, np.random.Generator]]:
-    """Days before the last on which the factory trades at all."""
-    days = random_days(count, seed)
-    for i in range(count):
-        yield days.take(i), np.random.default_rng((seed, i))
 
 
 def check_plan(at: Situation, plan: RoundPlan, options: L1Options) -> int:
@@ -191,20 +145,6 @@ def test_the_plan_is_a_function_of_the_set_of_threads(rules: str) -> None:
             assert plans[:3] == plans[other : other + 3]
 
 
-@pytest.mark.parametrize("weigh", [heuristic_weights, uniform_weights, NeuralWeights(GlobalCoordinator().eval())])
-def test_weights_are_shares(weigh: Weigh) -> None:
-    rng = np.random.default_rng(2)
-    for count in range(0, 51, 5):
-        at = situation(a_day(), some_threads(a_day(), count, rng), RULES["economic"])
-        alpha = weigh(at)
-        assert alpha.shape == (count,) and (alpha >= 0).all()
-        assert alpha.sum() == pytest.approx(1 if count else 0, abs=1e-6)
-        mixed = [at.threads[i] for i in rng.permutation(count)]
-        again = situation(a_day(), mixed, RULES["economic"])
-        by_name = dict(zip((t.partner for t in at.threads), alpha))
-        np.testing.assert_array_equal(weigh(again), [by_name[t.partner] for t in again.threads])
-
-
 def sellers(*offers: tuple[int, int, int] | None) -> list[Thread]:
     """Suppliers of the factory of `a_day`, with what they offer."""
     threads = [Thread(f"p{k}", selling=False, round=3, received=offer) for k, offer in enumerate(offers)]
@@ -265,72 +205,3 @@ def test_a_lot_goes_to_a_day_that_holds_it_whole() -> None:
     assert offers[0] == (10, 13, 22)
     assert {offer[1] for offer in offers if offer} == {10, 11, 13} and all(o and o[0] == 10 for o in offers)
     assert [plan.answers[f"c{k}"].why for k in range(3)] == ["", "", ""]
-
-
-def test_an_untrained_network_wishes_what_pure_l1_wishes() -> None:
-    network = Neural(TemporalDecisionTransformer(d_model=16, n_layers=1).eval())
-    for state, rng in open_days(20, 8):
-        for options in RULES.values():
-            at = situation(state, some_threads(state, 5, rng), options)
-            alpha = heuristic_weights(at)
-            ledger = Ledger(state, options)
-            plain = make_plan(at, pure_l1(at, alpha), alpha, ledger).answers
-            fresh = make_plan(at, network(at, alpha), alpha, ledger).answers
-            assert [(a.op, a.offer) for a in plain.values()] == [(a.op, a.offer) for a in fresh.values()]
-
-
-def disturbed_network() -> TemporalDecisionTransformer:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        network = TemporalDecisionTransformer(d_model=16, n_layers=1).eval()
-        for head in (network.op_head, network.time_head, network.q_head[-1], network.p_head[-1]):
-            torch.nn.init.normal_(head.weight)  # type: ignore[arg-type]
-    return network
-
-
-def test_switches_replace_a_part_of_what_a_network_wants() -> None:
-    inner = Neural(disturbed_network())
-    differences = 0
-    for state, rng in open_days(10, 9):
-        at = situation(state, some_threads(state, 5, rng), RULES["economic"])
-        alpha = uniform_weights(at)
-        full, plain = inner(at, alpha), pure_l1(at, alpha)
-        no_residual, no_op = Ablated(inner, True, False)(at, alpha), Ablated(inner, False, True)(at, alpha)
-        for i in range(5):
-            wants, base = full.wish(i, at.caps), plain.wish(i, at.caps)
-            assert no_residual.wish(i, at.caps) == (wants.op, base.action)
-            assert no_op.wish(i, at.caps) == (base.op, wants.action)
-            assert no_residual.explain(i)["residual"] == [0, 0] and no_op.explain(i) == full.explain(i)
-            differences += wants.op != base.op
-            differences += wants.action != base.action
-    assert differences > 20
-
-
-def test_the_rule_decides_purchases_and_where_the_network_is_unsure() -> None:
-    learnt, rule = Neural(disturbed_network()), RuleW()
-    bought = unsure = sure = 0
-    for state, rng in open_days(20, 9):
-        at = situation(state, some_threads(state, 5, rng), RULES["economic"])
-        alpha, left = heuristic_weights(at), Ledger(state, RULES["economic"]).caps
-        network, by_rule, shared = learnt(at, alpha), rule(at, alpha), Partly(learnt, rule, 0.99, True)(at, alpha)
-        for i, selling in enumerate(at.selling):
-            expected = network if selling and network.confidence(i) >= 0.99 else by_rule
-            assert shared.wish(i, left) == expected.wish(i, left) and shared.explain(i) == expected.explain(i)
-            bought, sure = bought + (not selling), sure + (expected is network)
-            unsure += bool(selling) and expected is by_rule
-    assert min(bought, unsure, sure) > 3
-
-
-def test_weights_strengthen_residuals_only_with_modulation() -> None:
-    network, moved = disturbed_network(), 0
-    for state, rng in open_days(10, 10):
-        at = situation(state, some_threads(state, 3, rng), RULES["economic"])
-        alpha, left = heuristic_weights(at), Ledger(state, RULES["economic"]).caps
-        plain, strong = Neural(network)(at, alpha), Neural(network, modulation=True)(at, alpha)
-        for i in range(len(at.threads)):
-            price, stronger = plain.wish(i, left).action, strong.wish(i, left).action
-            assert price is not None and stronger is not None
-            residual = float(price.price - at.base.price[i])
-            assert float(stronger.price - at.base.price[i]) == pytest.approx((1 + alpha[i]) * residual)
-            moved += abs(residual) > 0.1
-    assert moved > 5

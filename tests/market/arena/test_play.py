@@ -17,7 +17,6 @@ from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.arena import play as arena
-from marlab.market.arena.command import PRESETS, PlayCommand
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import blamed, play
 from marlab.market.simulator.settlement import MONEY
@@ -214,40 +213,3 @@ def test_blame_falls_on_the_innermost_agent() -> None:
     assert blamed(stack + f'  File "{files[1]}", line 3\n', agents) == "SyncRandomStdAgent"
     assert blamed(stack, (*agents, f"{OURS}:SleepyAgent")) is None  # two agents of one file
     assert blamed("killed", agents) is None
-
-
-def test_unknown_agents_are_told_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["market", "play", "--agents", "RandomStdAgent", "PenguinAgnt", "--output-dir", str(tmp_path / "run")]
-    assert main(words) == 2
-    assert capsys.readouterr().err.startswith("marlab: There is no agent PenguinAgnt")
-    assert not (tmp_path / "run").exists()
-
-
-def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The league's own function, two tiny worlds; its files stay in the run directory."""
-    words = ["--days", "5", "5", "--processes", "2", "2", "--configs", "1", "--turns", "2", "--engine", "serial"]
-    agents = ["--agents", "SyncRandomStdAgent", f"{OURS}:ReportingAgent(word=heuristic)"]
-    assert main(["market", "play", "--official", *agents, *words, "--output-dir", str(tmp_path / "run")]) == 0
-    rows = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert {row["agent"] for row in rows} == {"SyncRandomStdAgent", "ReportingAgent(word=heuristic)"}
-    assert all(row["seats"] == 2 and -5 < row["score"] < 5 for row in rows)
-    assert "official score" in capsys.readouterr().out
-    with pytest.raises(UserError, match="class once"):
-        play(
-            PlayCommand(agents=(REPORTING, f"{OURS}:ReportingAgent(word=heuristic)"), engine="serial", official=True),
-            RunOptions(output_dir=tmp_path / "twice"),
-        )
-
-
-@pytest.mark.parametrize("preset", sorted(file.stem for file in PRESETS.glob("*.toml")))
-def test_presets_can_be_planned(preset: str) -> None:
-    pytest.importorskip("scml_agents")
-    from marlab.lab.config import from_dict, load_preset
-
-    command = from_dict(PlayCommand, load_preset(preset, PRESETS).values, preset)
-    config = command.run_config()
-    if config.design == "seats":
-        from dataclasses import replace
-
-        config = replace(config, agents=("RandomStdAgent",))
-    assert len(Arena(config).games(0)) >= len(config.everybody) - 1

@@ -15,7 +15,8 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.extract import extract
 from marlab.market.samples.options import SampleOptions
-from tests.market.logs.test_tracker import Document, assert_same, own
+from tests.market.logs.test_tracker import assert_same
+from tests.market.tracker_example import Document, own
 
 pytest.importorskip("scml")
 from marlab.market.simulator.record import record_world

@@ -18,7 +18,7 @@ from marlab.market.networks.losses import (
     transform_quantity,
     weight_loss,
 )
-from tests.market.networks.test_networks import decisions
+from tests.market.network_cases import decisions
 
 
 def test_goal_loss_by_hand() -> None:

@@ -7,9 +7,9 @@ from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.rules import features, l1
 from marlab.market.rules.features import FeatureOptions, StateBuilder
-from marlab.market.rules.goals import BUY, SELL
+from marlab.market.rules.goals import BUY
 from marlab.market.rules.l1 import Action, L1Options
-from marlab.market.rules.offers import OfferBook, Offers, OfferSlots, as_trades, no_offers, offer_slots, offer_weight
+from marlab.market.rules.offers import Offers, OfferSlots, no_offers, offer_slots
 from tests.market.days import a_day, random_days, schedule
 
 PLAIN = FeatureOptions()
@@ -45,11 +45,6 @@ def test_the_worked_vector_of_the_state() -> None:
     np.testing.assert_allclose(x_temporal[1], [0.02, 0, 0.01, 0.013, 0.877, 0.863, 0.0075, 0, 0, 20 / 890], atol=1e-12)
     assert x_temporal[3, 6] == pytest.approx(0.015)
     assert roles.tolist() == [1, 1]
-
-
-def test_the_worked_vector_of_offer_weights() -> None:
-    weights = offer_weight(np.array([0.0, 3, 0]), np.array([5.0, 5, 20]))
-    np.testing.assert_allclose(weights, [0.5774, 0.2347, 0.8165], atol=5e-5)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -92,22 +87,6 @@ def test_prices_mix_deals_offers_and_the_market() -> None:
     np.testing.assert_allclose(x_temporal[:4, 6] * 50, [0, 1.5, 0.6 * 12 + 0.3 * 15 + 1 - 10, 0.6 * 5], atol=1e-12)
     quiet = features.temporal_features(state, offer_slots(state, offers), FeatureOptions(offers="none"))[0]
     np.testing.assert_array_equal(quiet, features.temporal_features(state, no_offers((1,)), PLAIN)[0])
-
-
-def test_old_offers_fade_from_the_latest_one() -> None:
-    book = OfferBook()
-    book.add(SELL, 12, 10, 20, round=4)
-    book.add(BUY, 10, 10, 9, round=0)  # due yesterday: it fills no slot
-    book.new_day()
-    book.add(SELL, 14, 10, 20, round=2)
-    state = stack([a_day(day=11, price_out=20)])
-    slots = offer_slots(state, book.known(11))
-    assert slots.weight[0, SELL, 3] == pytest.approx(np.sqrt(0.5))
-    assert slots.weight[0, SELL, 1] == pytest.approx(np.sqrt(0.5) * np.exp(-0.3 * 18))
-    assert slots.weight[0, BUY].sum() == 0
-    book.new_day()
-    assert len(book.known(12).row) == 1
-    np.testing.assert_allclose(as_trades(book.known(12), 1).weight, np.sqrt(0.5))
 
 
 def test_extension_channels_follow_material_and_products() -> None:

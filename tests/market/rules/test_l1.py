@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.logs.daystate import HORIZON, DayState, concatenate, stack
-from marlab.market.rules import economic, l1
-from marlab.market.rules.l1 import Action, Caps, L1Options
-from marlab.market.rules.safety import L1SafetyLayer, Ledger
+from marlab.market.logs.daystate import DayState
+from marlab.market.rules import l1
+from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.safety import Ledger
 from tests.market.days import a_day, random_days, schedule
 
 GUIDE = L1Options()
@@ -227,137 +227,6 @@ def test_allowed_purchases_can_all_be_processed_before_the_end() -> None:
         assert material == 0, f"seed {seed}"
 
 
-def test_a_reserved_sale_lowers_the_earlier_days_too() -> None:
-    state = a_day(horizon=3, n_lines=0, inventory_output=5)
-    ledger = Ledger(state, GUIDE)
-    assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
-    ledger.reserve_sell(5, 20, 2)
-    assert ledger.caps.sell.tolist() == [0, 0, 0, 0]
-    ledger.reset()
-    assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
-
-
-@pytest.mark.parametrize("options", [GUIDE, L1Options(production="platform"), ECONOMIC], ids=str)
-def test_everything_reserved_may_be_signed(options: L1Options) -> None:
-    rng = np.random.default_rng(8)
-    for state in (random_days(40, seed=9).take(i) for i in range(40)):
-        ledger = Ledger(state, options)
-        planned = []
-        for _ in range(8):
-            selling, day = bool(rng.random() < 0.5), int(rng.integers(0, 11))
-            room = int(min(ledger.caps.of(selling)[day], 30))
-            price = 5
-            if not selling:
-                room = min(room, int(ledger.caps.budget // price))
-            if room:
-                quantity = int(rng.integers(1, room + 1))
-                (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day)
-                planned.append((selling, quantity, price, day))
-        ledger.reset()
-        for selling, quantity, price, day in planned:  # signed one after the other, each still fits
-            assert quantity <= ledger.caps.of(selling)[day]
-            assert selling or quantity * price <= ledger.caps.budget
-            (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day, permanent=True)
-
-
-def test_signed_deals_stay_and_equal_the_completed_state() -> None:
-    state = buying_day()
-    ledger = Ledger(state, L1Options(production="material"))
-    ledger.reserve_buy(6, 9, 2, permanent=True)
-    ledger.reserve_sell(3, 21, 4, permanent=True)
-    ledger.reserve_buy(100, 9, 0)
-    ledger.reset()
-    signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
-    for kept, fresh in zip(ledger.caps, l1.caps(signed, ledger.options)):
-        np.testing.assert_array_equal(kept, fresh)
-
-
-def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
-    ledger = Ledger(a_day(), L1Options(production="material"))
-    ledger.reserve_buy(10, 10, 0)
-    assert ledger.caps.sell[0] == 0
-    ledger.reserve_buy(10, 10, 0, permanent=True)
-    assert ledger.caps.sell[0] == 10
-
-
-# --- the economic rules ---------------------------------------------------------------------------------------------
-
-
-def last_level(**given: object) -> DayState:
-    """A factory that sells to exogenous buyers."""
-    return a_day(input_product=2, output_product=3, storage_cost=0.03, shortfall_penalty=0.6, **given)
-
-
-def test_economic_caps_hold_one_day_of_stock_and_each_day_alone() -> None:
-    state = a_day(day=90, inventory_input=4, q_in=schedule({0: 2, 3: 1}), q_out=schedule({0: 5, 3: 2}))
-    caps = l1.caps(state, ECONOMIC)
-    assert caps.buy[0] == 10 - 4 - 3 + 5
-    assert (caps.buy[1:] == 0).all()
-    assert caps.sell[:11].tolist() == [1, 4, 4, 3, 4, 4, 4, 4, 4, 4, 0]
-    early = l1.caps(state.replace(day=np.array(10.0)), ECONOMIC)
-    assert early.sell[:5].tolist() == [1, 4, 4, 8, 10]
-    assert l1.caps(state.replace(day=np.array(10.0)), L1Options(rules="economic", supply="sure")).sell[4] == 4
-
-
-def test_a_first_level_factory_fills_its_stock_before_it_sells_for_today() -> None:
-    first = {"input_product": 0, "output_product": 1, "exogenous_in_quantity": 6, "exogenous_in_mean": 5}
-    waiting = l1.caps(a_day(inventory_input=3, **first), ECONOMIC)
-    assert waiting.sell[:4].tolist() == [0, 7, 10, 10]
-    full = l1.caps(a_day(inventory_input=10, **first), ECONOMIC)
-    assert full.sell[:3].tolist() == [10, 10, 10]
-    base = l1.baseline(a_day(inventory_input=3, **first), waiting, True, ECONOMIC)
-    assert base == (7, 22, 2)
-
-
-def test_the_last_level_buys_todays_sales_and_a_stock_of_ten_once() -> None:
-    usual = {"exogenous_out_quantity": 6, "exogenous_out_price": 240, "production_cost": 7, "price_in": 25}
-    fresh = last_level(day=0, n_steps=50, price_out=40, exogenous_reach=np.array([1] * 6 + [0] * 4), **usual)
-    assert economic.need(fresh) == 16
-    assert economic.need(fresh.replace(inventory_input=np.array(10.0))) == 0
-    last_day = fresh.replace(day=np.array(49.0), inventory_input=np.array(2.0))
-    assert economic.need(last_day) == 4  # nothing is worth keeping after the end
-    caps = l1.caps(fresh, ECONOMIC)
-    assert l1.baseline(fresh, caps, False, ECONOMIC, round=0) == (4, 22, 0)
-    assert l1.baseline(fresh, caps, False, ECONOMIC, round=2) == (4, 27, 0)
-
-
-def test_the_best_purchase_is_the_best_of_all() -> None:
-    """Against a plain restatement of the profit, one candidate at a time."""
-    states = random_days(60, seed=11)
-    for i in range(60):
-        day = states.take(i).replace(n_lines=np.array(10.0), q_out=np.zeros(HORIZON + 1))
-        sales, price_in = float(day.exogenous_out_quantity), float(day.price_in)
-        unit = float(day.exogenous_out_price) / sales if sales else float(day.price_out)
-        gain = unit - float(day.production_cost) + float(day.shortfall_penalty * day.price_out)
-        storage = float(day.storage_cost) * price_in
-        stock, got = float(day.inventory_input), float(day.q_in[0])
-        profits = []
-        for b in range(21):
-            served = min(10, sales, stock + got + b)
-            after = min(10, stock + max(0, got + b - served))
-            worth = 0.0
-            for j in range(1, int(after) + 1):
-                prior = sum(seen >= j for seen in (2, 4, 6, 8, 10))
-                share = (day.exogenous_reach[j - 1] + prior) / (float(day.day) + 6)
-                worth += share * gain - (1 - share) * storage
-            worth *= float(day.n_steps - day.day - 1)
-            profits.append(served * gain - b * price_in - storage * (stock + got + b - served) + worth)
-        assert profits[int(economic.best_purchase(day))] == pytest.approx(max(profits))
-
-
-def test_a_middle_factory_buys_early_and_sells_late_days_first() -> None:
-    fresh = a_day(day=0)
-    caps = l1.caps(fresh, ECONOMIC)
-    assert l1.baseline(fresh, caps, False, ECONOMIC) == (3, 9, 0)  # ten units over four suppliers
-    assert l1.baseline(fresh, caps, True, ECONOMIC) == (7, 22, 3)
-    assert l1.baseline(fresh, caps, True, ECONOMIC, round=4) == (10, 22, 3)
-    assert l1.baseline(fresh, caps, True, ECONOMIC, round=12) == (10, 18, 3)
-    full = a_day(day=0, inventory_input=10)
-    assert l1.baseline(full, l1.caps(full, ECONOMIC), False, ECONOMIC).quantity == 0
-    ending = a_day(day=93)
-    assert l1.baseline(ending, l1.caps(ending, ECONOMIC), False, ECONOMIC).quantity == 0
-
-
 def test_no_room_means_no_offer() -> None:
     state = a_day(day=95, inventory_input=4, q_out=schedule(dict.fromkeys(range(5), 4)))
     base = l1.baseline(state, l1.caps(state, ECONOMIC), True, ECONOMIC)
@@ -366,32 +235,8 @@ def test_no_room_means_no_offer() -> None:
     assert not l1.clip_action(base, caps.sell, caps.budget, True, l1.issue_of(state, True)).valid
 
 
-# --- the guide's class and options ----------------------------------------------------------------------------------
-
-
-def test_the_layer_gives_what_the_functions_give() -> None:
-    state = buying_day(inventory_output=3)
-    layer = L1SafetyLayer(horizon=40)
-    output = layer.compute(state, is_buying=True)
-    assert output.Q_safe[0] == 862 and output.B_free == 7655
-    assert output.baseline == (30, 9.5, 0)
-    assert np.flatnonzero(output.time_mask == 0).tolist() == list(range(11))
-    assert layer.clip_action(output.baseline, output, is_buying=True) == (30, 9, 0, True)
-    assert layer._compute_baseline(state, output.caps, is_buying=False) == (1.5, 21, 0)
-    with pytest.raises(ValueError, match="days ahead"):
-        L1SafetyLayer(horizon=20).compute(state)
-
-
 def test_wrong_options_are_refused_by_name() -> None:
     with pytest.raises(UserError, match="production is 'none'; it must be one of full_load"):
         L1Options(production="none")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="reserve"):
         L1Options(reserve=-1)
-
-
-def test_a_batch_is_made_of_its_days() -> None:
-    states = random_days(6, seed=12)
-    again = concatenate([stack([states.take(0), states.take(1)]), states.take(slice(2, None))])
-    for field, same in zip(states, again):
-        np.testing.assert_array_equal(field, same)
-    assert isinstance(l1.caps(again, GUIDE), Caps)

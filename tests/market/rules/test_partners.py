@@ -1,5 +1,7 @@
 """Partner books and the further features."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,12 @@ def test_extra_features_of_a_batch_are_those_of_its_days() -> None:
     batched = extra_features(states, pooled)
     for i in range(20):
         np.testing.assert_array_equal(batched[i], extra_features(states.take(i), pooled[i]))
+
+
+def test_a_partner_stays_unless_it_is_known_to_leave_late() -> None:
+    record = Record()
+    assert record.stays and record.leaving == 0.5
+    record.bargained([], 3, 0, True)  # left early: tells nothing about later rounds
+    assert record.stays and record.leaving == 0.4
+    record.bargained([], 12, 0, True)
+    assert not record.stays

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import stack
 from marlab.market.logs.worldlog import ACCEPT, END, NONE, REJECT
 from marlab.market.rules import features, goals, l1
@@ -274,36 +273,3 @@ def test_rewards_are_changes_of_the_balance(log):
     gap = replace(log, days=log.days.take(np.arange(len(log.days)) != 3), final_balance=float("nan"))
     unknown = np.isnan(extract(gap, SampleOptions()).macro["reward"])
     assert unknown.tolist() == [i in (2, len(log.days) - 2) for i in range(len(log.days) - 1)]
-
-
-def test_decisions_of_a_day_without_a_record_are_left_out():
-    log = LOGS[0]
-    day = log.negotiations["day"][log.decisions["negotiation"]]
-    gap = replace(log, days=log.days.take(log.days.day != 2))
-    samples = extract(gap, SampleOptions())
-    assert samples.rows("micro") == (day != 2).sum() < len(day)
-    # yesterday of day 3 is not known now: its offers are not taken from day 1
-    blind = extract(gap, SampleOptions(features=FeatureOptions(offers="none")))
-    at = int(np.flatnonzero(samples.macro["day"] == 3)[0])
-    np.testing.assert_array_equal(samples.macro["x_temporal"][at], blind.macro["x_temporal"][at])
-
-
-def test_an_agent_that_never_negotiated_has_days_but_no_decisions():
-    log = LOGS[0]
-    silent = replace(
-        log,
-        decisions={name: values[:0] for name, values in log.decisions.items()},
-        contracts={name: values[:0] for name, values in log.contracts.items()},
-    )
-    samples = extract(silent, SampleOptions(features=FeatureOptions(extra=True)))
-    assert samples.rows("macro") == len(log.days) and samples.rows("micro") == samples.rows("calls") == 0
-    assert with_goals(samples, samples.macro["label"]).rows("micro") == 0
-
-
-def test_options_that_contradict_each_other_are_refused():
-    with pytest.raises(UserError, match="include_exogenous of L1 and of the features differ"):
-        SampleOptions(l1=L1Options(include_exogenous=True))
-    with pytest.raises(UserError, match="max_shift is -1"):
-        SampleOptions(max_shift=-1)
-    with pytest.raises(ValueError, match="goals for 14 days"):
-        with_goals(extract(LOGS[0], SampleOptions()), np.zeros((3, 16)))

@@ -12,8 +12,7 @@ from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.samples.dataset import Columns, Samples
 from marlab.market.samples.extract import extract
 from marlab.market.samples.options import SampleOptions
-from tests.market.logs.test_tracker import document, events
-from tests.market.tracker_example import example_log
+from tests.market.tracker_example import document, events, example_log
 
 
 @pytest.fixture

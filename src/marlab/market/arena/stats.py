@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from marlab.lab.stats import bootstrap, confidence_sequence, student
 
 Seat = dict[str, Any]
-"""One tested factory of one world: the record of arena_world with `config`, `turn` and `world_id`."""
+"""One tested factory of one world: the record of `world.measured_world` with `config`, `turn` and `world_id`."""
 POSITIONS = ("first", "middle", "last")
 
 

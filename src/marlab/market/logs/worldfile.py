@@ -61,6 +61,8 @@ def read_world(path: Path) -> WorldLog:
         meta = json.loads(table.column("meta")[0].as_py())
     except (OSError, KeyError, pa.ArrowInvalid, ValueError) as error:
         raise UserError(f"{path} is not a log of a market world: {error}") from None
+    if not isinstance(meta, dict):
+        raise UserError(f"{path} is not a log of a market world: its meta data is {meta!r}, expected a table.")
     if meta.get("schema") != SCHEMA:
         raise UserError(
             f"{path} has log schema {meta.get('schema')}; this version reads schema {SCHEMA}: collect again."

@@ -1,0 +1,45 @@
+"""What an agent can be told, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from marlab.lab.errors import UserError
+from marlab.market.agent.settings import AgentSettings, RuleOptions
+
+pytest.importorskip("scml")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"opening_lots": ()}, {"opening_lots": (0,)}, {"small_lot": 31}, {"small_price": 1.5}, {"opening_prices": (2.0,)},
+     {"opening_days": -1}, {"hold": -1}, {"loss": 1.0}],
+)  # fmt: skip
+def test_options_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"rule.{next(iter(wrong))}"):
+        RuleOptions(**wrong)
+
+
+def test_options_reach_the_rule_by_name_and_unknown_ones_are_refused() -> None:
+    told = AgentSettings(mode="heuristic", rule={"opening_days": 5, "opening_lots": [6, 4]})
+    assert told.rule_options() == RuleOptions(opening_days=5, opening_lots=(6, 4))
+    with pytest.raises(UserError, match="unknown key 'opening_day'"):
+        AgentSettings(mode="heuristic", rule={"opening_day": 5})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mode": "fast"}, "mode"),
+        ({"l4": "best"}, "l4"),
+        ({"decode": "beam"}, "decode"),
+        ({"l1": "careful"}, "rules"),
+        ({"l1": {"reserve": -1}}, "reserve"),
+        ({"horizon": 3}, "10 days"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        AgentSettings(**settings)

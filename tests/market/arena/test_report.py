@@ -1,0 +1,44 @@
+"""Tables and numbers of a tournament."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from marlab.market.arena.report import as_json, as_markdown, numbers, preface, tables, write_seats
+from tests.market.result_cases import some_result
+
+
+def test_the_best_agent_comes_first_under_its_short_name() -> None:
+    scores, differences, *_ = tables(some_result())
+    assert [row[0] for row in scores.rows] == ["Strong(mode=a)", "RandomStdAgent"]
+    assert scores.rows[0][1:3] == ["6", "1.310"] and "3 configs" in scores.note
+    assert [row[0] for row in differences.rows] == ["Strong(mode=a)"]
+
+
+def test_one_config_says_that_it_has_no_interval() -> None:
+    assert "One config has no interval" in tables(some_result(configs=1))[0].note
+
+
+def test_who_was_left_out_is_said_first() -> None:
+    result = some_result(left_out={"module:Broken": "init raised ValueError"}, failed={"w9": "it hung"})
+    assert any("Broken" in line and "init raised ValueError" in line for line in preface(result))
+    assert "init raised ValueError" in as_markdown(result)
+
+
+def test_numbers_and_json_agree_with_the_tables() -> None:
+    result = some_result()
+    assert result.comparisons()[0].mean == pytest.approx(0.31)
+    stored = json.loads(json.dumps(as_json(result), allow_nan=False))
+    assert stored["comparisons"][0]["mean"] == pytest.approx(0.31)
+    assert any("Strong" in name for name in numbers(result))
+
+
+def test_seats_are_a_table_of_all_measurements(tmp_path: Path) -> None:
+    result = some_result()
+    write_seats(result.seats, tmp_path / "seats.parquet")
+    rows = pq.read_table(tmp_path / "seats.parquet").to_pylist()
+    assert [row["score"] for row in rows] == [seat["score"] for seat in result.seats]
