@@ -17,6 +17,7 @@ from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.ppo.config import PPOConfig
+from marlab.lab.runs.files import write_json
 from marlab.lab.runs.run import Run, RunOptions
 
 TINY = game_config("msh_tiny")
@@ -41,7 +42,9 @@ class Runs:
 
     def _goals(self, options: RunOptions) -> Run:
         config = PretrainGoalsConfig(data=self["data"], epochs=2, vae_epochs=1, belief_games=4, overfit_check=False)
-        return pretrain_goals(config, options, quiet=True)
+        run = pretrain_goals(config, options, quiet=True)
+        write_json(run.path / "eval" / "overfit.json", {"loss": 0.305, "floor": 0.3})  # spares 200 steps a diagnosis
+        return run
 
     def _world(self, options: RunOptions) -> Run:
         config = PretrainWorldConfig(data=self["data"], rows=0, model="dense", epochs=1)
