@@ -44,7 +44,7 @@ def loop(config: FishTrainConfig, iterations: int, name: str) -> None:
     samples, start, cpu_start = 0.0, time.perf_counter(), time.process_time()
     for _ in range(iterations):
         metrics = trainer.iterate()
-        samples += metrics["train/samples"]
+        samples += metrics["ppo/samples"]
         for part in ("world", "policy", "learning"):
             parts[part] = parts.get(part, 0.0) + metrics[f"time/{part}"]
     if trainer.device.type == "cuda":
@@ -67,7 +67,7 @@ def time_to(config: FishTrainConfig, goal: float, limit_s: float) -> None:
     spent, hits, samples, survival = 0.0, 0, 0.0, 0.0
     while hits < 2 and spent < limit_s:
         start = time.perf_counter()
-        samples += trainer.iterate()["train/samples"]
+        samples += trainer.iterate()["ppo/samples"]
         spent += time.perf_counter() - start
         survival = float((run_probe(greedy(trainer.net), cfg, seeds, trainer.device).death_steps < 0).mean())
         hits = hits + 1 if survival >= goal else 0

@@ -57,6 +57,10 @@ RENAMED: tuple[tuple[str, str], ...] = (
     (r"charts/(outcome|guests)/", r"\1/"),
     (r"charts/entropy_coef$", "ppo/entropy_coef"),
     (r"charts/(beta|behaviour_entropy)$", r"plan/\1"),
+    (r"^rollout/ep_len_mean$", "episode/length"),
+    (r"^rollout/ep_rew_mean$", "episode/reward"),
+    (r"^train/policy_gradient_loss$", "ppo/policy_loss"),
+    (r"^train/", "ppo/"),
     (r"losses_player_\d+/moa/", "moa/"),
     (r"losses_player_(\d+)/", r"ppo/player_\1/"),
 )

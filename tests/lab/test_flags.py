@@ -11,7 +11,7 @@ import pytest
 
 from marlab.lab.config import defaults_of, from_dict, group, to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.flags import OldFlags, describe, parse, parse_run
+from marlab.lab.flags import OldFlags, parse, parse_run
 from marlab.lab.ppo.config import PPOConfig
 
 
@@ -208,9 +208,3 @@ def test_short_and_full_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"--help-all` shows {len(dataclasses.fields(PPOConfig)) - 1 + 2} more flags" in short
     assert "the gate\n  --gate-limit X" in full and "--gate-[no-]strict" not in full and "--[no-]gate-strict" in full
     assert "--help-all" not in full
-
-
-def test_describe_marks_changes() -> None:
-    lines = describe(Train(n_steps=3)).splitlines()
-    assert "* n_steps = 3" in lines
-    assert "  ppo.gamma = 0.99" in lines

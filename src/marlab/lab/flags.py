@@ -12,14 +12,11 @@ from typing import Annotated, Any, Generic, TypeVar
 from marlab.lab.config import (
     Folders,
     Preset,
-    defaults_of,
-    flatten,
     from_dict,
     has_groups,
     leaves,
     load_preset,
     preset_files,
-    to_dict,
 )
 from marlab.lab.errors import UserError
 from marlab.lab.help import HELP_WORDS, Part, help_text
@@ -217,10 +214,3 @@ def _translate(words: list[str], old: OldFlags, prog: str) -> list[str]:
         else:
             out.append(word)
     return out
-
-
-def describe(config: Any) -> str:
-    """The resolved config, one `key = value` a line; a star marks what differs from the defaults."""
-    standard = flatten(defaults_of(type(config)))
-    rows = flatten(to_dict(config)).items()
-    return "\n".join(f"{'*' if k not in standard or standard[k] != v else ' '} {k} = {v!r}" for k, v in rows)

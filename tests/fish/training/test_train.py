@@ -107,7 +107,7 @@ def test_phase_changes_lose_nothing_and_compat_loses_the_queue() -> None:
 def test_every_row_has_its_iteration_and_survival_is_learned_from_living_fish_only() -> None:
     trainer = FishTrainer(SMALL)
     metrics = trainer.iterate()
-    assert metrics["train/samples"] <= 64 * 6 * 4
+    assert metrics["ppo/samples"] <= 64 * 6 * 4
     assert metrics["custom/prewarm_override_episodes"] >= 6  # the initial reset counts
 
 
@@ -153,9 +153,9 @@ def test_tensorboard_has_every_tag(finished: Path) -> None:
     events.Reload()
     tags = set(events.Tags()["scalars"])
     for tag in (
-        "rollout/ep_len_mean", "rollout/ep_rew_mean", "time/fps", "train/approx_kl", "train/clip_fraction",
-        "train/explained_variance", "train/learning_rate", "train/loss", "train/policy_gradient_loss",
-        "train/value_loss", "custom/avg_survival_rate", "custom/final_num_alive", "custom/avg_num_alive",
+        "episode/length", "episode/reward", "time/steps_per_second", "ppo/approx_kl", "ppo/clip_fraction",
+        "ppo/explained_variance", "ppo/learning_rate", "ppo/loss", "ppo/policy_loss",
+        "ppo/value_loss", "custom/avg_survival_rate", "custom/final_num_alive", "custom/avg_num_alive",
         "custom/density_penalty_coef", "custom/entropy_coef", "custom/escape_boost_speed",
         "custom/step_one_death_count", "custom/prewarm_override_ratio", "custom/tail_stage_index",
         "custom/tail_queue_remaining", "multi_eval/avg_final_survival_rate", "multi_eval_death/p10",

@@ -81,6 +81,19 @@ class EvalReport:
             values["minus side-step"] = {"value": mean, "low": low, "high": high, "unit": "share of fish, paired"}
         return {name: {**value, "note": size} for name, value in values.items()}
 
+    def sentence(self, what: str) -> str:
+        """How well `what` did, beside the best script and what is possible."""
+        score, line = self.scores["policy"], self.scores["policy"].line()
+        size = f"{len(score.survival)} x {score.deaths.shape[1]} held-out fish"
+        parts = [f"{what}: {line['survival']:.4f} [{line['low']:.4f}, {line['high']:.4f}] of {size} survive"]
+        scripts = {name: float(s.survival.mean()) for name, s in self.scores.items() if name != "policy"}
+        if scripts:
+            best = max(scripts, key=lambda name: scripts[name])
+            parts.append(f"the best script ({best}) saves {scripts[best]:.4f}")
+        if self.bounds is not None:
+            parts.append(f"at most {self.bounds[1]:.4f} can be saved")
+        return "; ".join(parts) + "."
+
     def as_json(self) -> dict[str, Any]:
         table = {name: {**s.line(), "saved_share": self.saved_share(name)} for name, s in self.scores.items()}
         bounds = None if self.bounds is None else {"lower": self.bounds[0], "upper": self.bounds[1]}

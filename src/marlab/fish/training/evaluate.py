@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,11 @@ def evaluate(
     return run
 
 
-def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path) -> EvalReport:
-    """Play a checkpoint's policy, and write the numbers, a histogram and (if asked for) a film to `folder`."""
+def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path, beside: EvalReport | None = None) -> EvalReport:
+    """Play a checkpoint's policy, and write the numbers, a histogram and (if asked for) a film to `folder`.
+
+    `beside` is the report of another checkpoint of the same training: scripts and ceiling need not be played again.
+    """
     device = choose_device(config.device)
     net, trained = load_policy(file, device)
     cfg = sea_config(trained, config.fish)
@@ -62,8 +66,10 @@ def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path) -> EvalRep
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
-    policies = {"policy": greedy(net), **(ladder(device) if config.baselines else {})}
-    report = compare(policies, cfg, seeds, device, config.ceiling)
+    policies = {"policy": greedy(net), **(ladder(device) if config.baselines and beside is None else {})}
+    report = compare(policies, cfg, seeds, device, config.ceiling and beside is None)
+    if beside is not None:
+        report = replace(beside, scores={**beside.scores, **report.scores})
     deaths = report.scores["policy"].deaths
     write_json(folder / "eval_multi_summary.json", report.as_json())
     write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})

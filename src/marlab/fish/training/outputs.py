@@ -22,6 +22,7 @@ from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.metrics import MetricsWriter, read_metrics
 from marlab.lab.runs.run import Run
+from marlab.lab.stats import mean_interval
 
 STATS, PROBES = "stats.jsonl", "eval_multi_history.jsonl"
 GATE, PRE_ROLL, CLUSTERS, EVENTS = (
@@ -110,8 +111,8 @@ class FishOutputs:
 
     # --- at the end -----------------------------------------------------------------------------------------
 
-    def finish(self, store: CheckpointStore, device: torch.device) -> None:
-        """Tables, worst starts, figures and, unless it is skipped, the final evaluation."""
+    def finish(self, store: CheckpointStore, device: torch.device) -> list[str]:
+        """Tables, worst starts, figures and, unless it is skipped, the final evaluation; the outcome in sentences."""
         for writer in self._writers.values():
             writer.flush()
         rows, probes = (read_metrics(self.run.path / file) for file in (STATS, PROBES))
@@ -122,8 +123,9 @@ class FishOutputs:
         draw_run(rows, probes, self.run.path, references)
         self._stage_summary(rows)
         self._results(rows, probes)
-        if not self.config.measure.skip_final_eval:
-            self._evaluate(store)
+        if self.config.measure.skip_final_eval:
+            return _last_probe(probes, references)
+        return self._evaluate(store)
 
     def _tables(self, rows: list[dict[str, Any]]) -> None:
         with replacing(self.run.path / "stats.parquet") as temporary:
@@ -159,8 +161,9 @@ class FishOutputs:
             results["last gate stage"] = last.get("penalty_gate", {}).get("stage")
         self.run.add_results(results)
 
-    def _evaluate(self, store: CheckpointStore) -> None:
-        """The last and the best model on arenas that no probe saw."""
+    def _evaluate(self, store: CheckpointStore) -> list[str]:
+        """The last and the best model on arenas that no probe saw; a sentence about each."""
+        sentences, report = [], None
         config = self.config.measure
         best = store.best()
         chosen = {"final": store.steps()[-1]} | ({} if best is None else {"best": best[0]})
@@ -170,5 +173,19 @@ class FishOutputs:
                 str(file), config.eval_multi_episodes, config.eval_multi_fish, config.final_eval_seed_base,
                 film_fish=config.video_num_fish, device=self.config.device,
             )  # fmt: skip
-            report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}")
+            report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}", report)
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
+            sentences.append(report.sentence(f"{label} model (iteration {step})"))
+        return sentences
+
+
+def _last_probe(probes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> list[str]:
+    """How the last probe went, beside the reference lines; nothing where there was no probe."""
+    if not probes:
+        return []
+    last = probes[-1]
+    shares = [e["final_num_alive"] / last["multi_eval_num_fish"] for e in last["episodes"]]
+    mean, low, high = (float(x) for x in mean_interval(shares))
+    survive = f"{mean:.4f} [{low:.4f}, {high:.4f}] of the fish survive"
+    beside = ", ".join(f"{name} {value:.4f}" for name, value in references.items())
+    return [f"last probe (iteration {last['iteration']}): {survive}; {beside}."]

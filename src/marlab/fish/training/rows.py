@@ -26,19 +26,6 @@ CUSTOM = {
         "tail_prewarm_injections_total", "tail_stage_warn_active",
     )
 }  # fmt: skip
-TRAIN = {
-    # name in TensorBoard under train/: metric of the learner
-    "approx_kl": "approx_kl",
-    "clip_fraction": "clip_fraction",
-    "entropy": "entropy",
-    "explained_variance": "explained_variance",
-    "learning_rate": "learning_rate",
-    "loss": "loss",
-    "policy_gradient_loss": "policy_loss",
-    "value_loss": "value_loss",
-    "gradient_steps": "gradient_steps",
-    "samples": "samples",
-}
 
 
 def iteration_row(
@@ -91,10 +78,9 @@ def metric_names(
     """Row, learner, probe and timing as metrics; what is None is left out."""
     work = sum(v for k, v in seconds.items() if k != "probe")
     names: dict[str, Any] = {f"custom/{k}": row[v] for k, v in CUSTOM.items()}
-    names |= {"rollout/ep_len_mean": row["episode_length"], "rollout/ep_rew_mean": row["avg_reward"]}
-    names |= {f"train/{k}": learned.get(f"ppo/{v}") for k, v in TRAIN.items()}
+    names |= {"episode/length": row["episode_length"], "episode/reward": row["avg_reward"], **learned}
     names |= {f"time/{k}": v for k, v in seconds.items()}
-    names["time/fps"] = learned.get("ppo/samples", 0.0) / work if work > 0 else None
+    names["time/steps_per_second"] = learned.get("ppo/samples", 0.0) / work if work > 0 else None
     if probe is not None:
         names |= {f"multi_eval/{k}": v for k, v in probe["summary"].items()}
         names |= {f"multi_eval_death/{k}": v for k, v in probe["death_stats"].items()}

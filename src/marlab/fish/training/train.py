@@ -250,7 +250,10 @@ def train(
             trainer, run, store, save_every=config.checkpoint_interval, unit="iterations",
             show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet,
         )  # fmt: skip
-        outputs.finish(store, trainer.device)
+        sentences = outputs.finish(store, trainer.device)
+        run.log("\n".join(sentences))
+        if not quiet:
+            print("\n".join(sentences))
     return run
 
 
