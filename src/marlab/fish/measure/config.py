@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.lab.checks import positive
@@ -18,6 +18,8 @@ SCRIPTED = ("forward", "random", "broadcast", "hold", "left", "brake", "flee", "
 @dataclass(frozen=True)
 class EvalConfig:
     """Play a checkpoint on held-out arenas, beside the scripted policies and the ceiling."""
+
+    KIND: ClassVar[str] = "fish/eval"
 
     checkpoint: str = ""
     """A model_iter_N.pt, or a run directory (its best model, or the last one)."""

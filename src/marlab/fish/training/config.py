@@ -35,6 +35,7 @@ V32_PPO = PPOConfig(n_steps=512, batch_size=1024, n_epochs=10, lr_schedule="warm
 class FishTrainConfig:
     """Train a shoal with one shared policy to survive the predator."""
 
+    KIND: ClassVar[str] = "fish/ppo"  # in run.json, so that other commands know what the run holds
     COMMON: ClassVar = (
         "total_iterations", "num_envs", "curriculum", "policy_hidden_sizes", "seed", "device", "threads", "compat",
         "learning_rate", "n_steps", "batch_size", "n_epochs", "entropy_coef", "num_fish", "include_neighbor_features",

@@ -14,7 +14,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
 
-KIND = "fish/ppo"
+KIND = FishTrainConfig.KIND
 PATTERN = "model_iter_{step}.pt"
 
 

@@ -13,6 +13,10 @@ from marlab.lab.errors import UserError
 class HuntCollectConfig:
     """What to collect."""
 
+    COMMON: ClassVar = (
+        "rows", "rand_share", "train_share", "maps", "seed", "game.height", "game.width", "game.players",
+        "game.stags", "game.hares",
+    )  # fmt: skip
     KIND: ClassVar[str] = "hunt/data"  # in run.json, so that other commands know what the run holds
     game: GameConfig = field(default_factory=GameConfig)
     """The game; `--preset msh_8x8_b5` and its like set it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from marlab.hunt.training.gates import Gates
 from marlab.lab.checks import at_least
@@ -20,6 +21,7 @@ from marlab.lab.flags import parse
 class DiagnoseConfig:
     """What to diagnose."""
 
+    COMMON: ClassVar = ("data", "output_dir", "figures", "episodes", "belief_games")
     run: str = ""
     """A run of `hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`: its path or name."""
     runs: tuple[str, ...] = ()

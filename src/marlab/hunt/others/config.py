@@ -60,6 +60,10 @@ NO_FAULTS = Faults()
 class PretrainGoalsConfig:
     """What to learn about other players, from which data."""
 
+    COMMON: ClassVar = (
+        "goal_source", "vae_loss", "kl_max", "horizon", "share_moa", "epochs", "batch_size", "learning_rate",
+        "overfit_check", "belief_games", "device", "seed",
+    )  # fmt: skip
     KIND: ClassVar[str] = "hunt/goals"  # in run.json, so that other commands know what the run holds
     data: Path = Path()
     """Run directory of `marlab hunt collect`."""

@@ -31,6 +31,11 @@ class NetworkConfig:
 class PPOTrainConfig:
     """The PPO baseline."""
 
+    COMMON: ClassVar = (
+        "variant", "agent_roles", "networks", "seeds", "total_steps", "num_envs", "eval_episodes", "device",
+        "game.height", "game.width", "game.players", "game.stags", "game.hares", "ppo.learning_rate",
+        "ppo.batch_size", "ppo.entropy_coef",
+    )  # fmt: skip
     KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
     variant: Literal["ppo", "ps-ppo"] = "ppo"
     """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""

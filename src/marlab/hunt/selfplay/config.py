@@ -154,6 +154,12 @@ class PipelineConfig:
 class HopTrainConfig(MindConfig):
     """A training of agents that plan with beliefs about the others: a mind, and how it learns."""
 
+    COMMON: ClassVar = (
+        "variant", "agent_roles", "phases", "seeds", "total_steps", "num_envs", "load_data", "load_vae",
+        "load_wm", "eval_episodes", "device", "game.height", "game.width", "game.players", "game.stags",
+        "game.hares", "plan.trees", "plan.search.simulations", "learn.learning_rate", "learn.batch_size",
+        "guests.share", "pipeline.gates",
+    )  # fmt: skip
     KIND: ClassVar[str] = "hunt/hop"  # in run.json, so that other commands know what the run holds
     phases: str = AUTO
     """Phases to go through in order, such as P0..P7 or P1,P6; auto takes those that the variant needs to train."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from marlab.lab.command import RunCommand
 from marlab.lab.errors import UserError
@@ -21,6 +21,10 @@ PRESETS = Path(__file__).parents[1] / "presets" / "train"
 class MarketTrainConfig(TrainSettings):
     """Learning of the four layers from samples."""
 
+    COMMON: ClassVar = (
+        "phases", "l3_goals", "l2_epochs", "l3_epochs", "awr_epochs", "l4_epochs", "l2_lr", "l3_lr", "awr_lr",
+        "l4_lr", "l2_batch_size", "l3_batch_size", "l4_batch_size", "patience", "seed", "device",
+    )  # fmt: skip
     data: Path = Path()
     """Run directory of `marlab market samples`, or the folder with its dataset.json."""
     phases: str = "l2,l3,l4"

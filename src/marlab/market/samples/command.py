@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from marlab.lab.checks import at_least
 from marlab.lab.command import RunCommand
@@ -59,6 +60,12 @@ class SamplesConfig:
 @dataclass(frozen=True)
 class SamplesCommand(EngineFlags, SamplesConfig):
     """`marlab market samples`: the samples, and where they are made (which changes none)."""
+
+    COMMON: ClassVar = (
+        "agent_name", "goal_backfill", "l2_model_path", "split_file", "device", "npz", "engine", "workers",
+        "quiet", "l1.rules", "features.horizon", "features.offers", "split.val_ratio", "split.test_ratio",
+        "split.split_by",
+    )  # fmt: skip
 
     def run_config(self) -> SamplesConfig:
         """What decides the samples: the part that a resumed run must repeat."""
