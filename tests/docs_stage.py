@@ -1,6 +1,7 @@
 """What has to be there before a block of the docs can run: small stand-ins for minutes and hours of work.
 
-Each is made once per process, by the commands that a reader would type, and copied to where the block runs.
+Each is made once per process, by the commands that a reader would type or from golden files, and copied to where the
+block runs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from pathlib import Path
 from examples.tiny_world import command as tiny_world
 
 from marlab.cli import main
+from marlab.market.logs.worldfile import read_world
+from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.networks.weights import save_network
+from marlab.market.samples.extract import extract
+from marlab.market.samples.options import SampleOptions
+from tests.market.sample_tools import write_dataset
 
 STAGES = {
     "a tiny run": ["tiny train --preset small --iterations 2 --name first --device cpu"],
@@ -24,19 +31,11 @@ STAGES = {
         "hunt collect --rows 2000 --name data",
         "hunt pretrain vae runs/hunt/data --name codes --epochs 3 --device cpu",
     ],
-    "a market collection": [
-        "market collect --experts PenguinAgent RandomStdAgent --configs 4 --runs 1 --steps 8 --processes 2 2"
-        " --workers 1 --name mine --quiet"
-    ],
-    "market samples": [
-        "market samples runs/market/mine --agent-name PenguinAgent --name penguin_none --workers 1 --quiet"
-    ],
-    "a market collection and an L2": [
-        "market train runs/market/penguin_none --phases l2 --l2-stages 1:1e-3 --name l2 --device cpu"
-    ],
+    "a market collection": [],
+    "market samples": [],
     "my_tasks.py": [],
 }
-BEFORE = {"market samples": "a market collection", "a market collection and an L2": "market samples"}
+TINY = Path(__file__).parent / "golden" / "market" / "tiny_world.parquet"
 
 
 def set_up(what: str, folder: Path) -> None:
@@ -48,8 +47,6 @@ def set_up(what: str, folder: Path) -> None:
 def _made(what: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="docs-stage-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    if what in BEFORE:
-        set_up(BEFORE[what], folder)
     shown = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(shown):
         for line in STAGES[what]:
@@ -58,7 +55,11 @@ def _made(what: str) -> Path:
             assert code == 0, f"marlab {line}\n{shown.getvalue()}"
     if what == "my_tasks.py":
         (folder / "my_tasks.py").write_text("def play(seed: int, days: int = 50) -> float:\n    return seed / days\n")
-    if what.endswith("an L2"):
-        (folder / "out").mkdir()
-        shutil.copy(next((folder / "runs/market/l2").rglob("l2_bc.pt")), folder / "out")
+    if what == "a market collection":
+        (folder / "runs/market/mine/worlds").mkdir(parents=True)
+        shutil.copy(TINY, folder / "runs/market/mine/worlds")
+        save_network(folder / "out/l2_bc.pt", HorizonManagerPPO())
+    if what == "market samples":
+        samples = extract(next(read_world(TINY).tracked()), SampleOptions())
+        write_dataset(folder / "runs/market/penguin_none/data", {"train": samples}, {})
     return folder

@@ -1,29 +1,17 @@
-"""The world's tests: rules by hand, resumption to the bit, the optimum is learnt, the command works."""
+"""Restarts, resumption to the bit, and the optimum is learnt."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from examples.tiny_world import rules
-from examples.tiny_world.command import main
 from examples.tiny_world.config import TinyConfig
 from examples.tiny_world.trainer import TinyTrainer, TinyWorld, steps_too_many
-from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_resume_equal
 
 SMALL = TinyConfig(n_cells=9, iterations=20, device="cpu")
-
-
-def test_rules_by_hand() -> None:
-    state = rules.State(torch.tensor([[0, 8], [0, 1], [2, 6]]), torch.zeros(3, dtype=torch.long))
-    assert rules.fewest_steps(state, 9).tolist() == [1, 1, 2]
-    after = rules.step(state, torch.tensor([[0, 1], [2, 0], [2, 0]]), 9)  # one waits; both swap; both come nearer
-    assert after.cells.tolist() == [[8, 8], [1, 0], [3, 5]]
-    assert rules.met(after).tolist() == [True, False, False]
-    assert rules.observe(state, 9).argmax(-1).tolist() == [[8, 1], [1, 8], [4, 5]]
 
 
 def test_a_ring_restarts_one_step_late() -> None:
@@ -46,11 +34,3 @@ def test_the_optimum_is_learnt() -> None:
     while trainer.step < trainer.total:
         trainer.iterate()
     assert steps_too_many(trainer.ppo.net, SMALL).float().mean() < 0.1
-
-
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main("--preset small --iterations 2 --name first".split()) == 0
-    assert (tmp_path / "runs/tiny/first/run.json").exists()
-    with pytest.raises(UserError, match="odd number"):
-        main(["--n-cells", "8"])
