@@ -2,7 +2,7 @@
 
     python benchmarks/hunt_training.py                          # seconds per iteration of 3,000 game steps, CPU
     python benchmarks/hunt_training.py --device cuda --seeds 0..4 [--record]
-    python benchmarks/hunt_training.py --oracle --episodes 400   # acceptance check 27
+    python benchmarks/hunt_training.py --oracle --episodes 400   # with exact models of the others
 
 An iteration is 500 games x 6 steps of every seed, every living player searching 5 trees of 64 simulations, then all
 updates. The lab note's HOP+-MCTS took 873 s for as many steps of one seed. With --oracle one focal player with the
@@ -115,7 +115,7 @@ def main() -> None:
     words.add_argument("--warm", type=int, default=6)
     words.add_argument("--iterations", type=int, default=5)
     words.add_argument("--record", action="store_true", help="record the search as CUDA graphs")
-    words.add_argument("--oracle", action="store_true", help="check 27 instead of times")
+    words.add_argument("--oracle", action="store_true", help="play with exact models of the others instead of timing")
     words.add_argument("--episodes", type=int, default=400)
     words.add_argument("--json", type=Path)
     arguments = words.parse_args()

@@ -1,4 +1,4 @@
-"""Offline data: rows, splits, replay equality (check 11), classes (check 12), and data that must be refused."""
+"""Offline data: rows, splits, replay equality, classes, and data that must be refused."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def test_a_wrong_row_is_found(data: Dataset) -> None:
     assert check_integrity(data.game, stale).actions == int(data.rows.alive.all(1).sum())
 
 
-def test_classes_come_near_the_note_and_every_stay_has_a_cause(tmp_path: Path) -> None:
+def test_classes_come_near_the_original_and_every_stay_has_a_cause(tmp_path: Path) -> None:
     found = made(tmp_path / "d", rows=40_000)
     report = class_report(found.rows)
-    assert report["l1_to_note"] < 0.08
+    assert report["l1_to_original"] < 0.08
     assert sum(row["count"] for row in report["actions"].values()) == found.rows.size
     stays = sum(row["count"] for row in report["stay_causes"].values())
     assert stays == report["actions"]["stay"]["count"] > 0.3 * found.rows.size

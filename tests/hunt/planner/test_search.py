@@ -114,7 +114,7 @@ def plan_errors(game: Game, starts: State, kind: Kind, config: SearchConfig, exa
 
 @pytest.mark.parametrize("kind", [Kind.NS, Kind.NH])
 def test_root_values_of_the_tiny_hunt_are_those_of_dynamic_programming(kind: Kind) -> None:
-    """Acceptance check 25: 2,000 simulations, every start, within 0.02.
+    """Against dynamic programming: 2,000 simulations, every start, within 0.02.
 
     With exact leaves every error is the tree's: its rewards, discounts, ends, outcomes and choices. The mean over
     simulations is no such value: it contains its own exploration.
@@ -147,7 +147,7 @@ WRONG: dict[str, Callable[[Tree], Tree]] = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_backup_fails_the_check(wrong: str) -> None:
-    """What makes check 25 a check: exact leaves do not hide mistakes of the tree above them."""
+    """Exact leaves do not hide mistakes of the tree above them."""
     game = make_game(game_config("msh_tiny"))
     starts = tiny_starts(game).select(torch.arange(0, 378, 13))
     solved, exact = solve(game, starts, Kind.NS)
@@ -157,7 +157,7 @@ def test_a_wrong_backup_fails_the_check(wrong: str) -> None:
 
 
 def test_a_value_that_knows_nothing_does_not_see_the_stag() -> None:
-    """Why check 25 needs an informative leaf against NS: with v = 0 most trees never come to where the stag is."""
+    """Why the comparison needs an informative leaf against NS: with v = 0 most trees never reach the stag."""
     game = make_game(game_config("msh_tiny"))
     starts = game.reset(6, seeded(2))
     _, exact = solve(game, starts, Kind.NS)
@@ -197,7 +197,7 @@ def test_a_hare_at_hand_is_taken_with_a_value_that_knows_nothing() -> None:
 
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
 def test_the_plan_improves_on_the_prior(root: str) -> None:
-    """Acceptance check 26: by the planner's own values, in 99 of 100 decisions."""
+    """By the planner's own values, in 99 of 100 decisions."""
     game = make_game(game_config("msh_4x4"))
     starts, trees = game.reset(100, seeded(3)), 2
     kinds, legal = [Kind.RAND, Kind.NS, Kind.NH, Kind.NH], game.legal(starts)[:, 0]

@@ -73,7 +73,7 @@ def collect(
                 "rows": data.rows.size,
                 "episodes": data.episodes,
                 "replay_equality": integrity.equality,
-                "l1_to_note": classes["l1_to_note"],
+                "l1_to_original": classes["l1_to_original"],
                 "stay_share": classes["actions"]["stay"]["share"],
             }
         )
@@ -232,7 +232,7 @@ def class_report(rows: Rows) -> dict[str, Any]:
     return {
         "rows": rows.size,
         "actions": {n: {"count": c, "share": s} for n, c, s in zip(ACTION_NAMES, counts.tolist(), shares)},
-        "l1_to_note": sum(abs(a - b) for a, b in zip(shares, CLASSES)),
+        "l1_to_original": sum(abs(a - b) for a, b in zip(shares, CLASSES)),
         "stay_causes": {
             name: {"count": c, "share_of_rows": c / rows.size} for name, c in zip(CAUSES[1:], stays[1:].tolist())
         },
@@ -241,9 +241,9 @@ def class_report(rows: Rows) -> dict[str, Any]:
 
 def describe_classes(report: dict[str, Any]) -> str:
     """The class distribution as a table."""
-    lines = [f"{'action':<12} {'count':>8} {'share':>7} {'note':>7}"]
-    for (name, row), note in zip(report["actions"].items(), CLASSES):
-        lines.append(f"{name:<12} {row['count']:>8} {row['share']:>7.4f} {note:>7.4f}")
-    lines.append(f"L1 distance to the note's shares: {report['l1_to_note']:.3f}")
+    lines = [f"{'action':<12} {'count':>8} {'share':>7} {'original':>9}"]
+    for (name, row), original in zip(report["actions"].items(), CLASSES):
+        lines.append(f"{name:<12} {row['count']:>8} {row['share']:>7.4f} {original:>9.4f}")
+    lines.append(f"L1 distance to the original's shares: {report['l1_to_original']:.3f}")
     causes = ", ".join(f"{name} {row['share_of_rows']:.4f}" for name, row in report["stay_causes"].items())
     return "\n".join([*lines, f"stay, by cause (share of all rows): {causes}"])

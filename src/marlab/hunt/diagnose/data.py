@@ -81,7 +81,7 @@ def _class_distribution(classes: dict[str, Any]) -> Table:
         (name, v["count"], v["share"], int(original.count[i]), float(original.ratio[i]))
         for i, (name, v) in enumerate(classes["actions"].items())
     ]
-    rows.append(("L1 distance of shares", None, classes["l1_to_note"], None, None))
+    rows.append(("L1 distance of shares", None, classes["l1_to_original"], None, None))
     return Table("Class distribution", ("action", "rows", "share", "rows (original)", "share (original)"), rows)
 
 

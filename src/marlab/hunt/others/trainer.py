@@ -37,7 +37,7 @@ CHUNK = 4096
 
 
 class Losses(NamedTuple):
-    """One training step: what is minimised, and what the note's curves show."""
+    """One training step: what is minimised, and what the published curves show."""
 
     total: Tensor
     policy: Tensor  # cross-entropy given the goal, nats

@@ -1,4 +1,4 @@
-"""Rule-based players: those of the spec, all seats and games in one pass.
+"""Rule-based players, all seats and games in one pass.
 
 Every rule is "uniform over a set of actions", so a player is a set per situation (`options`), its distribution is
 known exactly, and sampling is exact. A player is written as in the tables: NS, NH, RAND, MIX(0.5), SWITCH(10),

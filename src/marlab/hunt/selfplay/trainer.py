@@ -180,7 +180,7 @@ class HopTrainer:
         return {f"plan/{name}": value for name, value in values.items()}
 
     def _pair_metrics(self) -> list[dict[str, float]]:
-        """The note's figures for every pair of observer and other, and their means, per seed."""
+        """The published figures for every pair of observer and other, and their means, per seed."""
         if self.learner.fast.others is None:
             return [{} for _ in self.seeds]
         n, actions = self.game.players, self.game.actions
@@ -285,7 +285,7 @@ class HopTrainer:
 
 
 def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, float]:
-    """The note's names for one pair; nothing without rows."""
+    """The published names for one pair; nothing without rows."""
     rows, ce, top1, top3, floor = sums[: len(PAIR_SUMS)]
     if not rows:
         return {}
