@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from marlab.hunt.evaluate.play import Cell, Plan, Starts, Stream, play_stream, seat_all
+from marlab.hunt.evaluate.play import Cell, SeatingPlan, Starts, Stream, play_stream, seat_all
 from marlab.hunt.game.config import game_config
 from marlab.hunt.planner.agent import KIND, PATTERN
 from marlab.hunt.planner.config import PlanConfig
@@ -37,7 +37,7 @@ def hop_run(out: Path, seeds: str = "0") -> Path:
     return out
 
 
-def played(cells: list[Cell], runs: int, steps: int) -> tuple[Plan, Stream]:
+def played(cells: list[Cell], runs: int, steps: int) -> tuple[SeatingPlan, Stream]:
     """Streams of some cells."""
     game = small_game(game_config("msh_4x4"))
     plan = seat_all(game, cells, runs, {})

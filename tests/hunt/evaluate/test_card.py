@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 
 
 def test_the_card_knows_its_scale(tmp_path: Path) -> None:
-    config = EvalConfig(
+    config = HuntEvalConfig(
         "RAND", ("NS", "NH"), parts=("scenarios", "cross-play", "self-play"), runs=8, steps=120, window=80,
         scenarios=("visit_lone_hunter", "visit_all_hare", "self_play"), layouts=20, episodes=20, device="cpu",
     )  # fmt: skip
@@ -43,7 +43,7 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
 
 
 def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop: Path) -> None:
-    config = EvalConfig(
+    config = HuntEvalConfig(
         f"plain={hop}", (f"helped={hop}?rollout=1&simulations=1&trees=1",), parts=("scenarios",), runs=4, steps=36,
         window=36, scenarios=("visit_all_hare",), layouts=0, device="cpu",
     )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from marlab.hunt.evaluate import cells as module
 from marlab.hunt.evaluate.agents import scripted
 from marlab.hunt.evaluate.cells import Cells
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.measurements import Measurements
 from marlab.hunt.evaluate.play import Cell, Starts
 from marlab.hunt.evaluate.scenarios import by_name, team
@@ -15,7 +15,7 @@ from marlab.hunt.game.config import game_config
 from marlab.lab.runs.rng import Rngs
 from tests.hunt.helpers import small_game
 
-CONFIG = EvalConfig("NS", runs=4, steps=40, window=36, layouts=3, episodes=4, device="cpu")
+CONFIG = HuntEvalConfig("NS", runs=4, steps=40, window=36, layouts=3, episodes=4, device="cpu")
 
 
 @pytest.fixture

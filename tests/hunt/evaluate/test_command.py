@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marlab.cli import main as cli
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import read_run
 
@@ -23,7 +23,7 @@ from marlab.lab.runs.records import read_run
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(UserError, match=told):
-        EvalConfig(**wrong)  # type: ignore[arg-type]
+        HuntEvalConfig(**wrong)  # type: ignore[arg-type]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from marlab.hunt.evaluate.agents import find_agent, weights_digest
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.measurements import Measurements
 from marlab.hunt.evaluate.run import score
 from marlab.lab.errors import UserError
@@ -42,7 +42,7 @@ def test_another_agent_setting_or_protocol_is_another_measurement(tmp_path: Path
     size = 0
     for changes in ({}, {"steps": 50}, {"seed": 3}, {"runs": 8}):
         settings = {"runs": 4, "steps": 40, "window": 36, "layouts": 0, **changes}
-        config = EvalConfig("NS", parts=("scenarios",), scenarios=("3NH",), device="cpu", **settings)  # type: ignore[arg-type]
+        config = HuntEvalConfig("NS", parts=("scenarios",), scenarios=("3NH",), device="cpu", **settings)  # type: ignore[arg-type]
         score(config, Measurements(tmp_path))
         assert len(list(tmp_path.iterdir())) == size + 5  # NS is one of the five scripted players
         size += 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from marlab.hunt.evaluate import beliefs, cells, run
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.measurements import FOLDER
 from marlab.hunt.evaluate.run import evaluate, read_card, score
 from marlab.lab.errors import UserError
@@ -16,9 +16,9 @@ from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions
 
 
-def small(*agents: str, **changes: object) -> EvalConfig:
+def small(*agents: str, **changes: object) -> HuntEvalConfig:
     settings = {"scenarios": ("3NH", "visit_random"), "runs": 4, "steps": 40, "window": 36, "layouts": 2, "episodes": 4}
-    return EvalConfig(agents=agents, **{**settings, "figures": False, "device": "cpu", **changes})  # type: ignore[arg-type]
+    return HuntEvalConfig(agents=agents, **{**settings, "figures": False, "device": "cpu", **changes})  # type: ignore[arg-type]
 
 
 def test_an_evaluation_that_was_stopped_goes_on_and_measures_nothing_twice(
@@ -60,7 +60,7 @@ def test_measurements_of_other_evaluations_are_taken_over(
 
 
 def test_trained_agents_play_and_are_met(ppo: Path, hop: Path) -> None:
-    config = EvalConfig(
+    config = HuntEvalConfig(
         f"hop={hop}", (f"ppo={ppo}:3",), parts=("cross-play",), runs=4, steps=40, window=40, device="cpu"
     )
     card = score(config)
@@ -74,18 +74,18 @@ def test_what_does_not_fit_together_is_refused_before_any_work(
     monkeypatch.chdir(tmp_path)
     small = {"runs": 4, "steps": 40, "window": 40, "device": "cpu"}
     with pytest.raises(UserError, match="4 players"):
-        evaluate(EvalConfig("NS", game="msh_2p_4x4", **small))  # type: ignore[arg-type]
+        evaluate(HuntEvalConfig("NS", game="msh_2p_4x4", **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="4x4 grid"):
-        evaluate(EvalConfig(str(ppo), game="msh_8x8_b5", **small))  # type: ignore[arg-type]
+        evaluate(HuntEvalConfig(str(ppo), game="msh_8x8_b5", **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="TEAM=RUN"):
-        evaluate(EvalConfig("NS", references=("3NS",), **small))  # type: ignore[arg-type]
+        evaluate(HuntEvalConfig("NS", references=("3NS",), **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="There is no run"):
-        evaluate(EvalConfig("NS", measured=(Path("nowhere"),), **small))  # type: ignore[arg-type]
+        evaluate(HuntEvalConfig("NS", measured=(Path("nowhere"),), **small))  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_trained_reference_sets_the_scale(ppo: Path) -> None:
-    config = EvalConfig(
+    config = HuntEvalConfig(
         "NH", parts=("scenarios",), scenarios=("visit_random",), references=(f"3RAND={ppo}",), runs=8, steps=120,
         window=80, layouts=0, device="cpu",
     )  # fmt: skip

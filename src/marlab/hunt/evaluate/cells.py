@@ -11,7 +11,7 @@ import torch
 
 from marlab.hunt.evaluate.agents import Agent
 from marlab.hunt.evaluate.card import Exact
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.measurements import Measurements
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario
@@ -41,7 +41,7 @@ class Cells:
 
     game: Game
     starts: Starts
-    config: EvalConfig
+    config: HuntEvalConfig
     cast: dict[str, Agent]
     rngs: Rngs
     quiet: bool
@@ -145,6 +145,6 @@ def _on_cpu(game: Game) -> Game:
     return type(game)(game.config, game.maps.to("cpu"))
 
 
-def _noise(game: Game, config: EvalConfig) -> torch.Tensor:
+def _noise(game: Game, config: HuntEvalConfig) -> torch.Tensor:
     generator = torch.Generator().manual_seed(config.seed)
     return torch.rand(config.episodes, game.cells + game.players + 1, generator=generator).to(game.device)

@@ -23,7 +23,7 @@ HELD_OUT_SEED = 20_260_303
 
 
 @dataclass(frozen=True)
-class EvalConfig:
+class HuntEvalConfig:
     """Which agents to score, and how thoroughly."""
 
     KIND: ClassVar[str] = "hunt/eval"
@@ -86,4 +86,4 @@ class EvalConfig:
         return named
 
 
-main = RunCommand("hunt eval", EvalConfig, "marlab.hunt.evaluate.run:evaluate", positional=("agent", "agents..."))
+main = RunCommand("hunt eval", HuntEvalConfig, "marlab.hunt.evaluate.run:evaluate", positional=("agent", "agents..."))

@@ -62,7 +62,7 @@ class Cell(NamedTuple):
     scenario: Scenario
 
 
-class Plan(NamedTuple):
+class SeatingPlan(NamedTuple):
     """Who sits where in B games: R runs of every cell, one cell after the other."""
 
     cells: tuple[Cell, ...]
@@ -85,7 +85,7 @@ class Stream(NamedTuple):
     hunters: Tensor  # [E, n]
 
 
-def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Agent]) -> Plan:
+def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Agent]) -> SeatingPlan:
     """Seat the agent of every cell as focal player of its scenario, the seats rotated from run to run.
 
     cast: trained agents that may be background players, by name. With several training seeds a run uses one of them,
@@ -114,7 +114,7 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
     for name, player in players.items():
         by_seed = {number: where[name, number] for number in player.seeds}
         seated += _seated(game, player, {k: s for k, s in by_seed.items() if bool(s.any())})
-    return Plan(tuple(cells), runs, seated, focal, run, seed)
+    return SeatingPlan(tuple(cells), runs, seated, focal, run, seed)
 
 
 def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Seat]:
@@ -138,7 +138,7 @@ def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Se
 @torch.no_grad()
 def play_stream(
     game: Game,
-    plan: Plan,
+    plan: SeatingPlan,
     starts: Starts,
     steps: int,
     generator: torch.Generator,
@@ -178,7 +178,7 @@ def play_stream(
 
 
 def _step(
-    game: Game, plan: Plan, state: State, memories: list[Memory], generator: torch.Generator
+    game: Game, plan: SeatingPlan, state: State, memories: list[Memory], generator: torch.Generator
 ) -> tuple[Outcome, State]:
     """One step of all games; `memories` are replaced in place."""
     actions = torch.full(state.cell.shape, STAY, dtype=torch.int64, device=game.device)

@@ -10,7 +10,7 @@ from marlab.hunt.evaluate.agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate.beliefs import evaluate_beliefs
 from marlab.hunt.evaluate.card import Block, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate.cells import RANDOM, Cells
-from marlab.hunt.evaluate.command import EvalConfig
+from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.measurements import FOLDER, Measurements
 from marlab.hunt.evaluate.play import Cell, Starts
 from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
@@ -32,7 +32,7 @@ CARD = "scorecard.json"
 
 
 def evaluate(
-    config: EvalConfig,
+    config: HuntEvalConfig,
     options: RunOptions | None = None,
     *,
     preset: Preset | None = None,
@@ -53,7 +53,7 @@ def evaluate(
     return run
 
 
-def score(config: EvalConfig, measurements: Measurements | None = None) -> ScoreCard:
+def score(config: HuntEvalConfig, measurements: Measurements | None = None) -> ScoreCard:
     """The score card without a run directory."""
     return _measure(config, _lineup(config), measurements or Measurements(), quiet=True)
 
@@ -86,7 +86,7 @@ class _Lineup:
     references: dict[tuple[str, ...], Agent]  # by the background that they were trained for
 
 
-def _lineup(config: EvalConfig) -> _Lineup:
+def _lineup(config: HuntEvalConfig) -> _Lineup:
     agents = find_agents(config.all_agents)
     scenarios, teams = _scenarios(config, [agent.name for agent in agents])
     references = _references(config)
@@ -97,7 +97,7 @@ def _lineup(config: EvalConfig) -> _Lineup:
     return _Lineup(game, rngs, agents, scenarios, teams, references)
 
 
-def _measure(config: EvalConfig, lineup: _Lineup, measurements: Measurements, quiet: bool) -> ScoreCard:
+def _measure(config: HuntEvalConfig, lineup: _Lineup, measurements: Measurements, quiet: bool) -> ScoreCard:
     agents, game = lineup.agents, lineup.game
     cast = {agent.name: agent for agent in agents}
     cells = Cells(game, Starts(game, config.runs, config.seed), config, cast, lineup.rngs, quiet, measurements)
@@ -116,7 +116,7 @@ def _measure(config: EvalConfig, lineup: _Lineup, measurements: Measurements, qu
     return card
 
 
-def _scenarios(config: EvalConfig, agents: Sequence[str]) -> tuple[list[Scenario], list[Scenario]]:
+def _scenarios(config: HuntEvalConfig, agents: Sequence[str]) -> tuple[list[Scenario], list[Scenario]]:
     """The scenarios of the suite and the teams to play, checked."""
     game = game_config(config.game)
     if game.rules != "hunt" or game.players != SEATS:
@@ -127,7 +127,7 @@ def _scenarios(config: EvalConfig, agents: Sequence[str]) -> tuple[list[Scenario
     return scenarios, list(dict.fromkeys(teams))
 
 
-def _references(config: EvalConfig) -> dict[tuple[str, ...], Agent]:
+def _references(config: HuntEvalConfig) -> dict[tuple[str, ...], Agent]:
     """PPO players by the background that they were trained for."""
     by_team: dict[tuple[str, ...], Agent] = {}
     for text in config.references:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.hunt.evaluate.play import Plan, Stream
+from marlab.hunt.evaluate.play import SeatingPlan, Stream
 from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.errors import UserError
 from marlab.lab.measured import Measured
@@ -83,7 +83,7 @@ class Score:
         return Score(per_run=per_run, seeds=seeds, by_episode=by_episode, by_steps=(steps, reward), **rest)
 
 
-def scores_of(plan: Plan, stream: Stream, steps: int, window: int) -> list[Score]:
+def scores_of(plan: SeatingPlan, stream: Stream, steps: int, window: int) -> list[Score]:
     """One score per cell of a plan; episodes that ended in the last `window` of `steps` steps are scored."""
     focal = plan.focal.cpu().numpy()
     seats = focal[stream.game.numpy()]  # [E, n]
@@ -94,8 +94,8 @@ def scores_of(plan: Plan, stream: Stream, steps: int, window: int) -> list[Score
 
 
 def _score(
-    plan: Plan, stream: Stream, c: int, rows: NDArray[np.int64], reward: Floats, seats: NDArray[np.bool_], steps: int,
-    window: int,
+    plan: SeatingPlan, stream: Stream, c: int, rows: NDArray[np.int64], reward: Floats, seats: NDArray[np.bool_],
+    steps: int, window: int,
 ) -> Score:  # fmt: skip
     agent, scenario = plan.cells[c]
     run, number, end = (x.numpy()[rows] for x in (plan.run.cpu()[stream.game], stream.episode, stream.end))
