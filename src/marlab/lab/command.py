@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from marlab.lab.config import Folders, changed, load_preset
+from marlab.lab.config import Folders, changed, from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run, take_flag
 from marlab.lab.help import HELP_WORDS
-from marlab.lab.runs.run import Run, detach, run_path
+from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 
 C = TypeVar("C")
 
@@ -69,10 +70,47 @@ class RunCommand(Generic[C]):
             print(closing(run))
         return run.exit_code
 
+    def call(
+        self, *given: Any, options: RunOptions | None = None, preset: str | None = None, quiet: bool = False,
+        **settings: Any,
+    ) -> Run:  # fmt: skip
+        """The same work from Python: a config, or the command's words, a preset and settings by their names."""
+        if given and isinstance(given[0], self.config):
+            if len(given) > 1 or preset is not None or settings:
+                raise UserError(f"{self.words}: give a config alone, or a preset and settings, not both.")
+            return self._function()(given[0], options, quiet=quiet)
+        named = None if preset is None else load_preset(preset, self.presets)
+        asked = {**({} if named is None else named.values), **self._by_position(given), **settings}
+        config = from_dict(self.config, {k: _plain(v) for k, v in asked.items()}, f"marlab {self.words}")
+        return self._function()(config, options, preset=named, quiet=quiet)
+
+    def _by_position(self, given: Sequence[Any]) -> dict[str, Any]:
+        """Words of the command line by the fields they fill; the last may take all that are left."""
+        found: dict[str, Any] = {}
+        for place, name in enumerate(self.positional[: len(given)]):
+            found[name.rstrip(".")] = tuple(given[place:]) if name.endswith("...") else given[place]
+        if len(given) > len(self.positional) and not (self.positional and self.positional[-1].endswith("...")):
+            words = ", ".join(name.rstrip(".") for name in self.positional) or "nothing"
+            raise UserError(
+                f"{self.words} was given {len(given)} values, expected {words}; settings go by their names."
+            )
+        return found
+
     def _function(self) -> Callable[..., Run]:
         module, _, name = self.work.partition(":")
         function: Callable[..., Run] = getattr(importlib.import_module(module), name)
         return function
+
+
+def _plain(value: Any) -> Any:
+    """A value of Python as a preset would write it: configs as tables, paths and runs as text."""
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(getattr(value, "path", None), Path):  # a run, or what wraps one
+        return str(value.path)
+    return to_dict(value) if is_dataclass(value) else value
 
 
 @dataclass(frozen=True)
@@ -83,6 +121,18 @@ class RunVariants:
     """The field that decides, for example "variant"."""
     commands: Mapping[str, RunCommand[Any]]
     """By its value; the first is the default. All have the same words and presets."""
+
+    def call(self, *given: Any, preset: str | None = None, **settings: Any) -> Run:
+        """The same work from Python, as `RunCommand.call`."""
+        for command in self.commands.values():
+            if given and isinstance(given[0], command.config):
+                return command.call(*given, preset=preset, **settings)
+        first = next(iter(self.commands))
+        named = {} if preset is None else load_preset(preset, self.commands[first].presets).values
+        value = settings.get(self.flag, named.get(self.flag, first))
+        if value not in self.commands:
+            raise UserError(f"{self.flag} is '{value}', expected one of {', '.join(self.commands)}.")
+        return self.commands[value].call(*given, preset=preset, **settings)
 
     def __call__(self, argv: Sequence[str]) -> int:
         command = next(iter(self.commands.values()))

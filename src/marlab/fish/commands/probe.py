@@ -48,25 +48,24 @@ def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
     from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
     from marlab.fish.measure.record import probe_record
     from marlab.fish.starts.make import now
-    from marlab.fish.training.assemble import sea_config
-    from marlab.fish.training.networks import find_checkpoint, load_policy
+    from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy
     from marlab.lab.device import choose_device
-    from marlab.lab.runs.checkpoint import load_checkpoint
     from marlab.lab.runs.files import write_json
 
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)
-    net, trained = load_policy(file, device)
-    cfg = sea_config(trained)
+    trained = load_policy(file, device)
+    cfg = trained.sea
     boost = cfg.escape_boost_speed if config.escape_boost is None else config.escape_boost
     path: list[Any] | None = [] if config.films > 0 else None
     seeds = draw_seeds(np.random.default_rng(config.seed_base), config.episodes)
-    arrays = run_probe(greedy(net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
+    arrays = run_probe(greedy(trained.net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
     record = probe_record(
-        arrays, iteration=load_checkpoint(file).step, timestamp=now(), density_penalty_coef=0.0,
+        arrays, iteration=trained.step, timestamp=now(), density_penalty_coef=0.0,
         escape_boost_speed=boost,
     )  # fmt: skip
-    folder = config.output_dir or file.parent.parent / "probes" / f"{file.stem}_seed{config.seed_base}"
+    home = Path("runs/fish") if file.parent == SHIPPED else file.parent.parent
+    folder = config.output_dir or home / "probes" / f"{file.stem}_seed{config.seed_base}"
     plot_death_histogram(arrays.death_steps, folder / "death_histogram.png", f"When fish die, {file.stem}")
     plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], folder / "step_one_polar.png")
     if path is not None:

@@ -28,7 +28,7 @@ class WatchConfig:
     """Watch a shoal for one episode."""
 
     checkpoint: str = ""
-    """A model_iter_N.pt, a run directory, or the name of a scripted policy."""
+    """A model_iter_N.pt, a run directory, a shipped policy (best), or the name of a scripted policy."""
     fish: int = 25
     """Fish in the arena."""
     seed: int = 0
@@ -59,13 +59,12 @@ def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
     from marlab.fish.measure.policies import scripted
     from marlab.fish.measure.probe import greedy
     from marlab.fish.sea.config import SeaConfig
-    from marlab.fish.training.assemble import sea_config
     from marlab.fish.training.networks import find_checkpoint, load_policy
 
     if config.checkpoint in SCRIPTED:
         return scripted(config.checkpoint, torch.Generator().manual_seed(config.seed)), SeaConfig(num_fish=config.fish)
-    net, trained = load_policy(find_checkpoint(config.checkpoint), torch.device("cpu"))
-    return greedy(net), sea_config(trained, config.fish)
+    trained = load_policy(find_checkpoint(config.checkpoint))
+    return greedy(trained.net), trained.sea_with(config.fish)
 
 
 def frames(config: WatchConfig) -> Iterator[np.ndarray]:

@@ -1,8 +1,8 @@
 """The fish world for other people's libraries: names, registration and factories.
 
-    import marlab.fish.envs.register                             # registers the names
+    import marlab.fish                                  # registers the names
     env = gymnasium.make("FishEscape-v0", num_fish=10)
-    env = gymnasium.make("marlab.fish.envs.register:FishEscape-v0")  # both in one
+    env = gymnasium.make("marlab.fish:FishEscape-v0")   # both in one
 
 This module imports nothing heavy; the adapters live in `gym.py` and `vector.py` (Gymnasium) and `zoo.py` (PettingZoo),
 and the batched core needs neither.

@@ -59,14 +59,14 @@ def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path, beside: Ev
     `beside` is the report of another checkpoint of the same training: scripts and ceiling need not be played again.
     """
     device = choose_device(config.device)
-    net, trained = load_policy(file, device)
-    cfg = sea_config(trained, config.fish)
+    trained = load_policy(file, device)
+    cfg, policy = trained.sea_with(config.fish), greedy(trained.net)
     if config.sea == "v32":
         cfg = SeaConfig(num_fish=config.fish, include_neighbor_features=cfg.include_neighbor_features)
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
-    policies = {"policy": greedy(net), **(ladder(device) if config.baselines and beside is None else {})}
+    policies = {"policy": policy, **(ladder(device) if config.baselines and beside is None else {})}
     report = compare(policies, cfg, seeds, device, config.ceiling and beside is None)
     if beside is not None:
         report = replace(beside, scores={**beside.scores, **report.scores})
@@ -75,7 +75,7 @@ def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path, beside: Ev
     write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})
     plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
     if config.film_fish > 0 and can_film():
-        _film(greedy(net), sea_config(trained, config.film_fish), seeds[:FILM_EPISODES], folder, device)
+        _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device)
     return report
 
 

@@ -1,21 +1,47 @@
-"""The shoal's networks: making them from settings, and finding and loading them from checkpoints."""
+"""The shoal's networks: making them from settings, finding and loading them from checkpoints, and saving them alone.
+
+A *checkpoint* holds all that a training needs to go on; a *policy file* (`save_policy`) only what is needed to play,
+some tens of kilobytes. Whatever loads the one loads the other.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
-from marlab.lab.config import from_dict
+from marlab.lab.config import defaults_of, from_dict, to_dict
+from marlab.lab.door import nothing_called, shipped_file
 from marlab.lab.errors import UserError
+from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint, save_checkpoint
 
 KIND = FishTrainConfig.KIND
 PATTERN = "model_iter_{step}.pt"
+POLICY = "fish/policy"
+"""Kind of a file that holds a policy alone."""
+SHIPPED = Path(__file__).parents[1] / "shipped"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network that is ready to play, and the sea it was trained in."""
+
+    net: ActorCritic = field(repr=False)
+    sea: SeaConfig  # with as many fish as its training had at most
+    hidden: tuple[int, ...]
+    activation: Activation
+    step: int
+
+    def sea_with(self, fish: int) -> SeaConfig:
+        return replace(self.sea, num_fish=fish)
 
 
 def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) -> ActorCritic:
@@ -25,7 +51,7 @@ def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) 
 
 
 def find_checkpoint(text: str) -> Path:
-    """A checkpoint file as named, or the best (else the last) one of a run directory."""
+    """A file as named, the best (else the last) model of a run directory, or a shipped policy; files and runs win."""
     path = Path(text)
     if not path.exists() and (Path("runs/fish") / text).is_dir():
         path = Path("runs/fish") / text
@@ -36,13 +62,36 @@ def find_checkpoint(text: str) -> Path:
         if not steps:
             raise UserError(f"{path} holds no checkpoint called {PATTERN.format(step='N')}.")
         return store.path(best[0] if best is not None and best[0] in steps else steps[-1])
+    if not path.exists():
+        shipped = shipped_file(text, SHIPPED)
+        if shipped is None:
+            raise nothing_called(text, SHIPPED, "a model_iter_N.pt, a run directory")
+        return shipped
     return path
 
 
-def load_policy(path: Path, device: torch.device) -> tuple[ActorCritic, FishTrainConfig]:
-    """The network of a checkpoint, ready to play, and the settings it was trained with."""
-    state = load_checkpoint(path, KIND).state
-    config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
-    net = make_net(config)
-    net.load_state_dict(state["ppo"]["net"])
-    return net.to(device).eval(), config
+def load_policy(path: Path, device: torch.device | str = "cpu") -> Trained:
+    """The policy of a checkpoint or of a policy file."""
+    checkpoint = load_checkpoint(path)
+    if checkpoint.kind == POLICY:
+        state = checkpoint.state
+        sea = from_dict(SeaConfig, state["sea"], f"the sea in {path}")
+        hidden, activation, weights = tuple(state["hidden"]), state["activation"], state["net"]
+    else:
+        state = checkpoint.state if checkpoint.kind == KIND else load_checkpoint(path, KIND).state  # or says what it is
+        config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
+        sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
+        weights = state["ppo"]["net"]
+    net = ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation)
+    net.load_state_dict(weights)
+    return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step)
+
+
+def save_policy(trained: Trained, path: Path) -> None:
+    """A policy file: the weights, the network's shape, and in what its sea differs from the default one."""
+    usual = defaults_of(SeaConfig)
+    sea = {name: value for name, value in to_dict(trained.sea).items() if value != usual[name]}
+    state: dict[str, Any] = {
+        "sea": sea, "hidden": list(trained.hidden), "activation": trained.activation, "net": trained.net.state_dict(),
+    }  # fmt: skip
+    save_checkpoint(path, POLICY, trained.step, state)

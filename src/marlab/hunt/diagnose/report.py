@@ -32,6 +32,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import bullets, code, image, plain, table
 from marlab.lab.runs.files import plain_json, write_json, write_text
 from marlab.lab.runs.records import RunInfo, find_run
+from marlab.lab.runs.run import Run
 
 FOLDER = "diagnose"
 COMMANDS = "`hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`"
@@ -71,6 +72,11 @@ class _Opened:
         where = dataset.path.resolve()
         self.data[where] = dataset
         self.after_exit[where] = max(after_exit, self.after_exit.get(where, 0.0))
+
+
+def diagnose_runs(*runs: str | Path | Run, **settings: Any) -> Report:
+    """`diagnose` for runs by their names, directories or objects; `settings` are fields of `DiagnoseConfig`."""
+    return diagnose(DiagnoseConfig(runs=tuple(str(r.path if isinstance(r, Run) else r) for r in runs), **settings))
 
 
 def diagnose(config: DiagnoseConfig) -> Report:

@@ -1,6 +1,7 @@
 """Players by name, as every command that lets agents meet takes them.
 
-A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), or a run directory of trained agents; RUN:3 picks
+A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), a run directory of trained agents or a file of
+them, or agents that come with the package (hop_4x4), unless a file or run has that name; RUN:3 picks
 one training seed, RUN?simulations=64 changes settings of planning agents, and NAME=RUN calls the agent NAME.
 """
 
@@ -17,6 +18,8 @@ from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
+from marlab.hunt.planner.agent import KIND as PLANNERS
+from marlab.hunt.planner.agent import SHIPPED
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rules import RulePlayers
@@ -25,7 +28,9 @@ from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import load_agents
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.lab.config import to_dict
+from marlab.lab.door import shipped_file, shipped_names
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.records import find_run
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
@@ -88,18 +93,34 @@ def scripted(text: str, name: str | None = None) -> Agent:
 def _trained(what: str, name: str | None) -> Agent:
     parts = _SEEDED.fullmatch(what)
     assert parts is not None  # anything with a letter matches
-    path, seed, options = parts.group(1), parts.group(2), parts.group(3) or ""
-    info = find_run(path)
-    label = name or what.replace(path, info.name, 1)
-    if info.kind == PPOTrainConfig.KIND:
+    text, seed, options = parts.group(1), parts.group(2), parts.group(3) or ""
+    path, kind = find_trained(text)
+    label = name or what.replace(text, path.stem if path.is_file() else path.name, 1)
+    if kind == PPOTrainConfig.KIND:
         if options:
-            raise UserError(f"'{what}' has settings, which only planning agents take; {info.path} holds PPO players.")
-        return _ppo(info.path, label, None if seed is None else int(seed))
-    if info.kind == HopTrainConfig.KIND:
-        return _planner(info.path, label, None if seed is None else int(seed), options)
-    raise UserError(
-        f"{info.path} holds no agents that play ({info.kind or 'unknown'}), expected a run of `hunt train`."
-    )
+            raise UserError(f"'{what}' has settings, which only planning agents take; {path} holds PPO players.")
+        return _ppo(path, label, None if seed is None else int(seed))
+    return _planner(path, label, None if seed is None else int(seed), options)
+
+
+def find_trained(text: str) -> tuple[Path, str]:
+    """(where they are, the kind of training) of trained agents by a file, a run, or a shipped name; files and runs win
+    over shipped names."""
+    path = Path(text)
+    if not path.is_file():
+        try:
+            info = find_run(text)
+        except UserError as error:
+            shipped = shipped_file(text, SHIPPED)
+            if shipped is None:
+                raise UserError(f"{error} Shipped agents: {', '.join(shipped_names(SHIPPED))}.") from None
+            path = shipped
+        else:
+            if info.kind not in (PPOTrainConfig.KIND, HopTrainConfig.KIND):
+                what = info.kind or "unknown"
+                raise UserError(f"{info.path} holds no agents that play ({what}), expected a run of `hunt train`.")
+            return info.path, info.kind
+    return path, HopTrainConfig.KIND if load_checkpoint(path).kind == PLANNERS else PPOTrainConfig.KIND
 
 
 def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:

@@ -26,20 +26,21 @@ from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.planner.config import MindConfig, PlanConfig
-from marlab.hunt.planner.mind import Goals, Mind
+from marlab.hunt.planner.mind import Goals, Mind, mind_state
 from marlab.hunt.planner.planner import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
-from marlab.hunt.world_model.model import WorldModel, make_model
-from marlab.lab.config import from_dict
+from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, make_model
+from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import sample
-from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint, save_checkpoint
 
 KIND = "hunt/hop"
 PATTERN = "model_iter_{step}.pt"
 FILE = "agents.pt"
 """Finished agents alone, without what their training would need to go on."""
+SHIPPED = Path(__file__).parents[1] / "shipped"
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 
@@ -136,6 +137,14 @@ class HopAgents:
     seeds: tuple[int, ...]
     mind: Mind = field(repr=False)
 
+    def save(self, path: str | Path, seeds: Sequence[int] | None = None, *, half: bool = False) -> None:
+        """The agents of some seeds (all by default) as a file that `hunt.load` reads; half: in numbers of 16 bits."""
+        mind = self.mind if seeds is None else self.mind.some(seeds)
+        state = agents_state(self.game, self.config, mind)
+        if half:
+            state["weights"] = {k: w.half() if w.is_floating_point() else w for k, w in state["weights"].items()}
+        save_checkpoint(Path(path), KIND, 0, {"agents": state})
+
     def agent(
         self,
         game: Game,
@@ -167,6 +176,8 @@ class HopAgents:
         belief = replace(self.config.beliefs, discount=discount)
         return HopAgent(game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, record=record)
 
+    policy = agent  # what PPO agents call it
+
 
 def load_hop(path: Path) -> HopAgents:
     """The agents of a run directory of `hunt train` (the newest while it trains), or those of one file."""
@@ -179,6 +190,20 @@ def load_hop(path: Path) -> HopAgents:
     else:
         checkpoint = load_checkpoint(path, KIND)
     return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
+
+
+def agents_state(game: GameConfig, config: MindConfig, mind: Mind) -> dict[str, Any]:
+    """What `agents_of` reads: a mind with its game, for a checkpoint."""
+    return {"game": to_dict(game), "config": to_dict(config), "seeds": list(mind.seeds), **mind_state(mind),
+            "world": _world_state(mind.world[0])}  # fmt: skip
+
+
+def _world_state(world: WorldModel | None) -> dict[str, Any] | None:
+    if world is None:
+        return None
+    width = world.first.out_channels if isinstance(world, StructuredModel) else 0
+    assert isinstance(world, StructuredModel | DenseModel)
+    return {"model": world.kind, "width": width, "weights": world.state_dict()}
 
 
 def agents_of(stored: dict[str, Any], where: str) -> HopAgents:

@@ -12,8 +12,8 @@ from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.planner.agent import HopAgent
-from marlab.hunt.planner.mind import Mind, mind_state
+from marlab.hunt.planner.agent import HopAgent, agents_state
+from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay
 from marlab.hunt.players.episodes import (
     BEHAVIOUR_ENTROPY,
@@ -35,7 +35,7 @@ from marlab.hunt.selfplay.guard import Guard
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import goals_of, offline_experience, warm_start
 from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
-from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, load_world_model
+from marlab.hunt.world_model.model import WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
@@ -262,10 +262,8 @@ class HopTrainer:
     # --- saving -------------------------------------------------------------------------------------------------
 
     def agents(self) -> dict[str, Any]:
-        """What `hop_agent.agents_of` reads."""
-        mind, c = self.learner.slow, self.config
-        stored = {"game": to_dict(c.game), "config": to_dict(c.mind), "seeds": list(self.seeds), **mind_state(mind)}
-        return {**stored, "world": _world_state(mind.world[0])}
+        """What `agents_of` reads."""
+        return agents_state(self.config.game, self.config.mind, self.learner.slow)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -294,11 +292,3 @@ def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, flo
     tags = {f"{head}/{name}": value / rows for name, value in values.items()}
     right, seen = sums[len(PAIR_SUMS) : len(PAIR_SUMS) + actions], sums[len(PAIR_SUMS) + actions :]
     return tags | {f"{head}/per_class_acc/{a}": right[a] / seen[a] for a in range(actions) if seen[a]}
-
-
-def _world_state(world: WorldModel | None) -> dict[str, Any] | None:
-    if world is None:
-        return None
-    width = world.first.out_channels if isinstance(world, StructuredModel) else 0
-    assert isinstance(world, StructuredModel | DenseModel)
-    return {"model": world.kind, "width": width, "weights": world.state_dict()}

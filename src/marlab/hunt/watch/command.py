@@ -15,19 +15,22 @@ from marlab.hunt.players.seats import team_members
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 
+DEFAULT_GAME = "msh_4x4"
+"""Where rules are watched."""
+
 
 @dataclass(frozen=True)
 class WatchConfig:
     """Whom to watch."""
 
     agent: str = ""
-    """A rule such as NS, or a run directory of trained agents."""
+    """A rule such as NS, a run directory of trained agents, or shipped ones (hop_4x4, hop_8x8_b5)."""
     team: str = ""
     """The others, such as NS+2NH; without them all seats are played by the agent."""
     seat: int = 1
     """Where the agent sits, from 1; the team follows around the table."""
-    game: str = "msh_4x4"
-    """The game, by the name of its preset."""
+    game: str | None = None
+    """The game, by the name of its preset; none: the one that the agent was trained in, msh_4x4 for rules."""
     after: int = 0
     """Episodes that these players have already played together before the one that is shown."""
     seed: int = 0
@@ -44,10 +47,10 @@ class WatchConfig:
     def __post_init__(self) -> None:
         if not self.agent:
             raise UserError("Name an agent: marlab hunt watch AGENT, a rule such as NS or a run directory.")
-        if self.game not in game_names() or game_config(self.game).rules != "hunt":
-            hunts = [name for name in game_names() if game_config(name).rules == "hunt"]
+        hunts = [name for name in game_names() if game_config(name).rules == "hunt"]
+        if self.game is not None and self.game not in hunts:
             raise UserError(f"'{self.game}' is not a stag hunt, expected one of {', '.join(hunts)}.")
-        players = game_config(self.game).players
+        players = game_config(self.game or DEFAULT_GAME).players
         if not 1 <= self.seat <= players:
             raise UserError(f"seat is {self.seat}, expected a number from 1 to {players}.")
         if self.team and len(team_members(self.team)) != players - 1:

@@ -10,13 +10,14 @@ from PIL import Image
 
 from marlab.hunt.evaluate.agents import Agent, find_agent
 from marlab.hunt.game.build import make_game
-from marlab.hunt.game.config import game_config
+from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.players.seats import team_members
-from marlab.hunt.watch.command import WatchConfig
+from marlab.hunt.watch.command import DEFAULT_GAME, WatchConfig
 from marlab.hunt.watch.frame import frame
 from marlab.hunt.watch.record import Episode, record
 from marlab.lab.device import choose_device
+from marlab.lab.errors import UserError
 from marlab.lab.film import can_film, write_mp4
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing, write_json
@@ -27,18 +28,29 @@ FPS = 10
 
 def media_folder(config: WatchConfig) -> Path:
     """Where the film goes: `media` in the agent's run, if it has one and nothing else is asked for."""
-    agent = find_agent(config.agent)
-    return config.output_dir or (agent.path / "media" if agent.path else Path("runs/hunt/watch"))
+    path = find_agent(config.agent).path
+    return config.output_dir or (path / "media" if path is not None and path.is_dir() else Path("runs/hunt/watch"))
 
 
 def watch(config: WatchConfig) -> Episode:
     """Play the episode."""
-    players = game_config(config.game).players
-    agents = _seated(config, players)
+    name = config.game or _home(find_agent(config.agent))
+    rules = game_config(name)
+    agents = _seated(config, rules.players)
     rngs = Rngs(config.seed, choose_device(config.device))
-    game = make_game(game_config(config.game), rngs.torch("maps", "cpu"), device=rngs.device)
+    game = make_game(rules, rngs.torch("maps", "cpu"), device=rngs.device)
     starts = [game.reset(1, rngs.torch("starts")) for _ in range(config.after + 1)]
-    return record(game, agents, starts, rngs.torch("players"), config.game)
+    return record(game, agents, starts, rngs.torch("players"), name)
+
+
+def _home(agent: Agent) -> str:
+    """The name of the game that an agent was trained in."""
+    if agent.game is None:
+        return DEFAULT_GAME
+    named = [name for name in game_names() if game_config(name) == agent.game]
+    if not named:
+        raise UserError(f"{agent.name} was trained in a game of its own; say with --game which one to show.")
+    return named[0]
 
 
 def _seated(config: WatchConfig, players: int) -> list[Agent]:

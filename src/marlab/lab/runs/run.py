@@ -250,6 +250,11 @@ class Run:
         return reason
 
     @property
+    def results(self) -> dict[str, Any]:
+        """What the run found, by name."""
+        return dict(self._record["results"])
+
+    @property
     def exit_code(self) -> int:
         """0, or 128 + the signal that ended the run, as shells expect."""
         return 0 if self._signal is None else 128 + self._signal
