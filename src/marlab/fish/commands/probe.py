@@ -15,7 +15,7 @@ class ProbeConfig:
     """Probe a checkpoint: every fish on its own observation with its best action, no hard starts."""
 
     checkpoint: str = ""
-    """A model_iter_N.pt, or a run directory (its best model, or the last one)."""
+    """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""
     episodes: int = 10
     """Arenas."""
     fish: int = 96

@@ -22,7 +22,7 @@ class EvalConfig:
     KIND: ClassVar[str] = "fish/eval"
 
     checkpoint: str = ""
-    """A model_iter_N.pt, or a run directory (its best model, or the last one)."""
+    """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""
     episodes: int = 200
     """Arenas."""
     fish: int = 96
