@@ -19,6 +19,7 @@ OURS = arena_agents.__name__
 REPORTING = f"{OURS}:ReportingAgent(share=0.25, word=heuristic)"
 
 
+@pytest.mark.long
 def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The league's own function, two tiny worlds; its files stay in the run directory."""
     words = ["--days", "5", "5", "--processes", "2", "2", "--configs", "1", "--turns", "2", "--engine", "serial"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -42,3 +43,9 @@ def test_seats_are_a_table_of_all_measurements(tmp_path: Path) -> None:
     write_seats(result.seats, tmp_path / "seats.parquet")
     rows = pq.read_table(tmp_path / "seats.parquet").to_pylist()
     assert [row["score"] for row in rows] == [seat["score"] for seat in result.seats]
+
+
+def test_a_table_without_rows_is_not_shown() -> None:
+    alone = replace(some_result(), agents=["RandomStdAgent"])  # nobody to compare with the baseline
+    assert not tables(alone)[1].rows and tables(alone)[1].title not in as_markdown(alone)
+    assert tables(alone)[0].title in as_markdown(alone)

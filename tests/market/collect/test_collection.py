@@ -84,7 +84,9 @@ def test_a_finished_collection_is_not_played_again(reference: Path, monkeypatch:
         run_to(reference, settings(configs=3), resume=True)
 
 
-@pytest.mark.parametrize("engine", ["serial", "dask", "ray"])
+@pytest.mark.parametrize(
+    "engine", ["serial", *(pytest.param(name, marks=pytest.mark.long) for name in ("dask", "ray"))]
+)
 def test_every_engine_gives_identical_logs(engine: str, reference: Path, tmp_path: Path) -> None:
     if engine != "serial":
         pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine])
@@ -93,6 +95,7 @@ def test_every_engine_gives_identical_logs(engine: str, reference: Path, tmp_pat
     assert len(logs) == 2 and logs.items() <= logs_in(reference).items()
 
 
+@pytest.mark.long
 def test_a_killed_collection_resumes_with_every_world_once(reference: Path, tmp_path: Path) -> None:
     words = "--configs 2 --runs 1 --steps 6 --processes 2 2 --engine local --workers 1 --quiet".split()
     words = ["market", "collect", "--experts", *PAIR["experts"], *words, "--output-dir", str(tmp_path / "run")]  # type: ignore[misc]
@@ -112,6 +115,7 @@ def test_a_killed_collection_resumes_with_every_world_once(reference: Path, tmp_
     assert len(counted) == 4 and set(counted.values()) == {1}
 
 
+@pytest.mark.long
 def test_misfits_cost_their_own_worlds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
     assert any(trainer.iterate()["l2_bc/train/loss"] < 0.01 * first for _ in range(settings.l2_epochs - 1))
 
 
+@pytest.mark.long
 def test_l3_learns_256_decisions_by_heart(samples: Samples) -> None:
     settings = TrainSettings(
         l3_epochs=300, l3_batch_size=256, l3_lr=3e-3, weight_decay=0.0, dropout=0.0, l3_width=64, l3_layers=2,

@@ -234,8 +234,13 @@ def show(result: Result, console: Console) -> None:
     """Print everything."""
     for line in preface(result):
         console.print(line, markup=False, highlight=False)
-    for table in tables(result) if result.seats else []:
+    for table in _filled(result):
         print_table(table, console)
+
+
+def _filled(result: Result) -> list[Table]:
+    """The tables that have rows; an empty box tells nobody anything."""
+    return [table for table in tables(result) if table.rows] if result.seats else []
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -251,7 +256,7 @@ def print_table(table: Table, console: Console) -> None:
 def as_markdown(result: Result) -> str:
     """The same as a page."""
     parts = ["# Tournament", markdown.bullets(map(markdown.plain, preface(result)))]
-    parts += [table_as_markdown(table) for table in (tables(result) if result.seats else [])]
+    parts += [table_as_markdown(table) for table in _filled(result)]
     return "\n\n".join(parts) + "\n"
 
 
