@@ -149,7 +149,7 @@ def fish() -> dict[str, Any]:
 
 
 def hunt_ppo() -> dict[str, Any]:
-    from tests.hunt.ppo.test_train import small
+    from tests.hunt.ppo_cases import small
 
     trainer = PPOTrainer(small())
     return follow(trainer, 4, {str(i): x.ppo.net for i, x in enumerate(trainer.learners)})

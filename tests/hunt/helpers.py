@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from marlab.hunt.game.build import make_game, restore
-from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game, State
+from marlab.hunt.game.views import View
 from tests.hunt.reference import Situation
 
 SMALL_MAPS = 32
@@ -59,3 +60,21 @@ def placed(config: GameConfig, *, players, stags=(), hares=(), obstacles=(), t: 
     """One game with everything put by hand; a player given as None has left."""
     s = Situation(set(obstacles), set(stags), set(hares), list(players), t)
     return restore(config, board(config, s)[None], torch.tensor([t]))
+
+
+def act(*actions: int) -> torch.Tensor:
+    return torch.tensor([actions])
+
+
+def random_states(name: str, count: int, seed: int = 0) -> tuple:
+    """A game and states met by random play, of mixed times."""
+    game = small_game(game_config(name), seed)
+    generator = seeded(seed + 1)
+    state, kept = game.reset(count // 10, generator), []
+    for _ in range(10):
+        kept.append(state)
+        actions = torch.randint(0, game.actions, state.cell.shape, generator=generator)
+        hunt = View(game, state).mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.3)
+        actions = torch.where(hunt, 5 + View(game, state).mask[..., 5:].int().argmax(2), actions)
+        state = game.step(state, actions)[0]
+    return game, State(*(torch.cat(fields) for fields in zip(*kept)))

@@ -50,3 +50,7 @@ def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
     from marlab.lab.runs.run import RunOptions
 
     return collect(HuntCollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True).path
+
+
+def even(batch: int, players: int, goals: int = 2) -> torch.Tensor:
+    return torch.full((batch, players, players - 1, goals), 1.0 / goals)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import torch
 
 from marlab.hunt.commands import collect as command
 from marlab.hunt.data.collect import class_report, collect
 from marlab.hunt.data.config import HuntCollectConfig
-from marlab.hunt.data.dataset import BLOCKED, RANDOM, SPLITS, WAIT, Dataset, check_integrity, load_dataset
+from marlab.hunt.data.dataset import BLOCKED, RANDOM, WAIT, Dataset, load_dataset
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.rules import ABSENT, STAY
+from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
@@ -50,39 +48,6 @@ def test_rows_are_those_of_living_players_in_order(data: Dataset) -> None:
     assert set(rows.type.unique().tolist()) == {Kind.NS, Kind.NH}
 
 
-def test_splits_are_by_episode_and_cover_everything(data: Dataset) -> None:
-    episodes = [set(data.part(s).rows.episode.tolist()) for s in SPLITS]
-    assert sum(map(len, episodes)) == data.episodes and not (episodes[0] & episodes[1] | episodes[1] & episodes[2])
-    assert len(episodes[0]) == round(0.8 * data.episodes)
-    part = data.part("validation")
-    obs, real = part.padded(part.rows.obs)
-    assert obs.shape[:2] == real.shape and int(real.sum()) == part.rows.size
-    assert_same(obs[real], part.rows.obs)
-    assert_same(part.rows.steps[part.offsets[:-1]], part.offsets.diff())
-
-
-@pytest.mark.parametrize("changes", [{}, {"game": game_config("msh_8x8_b5"), "rand_share": 0.5, "seed": 3}])
-def test_every_row_replays(tmp_path: Path, changes: dict) -> None:
-    found = made(tmp_path / "d", **changes)
-    integrity = check_integrity(found.game, found.rows, chunk=1000)
-    assert integrity.equality == 1 and integrity.rows == found.rows.size
-    assert "next_obs 100.00%" in str(integrity)
-
-
-def test_a_wrong_row_is_found(data: Dataset) -> None:
-    rows = data.rows._replace(a=data.rows.a.clone(), joint_a=data.rows.joint_a.clone(), r=data.rows.r + 0)
-    moved = int((rows.a < STAY).nonzero()[0])
-    rows.joint_a[moved, 0] = STAY  # what the note's data shows: a stay beside a visible move
-    rows.r[5] += 1
-    found = check_integrity(data.game, rows)
-    assert (found.next_obs, found.reward, found.actions) == (rows.size - 1, rows.size - 1, rows.size)
-    assert found.label == rows.size - 1  # the label no longer is what the joint action says
-    relabelled = check_integrity(data.game, data.rows._replace(a=data.rows.a.roll(1)))
-    assert relabelled.actions == rows.size and relabelled.label < rows.size and relabelled.equality < 1
-    stale = data.rows._replace(joint_a=torch.where(data.rows.joint_a == ABSENT, 5, data.rows.joint_a))
-    assert check_integrity(data.game, stale).actions == int(data.rows.alive.all(1).sum())
-
-
 def test_classes_come_near_the_original_and_every_stay_has_a_cause(tmp_path: Path) -> None:
     found = made(tmp_path / "d", rows=40_000)
     report = class_report(found.rows)
@@ -107,38 +72,6 @@ def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
         collect(HuntCollectConfig(rows=800, seed=1), RunOptions(output_dir=tmp_path / "c"), quiet=True).path
     )
     assert not torch.equal(other.rows.a[:500], load_dataset(tmp_path / "a").rows.a[:500])
-
-
-def test_unusable_data_is_refused_in_one_sentence(data: Dataset, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="of another game: its height is 4, expected 8"):
-        load_dataset(data.path, game_config("msh_8x8_b5"))
-    with pytest.raises(UserError, match=r"There is no data set at .*rows.parquet is missing"):
-        load_dataset(tmp_path)
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name in ("rows", "sequences"):
-        table = pq.read_table(data.path / "data" / f"{name}.parquet")
-        pq.write_table(table.slice(0, 0), folder / f"{name}.parquet")
-    with pytest.raises(UserError, match="is empty"):
-        load_dataset(tmp_path)
-    pq.write_table(pq.read_table(data.path / "data" / "sequences.parquet"), folder / "sequences.parquet")
-    with pytest.raises(UserError, match="is empty"):
-        load_dataset(tmp_path)
-    rows = pq.read_table(data.path / "data" / "rows.parquet")
-    pq.write_table(rows.slice(0, 10), folder / "rows.parquet")
-    with pytest.raises(UserError, match="is incomplete"):
-        load_dataset(tmp_path)
-    told = json.loads(rows.schema.metadata[b"marlab"]) | {"schema": 99}
-    pq.write_table(rows.replace_schema_metadata({b"marlab": json.dumps(told).encode()}), folder / "rows.parquet")
-    with pytest.raises(UserError, match="schema 99"):
-        load_dataset(tmp_path)
-    (folder / "rows.parquet").write_bytes(b"nothing")
-    with pytest.raises(UserError, match="not part of a marlab data set"):
-        load_dataset(tmp_path)
-    with pytest.raises(UserError, match="expected 1 or more"):
-        HuntCollectConfig(rows=0)
-    with pytest.raises(UserError, match="no stag and hare players"):
-        HuntCollectConfig(game=game_config("msg_4x4"))
 
 
 def test_the_command_collects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,21 +8,14 @@ import random
 import pytest
 import torch
 
-from marlab.hunt.game.build import game_with_blocks, make_game, restore
+from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config, game_names
-from marlab.hunt.game.maps import connected, draw_blocks
-from marlab.hunt.game.rules import ABSENT, State
 from marlab.hunt.game.views import View
-from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
-from tests.hunt.helpers import board, placed, seeded, situations, small_game
+from tests.hunt.helpers import act, board, placed, seeded, situations, small_game
 from tests.hunt.reference import ReferenceGame
 
 FOUR = game_config("msh_4x4")
-
-
-def act(*actions: int) -> torch.Tensor:
-    return torch.tensor([actions])
 
 
 # --- the rules, by hand -------------------------------------------------------------------------------------------
@@ -107,112 +100,7 @@ def test_dynamic_final_time_ends_five_steps_after_the_first_capture() -> None:
     assert over == [False] * 5 + [True]
 
 
-def test_snowdrift_pays_everybody_and_charges_the_removers() -> None:
-    config = game_config("msg_4x4")
-    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (0, 0)], stags=[(1, 1), (2, 2), (3, 3)])
-    after, out = game.step(state, act(5, 5, 5, 5))
-    assert out.reward[0].tolist() == [10.0, 10.0, 8.0, 12.0]
-    assert after.alive.all() and after.prey_alive.sum() == 1 and not out.over.item()
-    assert out.executed[0].tolist() == [5, 5, 5, 4]
-
-
-# --- states and views ---------------------------------------------------------------------------------------------
-
-
-def random_states(name: str, count: int, seed: int = 0) -> tuple:
-    """A game and states met by random play, of mixed times."""
-    game = small_game(game_config(name), seed)
-    generator = seeded(seed + 1)
-    state, kept = game.reset(count // 10, generator), []
-    for _ in range(10):
-        kept.append(state)
-        actions = torch.randint(0, game.actions, state.cell.shape, generator=generator)
-        hunt = View(game, state).mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.3)
-        actions = torch.where(hunt, 5 + View(game, state).mask[..., 5:].int().argmax(2), actions)
-        state = game.step(state, actions)[0]
-    return game, State(*(torch.cat(fields) for fields in zip(*kept)))
-
-
-@pytest.mark.parametrize("name", ["msh_4x4", "msh_8x8_b5", "msg_4x4"])
-def test_restoring_a_state_reproduces_the_step_bit_exactly(name: str) -> None:
-    game, state = random_states(name, 10_000)
-    view = View(game, state)
-    again, restored = restore(game.config, view.board, state.t, state.first_hunt)
-    actions = torch.randint(0, game.actions, state.cell.shape, generator=seeded(9))
-    after, out = game.step(state, actions)
-    after2, out2 = again.step(restored, actions)
-    assert_same(View(game, after).grid, View(again, after2).grid)
-    for field in ("reward", "done", "over", "executed", "hunters"):
-        assert_same(getattr(out, field), getattr(out2, field), field)
-    plain = State(**{k: v.clone() for k, v in state._asdict().items()})
-    assert_same(tuple(game.step(plain, actions)[0]), tuple(after))
-
-
-@pytest.mark.parametrize("name", game_names())
-def test_views_are_ego_first_and_absent_is_seven(name: str) -> None:
-    game, state = random_states(name, 400, seed=3)
-    view, n = View(game, state), game.players
-    assert view.grid.shape == (400, n, *game.observation_shape)
-    for i in range(n):
-        for k in range(n):
-            other = (i + k) % n
-            assert_same(view.grid[:, i, ..., k], view.board[..., other])
-            present = state.alive[:, other]
-            assert (view.actions[present, i, k] == state.last_action[present, other]).all()
-            assert (view.actions[~present, i, k] == ABSENT).all()
-            assert_same(view.alive[:, i, k], present)
-        assert_same(view.grid[:, i, ..., n:], view.board[..., n:])
-
-
-def test_flat_observations_hold_every_field_for_fixed_and_for_moving_seats() -> None:
-    from marlab.hunt.game.views import flat_fields
-
-    game, state = random_states("msh_8x8_b5", 200, seed=4)
-    view, fields = View(game, state), flat_fields(game)
-    seats = torch.arange(200).unsqueeze(1) % 4
-    flat, moving = view.flat(torch.arange(4)), view.flat(seats)
-    assert flat.shape == (200, 4, fields.size) and fields.size == 7 + 4 + 448 + 1 + 4
-    assert_same(flat[..., fields.mask].bool(), view.mask.contiguous())
-    assert_same(flat[..., fields.actions].long(), view.actions)
-    assert_same(flat[..., fields.grid].view(200, 4, 8, 8, 7).to(torch.uint8), view.grid)
-    assert_same(flat[..., fields.time], (state.t / 35).view(-1, 1, 1).expand(-1, 4, 1))
-    assert_same(flat[..., fields.alive].bool(), view.alive)
-    assert_same(moving.squeeze(1), flat[torch.arange(200), seats.squeeze(1)])
-
-
-def test_legacy_views_keep_global_order_and_stale_hunts() -> None:
-    config = dataclasses.replace(FOUR, legacy_global_prev_actions=True)
-    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (0, 0)], stags=[(1, 1)], hares=[(2, 2), (3, 3)])
-    state = game.step(game.step(state, act(5, 5, 6, 3))[0], act(4, 4, 4, 1))[0]
-    assert View(game, state).actions[0, 3].tolist() == [5, 5, 6, 1]
-
-
-def test_observation_shapes() -> None:
-    assert small_game(FOUR).observation_shape == (4, 4, 7)
-    assert small_game(game_config("msh_8x8_b5")).observation_shape == (8, 8, 7)
-    assert small_game(game_config("msg_8x8")).observation_shape == (8, 8, 6)
-
-
 # --- starts -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["msh_6x6_b4", "msh_8x8_b5"])
-def test_free_cells_are_connected_over_ten_thousand_resets(name: str) -> None:
-    config = game_config(name)
-    blocks = draw_blocks(config, 10_000, seeded(1))
-    assert connected(config, blocks).all()
-    reference, rng = ReferenceGame(config), random.Random(0)
-    counts = [len(reference.reset(rng).obstacles) for _ in range(300)]
-    mean = blocks.sum(1).float().mean().item()  # the same rule drawn by independent code
-    assert mean == pytest.approx(sum(counts) / 300, abs=0.5)
-
-
-def test_flood_finds_disconnected_maps() -> None:
-    config = game_config("msh_6x6_b4")
-    split = torch.zeros(2, 6, 6, dtype=torch.bool)
-    split[0, 2, :] = True
-    split[1, 2, :5] = True
-    assert connected(config, split.flatten(1)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("name", game_names())
@@ -236,27 +124,6 @@ def test_players_share_cells_where_there_is_no_room() -> None:
     state = game.reset(500, seeded(0))
     assert state.cell.shape == (500, 4)
     assert set(state.cell.unique().tolist()) == set(range(6))
-
-
-def test_impossible_layouts_are_refused_in_one_sentence() -> None:
-    with pytest.raises(UserError, match=r"4x4 grid with 5 obstacle components .* at most 2 components fit"):
-        game_config("msh_4x4", max_block_comp=5)
-    with pytest.raises(UserError, match="no preset 'msh_4x5', did you mean"):
-        game_config("msh_4x5")
-    with pytest.raises(UserError, match="one per player"):
-        game_config("msh_4x4", player_strength=(1.0, 2.0))
-    narrow = GameConfig(height=2, width=4, players=1, stags=0, hares=1, max_block_comp=1)
-    assert draw_blocks(narrow, 50, seeded(0)).shape == (50, 8)
-    with pytest.raises(UserError, match="planes have the shape"):
-        restore(FOUR, torch.zeros(1, 6, 6, 7), torch.zeros(1))
-
-
-def test_a_grid_where_every_component_cuts_it_is_refused_after_many_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from marlab.hunt.game import maps as layouts
-
-    monkeypatch.setattr(layouts, "connected", lambda config, blocks: torch.zeros(blocks.shape[0], dtype=torch.bool))
-    with pytest.raises(UserError, match=r"No valid layout .* 1000 restarts for a 6x6 grid with max_block_comp 4"):
-        draw_blocks(game_config("msh_6x6_b4"), 1, seeded(0))
 
 
 # --- against the reference ----------------------------------------------------------------------------------------
@@ -319,14 +186,6 @@ def test_the_batched_game_equals_the_scalar_reference(name: str) -> None:
 )
 def test_the_options_of_the_game_equal_the_scalar_reference(changes: dict) -> None:
     follow("msh_4x4", episodes=60, seed=12, **changes)
-
-
-def test_given_maps_are_played_on() -> None:
-    blocks = torch.zeros(1, 36, dtype=torch.bool)
-    blocks[0, [0, 1, 2]] = True
-    game = game_with_blocks(game_config("msh_6x6_b4"), blocks)
-    state = game.reset(200, seeded(0))
-    assert not torch.isin(state.cell, torch.tensor([0, 1, 2])).any()
 
 
 def test_renewed_games_are_the_fresh_ones_and_the_rest_is_untouched() -> None:

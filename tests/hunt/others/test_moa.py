@@ -3,15 +3,10 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.config import Faults
-from marlab.hunt.others.data import goal_data
-from marlab.hunt.others.floor import bayes_beliefs, rule_rows, truth_of
 from marlab.hunt.others.moa import (
     Moa,
     MoaLikelihoods,
@@ -24,7 +19,6 @@ from marlab.hunt.others.moa import (
 )
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
-from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded
 from tests.hunt.offline import offline_data
 
@@ -172,89 +166,3 @@ def test_balance_weights():
     root, full = (balance_weights(actions, 7, kind) for kind in ("sqrt", "full"))
     assert root.mean().item() == pytest.approx(1) and (root[9] / root[0]).item() == pytest.approx(3)
     assert full.mean().item() == pytest.approx(1) and (full[9] / full[0]).item() == pytest.approx(9)
-
-
-# --- the truth about rows, and the original's faults ----------------------------------------------------------------
-
-
-def test_exact_predictions_are_the_players_own():
-    data = offline_data(rand_share=0.2)
-    truth = truth_of(data.game, data.part("all"))
-    rows = data.rows
-    chosen = truth.known.gather(1, rows.a.unsqueeze(1))
-    assert (chosen > 0).all(), "no player did what its own rule excludes"
-    assert torch.allclose(truth.known.sum(1), torch.ones(rows.size))
-    rand = rows.type == Kind.RAND
-    assert torch.allclose(truth.known[rand], rows.mask[rand] / rows.mask[rand].sum(1, keepdim=True))
-    assert (truth.belief[rows.t == 0] == 0.5).all()
-    ns = rule_rows(data.game, rows, [Kind.NS])[:, 0]
-    assert torch.equal(ns[rows.type == Kind.NS], truth.known[rows.type == Kind.NS])
-
-
-def test_exact_beliefs_find_the_type():
-    part = offline_data().part("all")
-    truth = truth_of(GAME, part)
-    goal = (part.rows.type == Kind.NH).long()
-    true = truth.belief.gather(1, goal.unsqueeze(1)).squeeze(1)
-    assert true[part.rows.t == 4].mean() > 0.97
-    assert true.min() > 0, "exact beliefs never exclude the truth"
-    flat = bayes_beliefs(torch.full((part.rows.size, 2, 7), 1 / 7), part)
-    assert torch.allclose(flat, torch.full_like(flat, 0.5))
-
-
-def test_unknown_players_have_no_exact_predictions():
-    part = offline_data().part("all")
-    odd = part._replace(rows=part.rows._replace(type=torch.full_like(part.rows.type, int(Kind.WAIT))))
-    with pytest.raises(UserError, match="holds WAIT players"):
-        truth_of(GAME, odd)
-
-
-def test_global_actions_are_in_seat_order_and_stale():
-    part = offline_data().part("all")
-    rows = part.rows
-    seats = global_actions(part, 4)
-    ego = (torch.arange(4) - rows.player.unsqueeze(1)) % 4
-    there = rows.alive.gather(1, ego)
-    assert torch.equal(seats[there], rows.joint_a.gather(1, ego)[there])
-    assert set(seats[~there].unique().tolist()) == {5, 6}, "players who left keep the hunt that they left with"
-    first = rows.player == 0
-    assert torch.equal(seats[first][there[first]], rows.joint_a[first][there[first]]), "for seat 0 both orders agree"
-
-
-def test_rows_after_exit_continue_every_sequence_to_the_end():
-    part = offline_data().part("validation")
-    more = with_rows_after_exit(part, 4)
-    rows = more.rows
-    lengths = more.offsets.diff()
-    for s in range(0, len(lengths), 7):
-        own = rows.select(torch.arange(int(more.offsets[s]), int(more.offsets[s + 1])))
-        assert own.t.tolist() == list(range(len(own.t))) and own.done_all.tolist()[-1]
-        assert own.player.unique().numel() == 1 and own.episode.unique().numel() == 1
-    gone = ~rows.alive[:, 0]
-    assert gone.any() and (rows.a[gone] == STAY).all()
-    assert (rows.obs[gone][..., 0] == 0).all(), "who left is on no cell of its own view"
-    assert torch.equal(rows.obs[gone][..., 1:4].flatten(1, 2).sum(1) > 0, rows.alive[gone][:, 1:])
-    assert int((~gone).sum()) == part.rows.size
-
-
-def test_training_data_refuses_rows_of_players_who_left():
-    part = with_rows_after_exit(offline_data().part("validation"), 4)
-    with pytest.raises(ValueError, match="players who had left"):
-        goal_data(GAME, part, "type", 10, "cpu")
-    clean = offline_data().part("validation")
-    faulty = goal_data(GAME, clean, "type", 10, "cpu", Faults(rows_after_exit=True))
-    assert faulty.rows > 1.3 * clean.rows.size
-
-
-def test_goals_of_rows():
-    part = offline_data(rand_share=0.2).part("all")
-    by_type = goal_data(GAME, part, "type", 10, "cpu").goal
-    kinds = part.rows.type
-    assert (by_type[kinds == Kind.NS] == torch.tensor([1.0, 0.0])).all()
-    assert (by_type[kinds == Kind.RAND] == 0.5).all()
-    by_outcome = goal_data(GAME, part, "outcome", 10, "cpu").goal
-    assert (by_outcome[part.rows.outcome == 2] == torch.tensor([0.0, 1.0])).all()
-    nothing = part.rows.outcome == 0
-    assert torch.allclose(by_outcome[nothing].sum(1), torch.ones(int(nothing.sum())))
-    failed_stag = nothing & (kinds == Kind.NS)
-    assert by_outcome[failed_stag][:, 0].mean() > 0.9, "a failed stag hunt is believed to be one"

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
-from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
-from marlab.hunt.game.views import View
-from marlab.hunt.planner.config import MindConfig, PlanConfig
+from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import RandomCoPlayers, RuleCoPlayers
-from marlab.hunt.planner.dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
-from marlab.hunt.planner.mind import Goals, Mind, fold, unfold
-from marlab.hunt.planner.nets import OtherNets, PlayerNets, copy_generators
+from marlab.hunt.planner.dynamics import TrueGame
+from marlab.hunt.planner.mind import fold, unfold
+from marlab.hunt.planner.nets import PlayerNets, copy_generators
 from marlab.hunt.planner.planner import Planner, boltzmann, decisions, draw_goals, normalised
-from marlab.hunt.planner.rows import FAR, encode, row_layout
-from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import placed, seeded, small_game
-from tests.hunt.hop_cases import TINY, small_mind
+from tests.hunt.hop_cases import even
 
 FOUR = GameConfig()
 
@@ -31,10 +26,6 @@ def blank_nets(game: GameConfig, copies: int = 1, goals: int = 2) -> PlayerNets:
         for weights in nets.parameters():
             weights.zero_()
     return nets
-
-
-def even(batch: int, players: int, goals: int = 2) -> Tensor:
-    return torch.full((batch, players, players - 1, goals), 1.0 / goals)
 
 
 # --- who decides ---------------------------------------------------------------------------------------------------
@@ -58,71 +49,6 @@ def test_fold_and_back() -> None:
     for copies in (2, 8):
         assert torch.equal(unfold(fold(x, 2, copies), 2, 4), x)
     assert torch.equal(fold(x, 2, 8)[5], x[3:, 1])  # copy 5 is seat 1 of seed 1
-
-
-# --- imagining -----------------------------------------------------------------------------------------------------
-
-
-def test_every_seat_imagines_itself_first() -> None:
-    game = small_game(FOUR)
-    state = game.reset(6, seeded(0))
-    games, seats = torch.arange(6), torch.tensor([0, 1, 2, 3, 2, 1])
-    mine = ego_first(game, state, games, seats)
-    everyone, legal = encode(game, state, torch.arange(4))
-    dynamics = TrueGame(game)
-    root = dynamics.root(state, games, seats)
-    own, theirs = dynamics.own_view(root), dynamics.views_of_others(root)
-    for b in range(6):
-        seat = int(seats[b])
-        assert torch.equal(own.rows[b, 0], everyone[b, seat]) and torch.equal(own.legal[b, 0], legal[b, seat])
-        for k in range(3):
-            assert torch.equal(theirs.rows[b, k], everyone[b, (seat + 1 + k) % 4])
-    action, others = torch.full((6,), RIGHT), torch.full((6, 3), STAY)
-    stepped = dynamics.step(root, action, others)
-    joint = torch.full((6, 4), STAY)
-    joint[games, seats] = RIGHT
-    after, _ = game.step(state, joint)
-    assert torch.equal(ego_first(game, after, games, seats).cell, stepped.embedding[1])
-    assert mine.batch == 6
-
-
-@pytest.mark.parametrize("paths", [False, True])
-def test_imagined_views_and_legal_actions_are_those_of_the_game(paths: bool) -> None:
-    game = small_game(GameConfig(height=6, width=6, max_block_comp=3))
-    state = game.reset(20, seeded(1))
-    state = state._replace(alive=torch.rand(20, 4, generator=seeded(2)) < 0.8)
-    assert torch.equal(legal_of_planes(View(game, state).board, 4), game.legal(state))
-    model = make_model("structured", game.config, width=8, generator=seeded(3)).eval()
-    true, imagined = TrueGame(game, paths), ImaginedGame(game, model, paths)
-    games, seats = torch.arange(20), torch.arange(20) % 4
-    a, b = (d.views_of_others(d.root(state, games, seats)) for d in (true, imagined))
-    assert torch.equal(a.rows, b.rows) and torch.equal(a.legal, b.legal) and torch.equal(a.time, b.time)
-    planes, _, which = imagined.root(state, games, seats)
-    late = (planes, torch.full((20,), game.config.final_time - 1), which)
-    stepped = imagined.step(late, torch.full((20,), STAY), torch.full((20, 3), STAY))
-    assert bool((stepped.stays == 0).all())  # the clock needs no model
-
-
-def test_rows_tell_the_shortest_ways() -> None:
-    """By hand: nearer moves and distances around an obstacle, of those who are there only."""
-    config = GameConfig(max_block_comp=1)
-    spots = {"players": [(0, 0), (3, 3), (3, 2), None], "hares": [(0, 0), (3, 0)], "obstacles": [(0, 1)]}
-    game, state = placed(config, stags=[(1, 2)], **spots)
-    layout = row_layout(config, True)
-    rows, _ = encode(game, state, torch.arange(4), True)
-    ways = rows[0, :, layout.ways : layout.distances].view(4, 2, STAY).tolist()
-    assert ways[0] == [[0, 1, 0, 0], [0, 0, 0, 0]]  # down to the stag, the right is blocked; it stands on a hare
-    assert ways[1] == [[1, 0, 1, 0], [0, 0, 1, 0]]  # up or left; the nearest hare is to the left
-    assert ways[3] == [[0] * STAY] * 2  # gone
-    steps = rows[0, 1, layout.distances :].view(4, 2, FAR + 1)  # as player 2 sees itself, 3, 4 and 1
-    assert steps[0].argmax(1).tolist() == [3, 3] and steps[1].argmax(1).tolist() == [2, 2]
-    assert steps[3].argmax(1).tolist() == [3, 0] and steps.sum((1, 2)).tolist() == [2, 2, 0, 2]
-    plain, _ = encode(game, state, torch.arange(4))
-    assert torch.equal(rows[..., : layout.ways], plain)
-    game, state = placed(config, **spots)  # no stag is left
-    rows, _ = encode(game, state, torch.arange(4), True)
-    assert not rows[0, 0, layout.ways : layout.ways + STAY].any()
-    assert rows[0, 0, layout.distances :].sum() == 3
 
 
 # --- what trees find -------------------------------------------------------------------------------------------------
@@ -222,50 +148,3 @@ def _entropy_of_hare_hunters(game: Game, beta: float) -> float:
         after, outcome = game.step(state, actions)
         state, running = after.where(~running, state), running & ~outcome.over
     return total / count
-
-
-# --- networks --------------------------------------------------------------------------------------------------------
-
-
-def test_goals_told_once_are_goals_told_every_time() -> None:
-    """What a tree precomputes gives the same predictions as trying all goals, for every observer's own network."""
-    nets = OtherNets(TINY, torch.eye(2), 8, copy_generators((0, 1), 2, "t"))
-    with torch.no_grad():
-        nets.actor.weight.normal_(generator=seeded(0))
-        nets.place.normal_(generator=seeded(1))
-    rows = torch.randint(0, 2, (4, 5, 1, nets.sight.rows.weight.shape[1]), generator=seeded(2)).to(torch.uint8)
-    time, goal = torch.rand(4, 5, generator=seeded(3)), torch.randint(0, 2, (4, 5, 1), generator=seeded(4))
-    every = nets(rows, time)  # [P, N, S', K, A]
-    given = nets.given(rows, time, nets.goal_input(goal))
-    expected = every.gather(3, goal[..., None, None].expand(-1, -1, -1, 1, every.shape[-1])).squeeze(3)
-    torch.testing.assert_close(given, expected)
-    single = OtherNets(TINY, torch.eye(2), 8, copy_generators((1,), 2, "t"))
-    single.load_state_dict({k: w if k == "goals" else w[2:] for k, w in nets.state_dict().items()})
-    torch.testing.assert_close(single(rows[2:], time[2:]), every[2:])
-
-
-def test_predictions_are_distributions_over_what_is_legal() -> None:
-    game = small_game(FOUR)
-    state = game.reset(4, seeded(0))
-    state = state._replace(alive=torch.tensor([[True, True, False, True]] * 4))
-    view = View(game, state)
-    for variant in ("hop", "direct-om", "mcts-self", "mcts-random"):
-        mind = small_mind(variant, seeds=(0, 1), game=FOUR)
-        found = mind.predict(view, even(4, 4, mind.count))
-        total = found.sum(-1)
-        assert torch.allclose(total[:, 0], torch.tensor([1.0, 0.0, 1.0]))  # player 3 has left
-        legal = game.legal(state)[:, [1, 2, 3]]
-        assert float((found[:, 0] * ~legal).sum()) == 0.0
-
-
-def test_a_mind_cut_down_to_one_seed_plans_alike() -> None:
-    game = small_game(TINY)
-    mind = Mind(TINY, MindConfig(variant="hop", hidden=8), Goals.hunt(), (4, 9))
-    with torch.no_grad():
-        for weights in mind.parameters():
-            weights.normal_(generator=seeded(1))
-    state = game.reset(6, seeded(2))
-    view = View(game, state)
-    belief = even(6, 2)
-    alone = mind.one(9).predict(View(game, state.select(slice(3, 6))), belief[3:])
-    torch.testing.assert_close(mind.predict(view, belief)[3:], alone)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 
-from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config, game_names
-from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.game.views import View
-from marlab.hunt.players.policy import Team, choose
-from marlab.hunt.players.rollout import HARE, NONE, STAG, moments, play
+from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import RulePlayers, rule_probabilities
 from marlab.hunt.players.seats import Kind, Role, parse_role, parse_roles
-from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import placed, seeded, situations, small_game
 from tests.hunt.reference import ReferenceGame
@@ -59,14 +53,6 @@ def test_probabilities_match_what_is_drawn() -> None:
     expected = players.probabilities(View(game, state), players.begin(1, seeded(0)))[0]
     assert (drawn - expected).abs().max() < 0.015
     assert expected.sum(1).tolist() == pytest.approx([1.0] * 4)
-
-
-def test_choose_is_uniform_over_the_marked_and_absent_without_any() -> None:
-    options = torch.tensor([[[1, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 0]]]).bool()
-    actions = choose(options.expand(30_000, -1, -1).unbind(2), seeded(0))
-    assert (actions[:, 1] == ABSENT).all() and (actions[:, 2] == 5).all()
-    counts = torch.bincount(actions[:, 0], minlength=7) / 30_000
-    assert counts.tolist() == pytest.approx([1 / 3, 0, 1 / 3, 0, 0, 0, 1 / 3], abs=0.012)
 
 
 def test_waiting_hunting_and_falling_back() -> None:
@@ -128,47 +114,3 @@ def test_exploiter_joins_only_a_held_stag() -> None:
     options = sets(players.options(View(game, state), players.begin(1, seeded(0))))[0]
     assert options[0] == {3}  # the stag that player 2 holds
     assert options[1] == {1}  # nobody else is there: player 2 goes for the hare
-
-
-def test_roles_are_read_and_wrong_ones_refused() -> None:
-    text = "NS,MIX(0.3),SWITCH(10,NH),WAIT(5)"
-    assert ",".join(map(str, parse_roles(text))) == text
-    assert parse_role("WAIT") == Role(Kind.WAIT, 5.0)
-    wrong = {"XX": "is not a player", "NS(3)": "does not take", "MIX(2)": "from 0 to 1", "ns": "is not a player"}
-    for text, said in wrong.items():
-        with pytest.raises(UserError, match=said):
-            parse_role(text)
-    with pytest.raises(UserError, match="one per player"):
-        RulePlayers(small_game(FOUR), [Kind.NS])
-    with pytest.raises(UserError, match="does not play snowdrift"):
-        RulePlayers(small_game(game_config("msg_4x4")), [Kind.NS] * 4)
-
-
-def test_a_team_is_its_policies_seat_by_seat() -> None:
-    game = small_game(FOUR)
-    whole = RulePlayers(game, parse_roles("NS,NH,NH,RAND"))
-    parts = [RulePlayers(game, [kind] * 4) for kind in (Kind.NS, Kind.NH, Kind.RAND)]
-    team = Team(game, parts, [0, 1, 1, 2])
-    generator = seeded(0)
-    memory = team.begin(64, generator)
-    for moment in moments(game, team, game.reset(64, generator), memory, generator):
-        expected = whole.probabilities(moment.view, whole.begin(64, seeded(0)))
-        found = team.probabilities(moment.view, moment.memory)
-        assert found is not None
-        assert_same(found, expected)
-        chosen = expected.gather(2, moment.asked.clamp_max(6).unsqueeze(2)).squeeze(2)
-        assert (chosen[moment.view.state.alive] > 0).all()
-    with pytest.raises(ValueError, match="do not fit"):
-        Team(game, parts, [0, 1, 3, 2])
-
-
-def test_play_reports_what_happened() -> None:
-    game = make_game(FOUR)
-    result = play(game, RulePlayers(game, parse_roles("NS,NS,NH,NH")), 300, seeded(0))
-    assert (result.outcome[:, :2] == STAG).all() and (result.hunters[:, :2] == 2).all()
-    assert (result.reward[:, :2] == 5).all() and set(result.outcome[:, 2:].unique().tolist()) <= {HARE, NONE}
-    assert (result.steps.amax(1) == result.length).all() and (result.steps >= 1).all()
-    assert (result.first_hunt < result.length).all() and (result.first_hunt >= 0).all()
-    best = dataclasses.replace(FOUR, stags=0, hares=4)
-    alone = make_game(best)
-    assert (play(alone, RulePlayers(alone, [Kind.NS] * 4), 50, seeded(0)).reward == 0).all()

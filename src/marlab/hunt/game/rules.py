@@ -108,10 +108,6 @@ class Game(ABC):
     def observation_shape(self) -> tuple[int, int, int]:
         return self.config.height, self.config.width, self.channels
 
-    def with_maps(self, maps: Maps) -> Game:
-        """The same game on other obstacle maps."""
-        return type(self)(self.config, maps, self.device)
-
     # --- starts -------------------------------------------------------------------------------------------------
 
     def draw(self, batch: int, generator: torch.Generator) -> Tensor:

@@ -1,0 +1,45 @@
+"""What is in the codes: probes, clouds, prototypes."""
+
+import pytest
+import torch
+
+from marlab.hunt.others.codes import k_means, linear_probe, make_codebook, two_dimensions
+from tests.hunt.helpers import seeded
+
+
+def test_linear_probe_reads_what_is_there_and_nothing_else():
+    x, noise = torch.randn(2000, 6, generator=seeded(0)), torch.randn(2000, 6, generator=seeded(1))
+    y = (x @ torch.tensor([1.0, -2, 0, 0, 0, 1]) > 0.5).long()
+    good = linear_probe(x[:1500], y[:1500], x[1500:], y[1500:])
+    bad = linear_probe(noise[:1500], y[:1500], noise[1500:], y[1500:])
+    assert good.accuracy > 0.97 and good.balanced > 0.96 and good.rows == 500
+    assert bad.accuracy < 0.70 and bad.balanced < 0.56
+    assert good.majority == pytest.approx((y[1500:] == 0).float().mean().item())
+
+
+def test_k_means_finds_separate_clouds():
+    centres = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    points = (centres.repeat_interleave(50, 0) + 0.3 * torch.randn(150, 2, generator=seeded(0)))[
+        torch.randperm(150, generator=seeded(1))
+    ]
+    found = k_means(points, 3, seeded(2))
+    assert torch.cdist(centres, found).amin(1).max() < 0.3
+    assert len(k_means(torch.ones(5, 2), 3, seeded(0))) == 3, "equal points must not break it"
+
+
+def test_codebook_knows_what_its_prototypes_lead_to():
+    codes = torch.cat([torch.zeros(40, 2), torch.full((40, 2), 8.0)])
+    outcomes = torch.cat([torch.ones(40), torch.full((40,), 2.0)]).long()
+    goals = outcomes - 1
+    goals[0] = -1
+    book = make_codebook(codes, outcomes, goals, 2, seeded(0))
+    at_zero = int(book.nearest(torch.zeros(2)))
+    assert book.outcome[1, at_zero] > 0.97 and book.outcome[2, 1 - at_zero] > 0.97
+    assert book.goal[0, at_zero] > 0.97 and book.goal.sum(0).tolist() == pytest.approx([1, 1])
+    assert book.usage.tolist() == [0.5, 0.5]
+
+
+def test_two_dimensions_keep_the_largest_variation():
+    codes = torch.randn(300, 5, generator=seeded(0)) * torch.tensor([0.1, 5.0, 0.1, 2.0, 0.1])
+    flat = two_dimensions(codes)
+    assert flat.var(0).tolist() == pytest.approx([codes[:, 1].var().item(), codes[:, 3].var().item()], rel=0.05)

@@ -1,0 +1,58 @@
+"""Who learns from what: seats, seeds, batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from marlab.hunt.planner.replay import Experience
+from marlab.hunt.planner.rows import encode
+from marlab.hunt.selfplay.learn import HopLearner
+from marlab.hunt.selfplay.trainer import HopTrainer
+from tests.hunt.helpers import seeded, small_game
+from tests.hunt.hop_cases import LEARN, TINY, small_mind, small_training
+
+
+def test_every_seat_learns_about_every_other_equally() -> None:
+    """W11: all observers get as many rows of each other player, of that player alone, with their own beliefs."""
+    trainer = HopTrainer(small_training(game=replace(TINY, players=3, height=4, width=4)))
+    for _ in range(8):
+        trainer.iterate()
+    replay, nets = trainer.replay, trainer.learner.fast.others
+    assert nets is not None and bool((replay.written > 0).all())
+    for ring in range(3):
+        replay.store.value[ring] = float(ring)  # mark whose steps these are
+        for slot in range(2):
+            replay.store.goal[ring, :, slot] = float(10 * ring + slot)
+    steps = trainer.learner._pairs(nets, replay, None)
+    for observer in range(3):
+        for slot in range(2):
+            other = (observer + 1 + slot) % 3
+            assert set(steps.value[observer, :, slot].tolist()) == {float(other)}
+            assert set(steps.goal[observer, :, slot].flatten().tolist()) == {float(10 * other + slot)}
+
+
+def test_a_batch_is_learnt_by_heart() -> None:
+    mind = small_mind(seeds=(0, 1))
+    learner = HopLearner(mind, replace(LEARN, symmetries=False, weight_decay=0.0, follow=0.0), seeded(0))
+    game = small_game(TINY)
+    state = game.reset(12, seeded(1))
+    rows, legal = encode(game, state, torch.zeros(1, dtype=torch.int64))
+    wanted = torch.nn.functional.one_hot(legal[:, 0].float().multinomial(1, generator=seeded(2)).squeeze(1), 7).float()
+    n = len(wanted)
+    steps = Experience(
+        rows[:, 0], torch.zeros(n), wanted.argmax(1), wanted, torch.rand(n, generator=seeded(3)),
+        torch.full((n, 1, 2), 0.5), torch.full((n, 2, 1, 2), 0.5), torch.zeros(n, dtype=torch.int64),
+    )  # fmt: skip
+    both = Experience(*(x.expand(2, *x.shape) for x in steps))
+    for _ in range(400):
+        found = learner.player_step(both, 1e-2, 0.0)
+    assert float(found["policy"].max()) < 0.05 and float(found["value"].max()) < 0.005
+
+
+def test_seeds_do_not_disturb_each_other() -> None:
+    """A seed's networks start the same, whatever runs beside it."""
+    alone, pair = small_mind(seeds=(3,)), small_mind(seeds=(1, 3))
+    for name, weights in pair.one(3).state_dict().items():
+        assert torch.equal(weights, alone.state_dict()[name]), name
