@@ -20,7 +20,7 @@ def rising(t: int) -> float:
 
 
 def falling(t: int) -> float:
-    """The note's: up to 1.5, and down again."""
+    """The original's: up to 1.5, and down again."""
     return 0.9 + 0.6 * t / 10 if t <= 10 else max(0.7, 1.5 - 0.05 * (t - 10))
 
 

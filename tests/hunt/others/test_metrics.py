@@ -8,7 +8,7 @@ import torch
 
 from marlab.hunt.others.metrics import class_table, score_actions, write_evaluation
 
-# The confusion matrix of the lab note's last epoch (rows true, columns predicted) and the table printed beside it.
+# The confusion matrix of the original's last epoch (rows true, columns predicted) and the table printed beside it.
 NOTE_MATRIX = [
     [8423, 1370, 1507, 1581, 171, 98, 698],
     [1270, 9387, 1309, 1236, 86, 35, 590],

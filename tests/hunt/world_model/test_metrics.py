@@ -1,4 +1,4 @@
-"""World-model metrics: the note's figures, a perfect model, and one planted fault per metric."""
+"""World-model metrics: the original's figures, a perfect model, and one planted fault per metric."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _with_split(table: pa.Table, episodes: int, config: HuntCollectConfig) -> pa
 
 
 def class_report(rows: Rows) -> dict[str, Any]:
-    """Counts and shares of every action, the causes of STAY, and the L1 distance to the lab note's shares."""
+    """Counts and shares of every action, the causes of STAY, and the L1 distance to the original's shares."""
     counts = torch.bincount(rows.a, minlength=len(ACTION_NAMES))
     shares = (counts / rows.size).tolist()
     stays = torch.bincount(rows.cause[rows.a == STAY], minlength=len(CAUSES))
