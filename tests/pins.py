@@ -142,7 +142,7 @@ def follow(trainer: Any, units: int, modules: Mapping[str, Any]) -> dict[str, An
 
 
 def fish() -> dict[str, Any]:
-    from tests.fish.training.test_train import SMALL
+    from tests.fish.cases import SMALL
 
     trainer = FishTrainer(SMALL)
     return follow(trainer, 8, {"net": trainer.net})

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.schedule.boost import AdaptiveBoost, BoostSchedule, EscapeBoost
 from marlab.fish.schedule.curriculum import entropy_coef, lr_elapsed, parse_entropy_windows
-from marlab.fish.schedule.penalty import PenaltySchedule
-from marlab.fish.schedule.phases import parse_curriculum, phase_at
+from marlab.fish.schedule.phases import parse_curriculum
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import altered
@@ -19,75 +17,7 @@ R2 = "15:9,20:10,25:9,25:8,25:8,25:8,25:8"
 PHASES = parse_curriculum(R2, 60, 25)
 
 
-# --- phases -------------------------------------------------------------------------------------------------
-
-
-def test_the_curriculum_of_the_main_run() -> None:
-    ranges = [(p.num_fish, p.first, p.last) for p in PHASES]
-    assert ranges == [
-        (15, 1, 9), (20, 10, 19), (25, 20, 28), (25, 29, 36), (25, 37, 44), (25, 45, 52), (25, 53, 60),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "total"), [(R2, 61), ("15", 15), ("0:5", 5), ("15:-1", 15), ("15:0", 15), ("a:3", 3), ("15:3:2", 3)]
-)
-def test_a_wrong_curriculum_is_one_sentence(text: str, total: int) -> None:
-    with pytest.raises(UserError) as error:
-        parse_curriculum(text, total, 25)
-    assert "curriculum" in str(error.value)
-    assert str(error.value).count(".") <= 1
-
-
-def test_an_empty_curriculum_is_one_phase() -> None:
-    (phase,) = parse_curriculum("", 7, 30)
-    assert (phase.index, phase.num_fish, phase.first, phase.last) == (1, 30, 1, 7)
-
-
-@given(st.lists(st.tuples(st.integers(1, 99), st.integers(1, 40)), min_size=1, max_size=12))
-def test_phases_tile_the_iterations(pairs: list[tuple[int, int]]) -> None:
-    text = ",".join(f"{fish}:{iterations}" for fish, iterations in pairs)
-    total = sum(iterations for _, iterations in pairs)
-    phases = parse_curriculum(text, total, 25)
-    owners = [phase_at(phases, i) for i in range(1, total + 1)]
-    assert [p.num_fish for p in owners] == [fish for fish, iterations in pairs for _ in range(iterations)]
-    assert all(p.first <= i <= p.last for i, p in enumerate(owners, start=1))
-    with pytest.raises(UserError):
-        parse_curriculum(text, total + 1, 25)
-
-
 # --- density penalty ----------------------------------------------------------------------------------------
-
-
-def v32_penalty(lock_value: float = 0.04, lock_until: int = 28) -> PenaltySchedule:
-    targets = (0.0, 0.02, 0.04, 0.05, 0.055, 0.06, 0.065)
-    return PenaltySchedule(PHASES, 0.0, targets, frozenset({6, 7}), (0, 0, 6, 6, 4, 0, 0), lock_value, lock_until)
-
-
-def test_penalty_without_gate() -> None:
-    schedule = v32_penalty()
-    first_five = [schedule.value(p.first) for p in PHASES[:5]]
-    assert first_five == [0.0, 0.02, 0.04, 0.05, 0.055]
-    assert [schedule.value(i) for i in (45, 52, 60)] == pytest.approx([0.055, 0.06, 0.065])
-    assert schedule.value(46) == pytest.approx(0.055 + 0.005 / 7)
-
-
-def test_penalty_of_the_main_run_with_the_gate_at_stage_zero() -> None:
-    schedule = v32_penalty(lock_value=0.05, lock_until=24)
-    trace = [schedule.value(i, phase_limit=4) for i in range(1, 61)]
-    assert trace == [0.0] * 9 + [0.02] * 10 + [0.04] * 9 + [0.05] * 32
-
-
-def test_lock_caps_the_value_until_its_iteration() -> None:
-    schedule = v32_penalty(lock_value=0.01, lock_until=12)
-    assert [schedule.value(i) for i in (12, 13)] == [0.01, 0.02]
-
-
-def test_plateau_holds_the_ramp_and_a_limit_freezes_it_at_its_end() -> None:
-    phases = parse_curriculum("10:2,10:6,10:4", 12, 10)
-    schedule = PenaltySchedule(phases, 0.1, (0.2, 0.8, 1.0), frozenset({1, 2}), (0, 2, 0), 1.0, 0)
-    assert [schedule.value(i) for i in range(1, 9)] == pytest.approx([0.1, 0.2, 0.2, 0.2, 0.2, 0.4, 0.6, 0.8])
-    assert [schedule.value(i, phase_limit=2) for i in (9, 12)] == pytest.approx([0.8, 0.8])
 
 
 @pytest.mark.parametrize(
@@ -144,75 +74,6 @@ def test_the_rate_per_phase_is_the_recorded_saw_tooth() -> None:
         digits = 2 if rate in (8.0e-5, 1.3e-6, 3.5e-5, 6.4e-6) else 1
         assert float(f"{ours:.{digits - 1}e}") == pytest.approx(rate)
     assert lr_scale("warm_cosine", lr_elapsed(9, PHASES, "phase")) == pytest.approx(0.0, abs=1e-12)
-
-
-# --- escape boost -------------------------------------------------------------------------------------------
-
-
-def v32_boost() -> EscapeBoost:
-    return assemble.schedules(FishTrainConfig(curriculum=R2)).boost
-
-
-def test_boost_of_the_main_run_sits_on_its_floor() -> None:
-    boost, penalty = v32_boost(), v32_penalty(0.05, 24)
-    speeds = []
-    for i in range(1, 61):
-        phase = phase_at(PHASES, i)
-        speeds.append(boost.begin_iteration(phase.index, penalty.value(i, phase_limit=4)))
-        boost.observe(i, 1.0)  # the recorded signal
-    assert speeds == [0.75] * 19 + [0.76] * 9 + [0.78] * 8 + [0.80] * 24
-
-
-def test_penalty_caps_the_phase_speed() -> None:
-    boost = v32_boost()
-    assert boost.begin_iteration(5, 0.049) == 0.82
-    assert boost.begin_iteration(5, 0.05) == 0.80
-
-
-def controller(**change: object) -> EscapeBoost:
-    settings = AdaptiveBoost(**{"window": 3, "min_iteration": 3, "stage_floor": "1:0.7", **change})  # type: ignore[arg-type]
-    boost = EscapeBoost(BoostSchedule(speed=0.9, floor=0.5), settings)
-    boost.begin_iteration(1, 0.0)
-    return boost
-
-
-def test_adaptive_boost_moves_between_its_targets() -> None:
-    boost = controller()
-    assert not boost.observe(1, 1.0)  # too early
-    assert not boost.observe(2, 1.0)
-    assert boost.observe(3, 1.0)
-    assert boost.begin_iteration(1, 0.0) == 0.76
-    assert not boost.observe(4, 15.0)  # median 1
-    assert boost.begin_iteration(1, 0.0) == 0.76
-    assert not boost.observe(5, 15.0)  # median 15: between the limits
-    assert not boost.observe(6, 40.0)
-    assert boost.observe(7, 40.0)  # median 40
-    assert boost.begin_iteration(1, 0.0) == 0.80
-    assert boost.begin_iteration(2, 0.0) == 0.9  # a new phase starts from its own base
-
-
-def test_adaptive_boost_by_mean_and_without_signal() -> None:
-    boost = controller(use_median=False)
-    assert not boost.observe(3, None)
-    assert boost.observe(4, 100.0)
-    boost.observe(5, 1.0)
-    assert boost.begin_iteration(1, 0.0) == 0.80  # mean 50.5, whose median twin would be the same
-    boost.observe(6, 1.0)
-    assert boost.begin_iteration(1, 0.0) == 0.80  # mean 34 although two of three are early
-
-
-def test_gate_stage_raises_the_floor() -> None:
-    boost = controller(low_speed=0.55)
-    boost.gate_stage = 1
-    boost.observe(3, 1.0)
-    assert boost.begin_iteration(1, 0.0) == 0.7
-
-
-def test_disabled_adaptive_boost_never_moves() -> None:
-    boost = assemble.schedules(FishTrainConfig(curriculum=R2, disable_adaptive_boost=True)).boost
-    boost.begin_iteration(5, 0.0)
-    assert not boost.observe(50, 1.0)
-    assert boost.begin_iteration(5, 0.0) == 0.82
 
 
 # --- all of it ----------------------------------------------------------------------------------------------

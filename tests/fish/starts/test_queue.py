@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marlab.fish.schedule.curriculum import parse_curriculum
+from marlab.fish.schedule.phases import parse_curriculum
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.world import FishWorld
 from marlab.fish.starts.files import Stage, StageSpec, StartSet

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from marlab.fish.sea.switches import switches
 from marlab.fish.training import assemble
 from marlab.fish.training.config import IGNORED_FLAGS, OLD_FLAGS, PRESETS, FishTrainConfig
 from marlab.lab.config import altered, from_dict, leaves, load_preset, to_dict
@@ -91,23 +90,6 @@ def test_flags_without_effect_are_accepted_with_a_line(capsys: pytest.CaptureFix
 # --- phases -------------------------------------------------------------------------------------------------
 
 
-def test_lists_per_phase_follow_the_curriculum() -> None:
-    config = command("--curriculum 10:5,20:5").config
-    schedules, gate = assemble.schedules(config), assemble.gate(config)
-    assert config.iterations == 10 and command("--curriculum 10:5,20:5 --total-iterations 10").config.iterations == 10
-    assert schedules.penalty.targets == (0.0, 0.065) and schedules.penalty.ramp_phases == {2}
-    assert schedules.boost.schedule.phase_speeds == {2: 0.82} and schedules.boost.schedule.phase_floors == {2: 0.80}
-    assert gate is not None and gate.allowance == (2,)
-
-
-@pytest.mark.parametrize("phases", [1, 2, 3, 5, 9])
-def test_any_number_of_phases_needs_one_flag(phases: int) -> None:
-    config = FishTrainConfig(curriculum=",".join(["5:2"] * phases))
-    schedules, gate = assemble.schedules(config), assemble.gate(config)
-    assert [schedules.begin_iteration(i).phase.index for i in (1, 2 * phases)] == [1, phases]
-    assert gate is not None and 1 <= gate.allowance[0] <= gate.allowance[-1] <= phases
-
-
 @pytest.mark.parametrize(
     ("words", "flag"),
     [
@@ -192,44 +174,6 @@ def test_later_commands_keep_their_flags() -> None:
     assert assemble.tail_warnings(config)[0].limit == 0.7
 
 
-def test_the_older_single_file_makes_one_stage() -> None:
-    config = command("--tail_seed_replay_path tail_seed_mix_v32_stage1.json --tail_seed_prewarm_iterations 12").config
-    queue, _ = assemble.start_queue(config)
-    assert queue.capacity == 12 * 128
-    with pytest.raises(UserError, match="tail_seed_prewarm_iterations"):
-        command("--tail_seed_replay_path a.json")
-
-
-# --- compat -------------------------------------------------------------------------------------------------
-
-
-def test_compat_turns_every_open_switch() -> None:
-    ours, compat = FishTrainConfig(), FishTrainConfig(compat=True)
-    for read in (lambda config: config.rules, assemble.sea_config):
-        both = read(ours), read(compat)
-        assert len(switches(type(both[0]))) in (4, 9)
-        for name, choices in switches(type(both[0])).items():
-            assert tuple(getattr(config, name) for config in both) == choices
-
-
-def test_a_switch_that_is_set_wins_over_compat() -> None:
-    set_one = altered(FishTrainConfig(), compat=True, vision_reward="continuous")
-    assert assemble.sea_config(set_one).vision_reward == "continuous"
-    assert altered(FishTrainConfig(), lr_progress="phase").rules.lr_progress == "phase"
-    config = command("--preset v32 --action-mode per_fish").config
-    assert config.rules.action_mode == "per_fish" and assemble.sea_config(config).episode_end == "terminated"
-    assert command("--preset v32 --no-compat").config.rules.action_mode == "per_fish"
-
-
-def test_the_sea_gets_its_settings() -> None:
-    values = {"neighbor_radius": 2.5, "predator_pre_roll_steps": 3, "density_target": 0.1}
-    config = altered(FishTrainConfig(compat=True), **values)
-    sea = assemble.sea_config(config)
-    assert (sea.num_fish, sea.neighbor_radius, sea.predator_pre_roll_steps, sea.density_target) == (25, 2.5, 3, 0.1)
-    assert (sea.episode_end, sea.vision_reward, sea.heading_wrap) == ("terminated", "cliff", "lost")
-    assert assemble.sea_config(config, num_fish=96).num_fish == 96
-
-
 # --- wrong settings -----------------------------------------------------------------------------------------
 
 
@@ -262,17 +206,6 @@ def test_impossible_settings_are_one_sentence(change: dict[str, Any], word: str)
     with pytest.raises(UserError, match=word) as error:
         altered(FishTrainConfig(), **change)
     assert "\n" not in str(error.value)
-
-
-def test_a_gate_that_is_off_is_not_checked() -> None:
-    config = altered(FishTrainConfig(), penalty_gate_required_successes=0, penalty_gate_phase_allowance="99")
-    assert assemble.gate(config) is None
-    assert assemble.schedules(config).phase_limit is None
-
-
-def test_one_phase_needs_few_words() -> None:
-    config = FishTrainConfig(curriculum="", total_iterations=3)
-    assert [assemble.schedules(config).begin_iteration(i).density_penalty for i in (1, 2, 3)] == [0.0, 0.0, 0.0]
 
 
 # --- presets ------------------------------------------------------------------------------------------------

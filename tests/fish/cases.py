@@ -1,0 +1,49 @@
+"""Trainings small enough for tests, and a run of one of them that all tests share."""
+
+from __future__ import annotations
+
+from marlab.fish.training.config import FishTrainConfig
+from marlab.lab.config import altered
+
+SMALL = altered(
+    FishTrainConfig(),
+    total_iterations=8,
+    num_envs=6,
+    curriculum="4:3,6:5",
+    n_steps=64,
+    batch_size=256,
+    n_epochs=2,
+    policy_hidden_sizes="16",
+    escape_boost_phase_speeds="2:0.78",
+    escape_boost_phase_floors="",
+    density_penalty_phase_targets="0.0,0.04",
+    density_penalty_ramp_phases="2",
+    density_penalty_phase_plateaus="",
+    density_penalty_lock_until=0,
+    penalty_gate_phase_allowance="1,2",
+    penalty_gate_success_step_one=-1,
+    multi_eval_interval=4,
+    multi_eval_probe_episodes=2,
+    multi_eval_fixed_episodes=2,
+    eval_multi_fish=8,
+    eval_multi_episodes=3,
+    checkpoint_interval=3,
+    tail_seed_stage_spec="2:best_ne.json|type=ne;2:best_sw.json|type=sw",
+    tail_force_reset_steps=40,
+    tail_replay_count=1,
+    video_max_steps=20,
+    video_num_fish=5,
+    device="cpu",
+    threads=1,
+)
+
+
+COMPAT = altered(
+    SMALL,
+    compat=True,
+    num_envs=64,
+    n_steps=16,
+    tail_force_reset_steps=0,
+    tail_replay_count=0,
+    multi_eval_fixed_episodes=0,
+)

@@ -1,0 +1,44 @@
+"""Networks of a config, and which checkpoint a word means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint, load_policy, make_net
+from marlab.fish.training.train import FishTrainer
+from marlab.lab.config import altered
+from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import CheckpointStore
+from tests.fish.cases import SMALL
+
+
+@pytest.mark.parametrize(("neighbours", "width"), [(True, 18), (False, 11)])
+def test_a_checkpoint_gives_back_net_and_settings(tmp_path: Path, neighbours: bool, width: int) -> None:
+    config = altered(SMALL, include_neighbor_features=neighbours)
+    trainer = FishTrainer(config)
+    path = CheckpointStore(tmp_path, KIND, PATTERN).save(1, trainer.state_dict())
+    net, stored = load_policy(path, torch.device("cpu"))
+    assert stored == config
+    obs = torch.rand(3, width)
+    assert torch.equal(net.logits(obs), trainer.net.logits(obs))
+
+
+def test_equal_generators_make_equal_nets() -> None:
+    one, two = (make_net(SMALL, torch.Generator().manual_seed(5)).state_dict() for _ in range(2))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_a_folder_means_its_best_model_else_its_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs" / "fish" / "a" / "checkpoints"
+    store = CheckpointStore(folder, KIND, PATTERN)
+    store.save(1, {}, 1.0)
+    store.save(2, {})
+    assert find_checkpoint("a").name == find_checkpoint(str(folder)).name == "model_iter_1.pt"
+    assert find_checkpoint("somewhere.pt") == Path("somewhere.pt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no checkpoint"):
+        find_checkpoint("empty")
