@@ -10,7 +10,7 @@ import psutil
 
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:

@@ -79,7 +79,9 @@ with local_cluster("ray", 2) as cluster:
 """,
     "dask": """
 import sys
+import dask
 from distributed import LocalCluster
+dask.config.set({"distributed.scheduler.allowed-failures": 0})  # else Dask itself would try a lost task again
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0) as c:
         print(c.scheduler_address, flush=True)

@@ -12,8 +12,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
-from typing import Any
 
 _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the engine itself retries what a dead worker leaves
@@ -28,8 +26,7 @@ _DASK_SETTINGS = {
 }
 _RAY_STORE_BYTES = 2**30
 """Shared memory for results on their way; Ray moves what does not fit to the disk."""
-_RAY_START_S = 300.0
-"""Ray itself gives its parts 30 s to start, which is not enough for them on a busy machine."""
+_RAY_STARTS = 6
 
 
 def main() -> None:
@@ -81,23 +78,14 @@ def _serve_ray(workers: int) -> None:
     """A Ray head node that is also its only worker node."""
     import ray
 
-    from marlab.lab.engine.ray import QUIET, loopback_only, quiet
+    from marlab.lab.engine.ray import loopback_only, quiet
 
-    _wait_longer_for_ray()
     # Ray's sockets lie in there, and the path of a socket must stay below some hundred characters.
     # Ray makes its own folder open to everybody, so it lies in one that is not.
     folder = tempfile.mkdtemp(prefix="marlab-ray-", dir="/tmp")
     try:
         with quiet(), loopback_only():
-            ray.init(
-                "local",
-                num_cpus=workers,
-                num_gpus=0,
-                include_dashboard=False,
-                object_store_memory=_RAY_STORE_BYTES,
-                _temp_dir=f"{folder}/r",
-                **QUIET,
-            )
+            _start_ray(workers, folder)
             address = ray.get_runtime_context().gcs_address
             if not address.startswith("127.0.0.1:"):
                 raise RuntimeError(f"This version of Ray opens ports to the network ({address}).")
@@ -107,20 +95,28 @@ def _serve_ray(workers: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_longer_for_ray() -> None:
-    """Have Ray ask again for a node that has not registered yet; its own limit cannot be set."""
-    from ray._private import services
+def _start_ray(workers: int, folder: str) -> None:
+    """Start the node; on a busy machine its parts may miss Ray's own deadlines, which cannot be set, so try again."""
+    import ray
+    from ray._private import utils
 
-    ask: Any = services.get_node
+    from marlab.lab.engine.ray import QUIET
 
-    def get_node(*args: Any) -> Any:
-        give_up = time.monotonic() + _RAY_START_S
-        while True:
-            try:
-                return ask(*args)
-            except RuntimeError:
-                if time.monotonic() > give_up:
-                    raise
-            time.sleep(0.2)
-
-    services.get_node = get_node
+    # Its helpers then leave out what only a dashboard needs, and start in half the time.
+    utils.get_dashboard_dependency_error = lambda: ImportError("no dashboard here")
+    for left in reversed(range(_RAY_STARTS)):
+        try:
+            ray.init(
+                "local",
+                num_cpus=workers,
+                num_gpus=0,
+                include_dashboard=False,
+                object_store_memory=_RAY_STORE_BYTES,
+                _temp_dir=f"{folder}/{left}",
+                **QUIET,
+            )
+            return
+        except Exception:  # Ray has no class of its own for this
+            ray.shutdown()
+            if left == 0:
+                raise
