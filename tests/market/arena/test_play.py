@@ -108,6 +108,7 @@ def test_a_tournament_resumes_where_it_stopped(reference: Path) -> None:
     assert without_times(after[lost]) == without_times(before[lost])
 
 
+@pytest.mark.long
 def test_agents_that_crash_are_left_out_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One cannot be made, one cannot begin, one ends its world later: the other two finish the tournament."""
     broken, sleepy, late = f"{OURS}:ReportingAgent", f"{OURS}:SleepyAgent", f"{OURS}:LateAgent"

@@ -17,7 +17,7 @@ NAMES = """
 
 
 def test_the_guides_names_are_pinned_and_there() -> None:
-    assert guide.__all__ == NAMES == dir(guide)
+    assert guide.__all__ == NAMES and set(NAMES) <= set(dir(guide))
     assert all(getattr(guide, name) is not None for name in NAMES)
 
 

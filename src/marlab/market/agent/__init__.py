@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from marlab.lab.door import lazy_names
 
 if TYPE_CHECKING:
-    from marlab.market.agent.agent import LitaAgentHRL
+    from marlab.market.agent.agent import LitaAgentHRL as LitaAgentHRL
 
 __all__ = ["LitaAgentHRL"]
 
-
-def __getattr__(name: str) -> Any:  # the class needs scml, its settings do not
-    if name in __all__:
-        from marlab.market.agent import agent
-
-        return getattr(agent, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# the class needs scml, its settings do not
+__getattr__, __dir__ = lazy_names(__name__, {"LitaAgentHRL": "marlab.market.agent.agent:LitaAgentHRL"})

@@ -5,8 +5,7 @@ They are loaded when they are asked for, so that `import marlab.market.guide` ne
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from marlab.lab.door import lazy_names
 
 _HOMES = {
     "guide.data": (
@@ -29,16 +28,7 @@ _HOMES = {
         "load_l4_samples", "load_samples", "save_l4_samples", "save_samples",
     ),
 }  # fmt: skip
-_HOME = {name: f"marlab.market.{module}" for module, names in _HOMES.items() for name in names}
+_TARGETS = {name: f"marlab.market.{module}:{name}" for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = sorted(_TARGETS)
+__getattr__, __dir__ = lazy_names(__name__, _TARGETS)
