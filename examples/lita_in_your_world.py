@@ -5,7 +5,7 @@ python -m examples.lita_in_your_world        (needs `make market`)
 
 from scml.std import GreedyStdAgent, RandomStdAgent, SCML2024StdWorld, SyncRandomStdAgent
 
-from marlab.market.agent import LitaAgentHRL
+from marlab.market import LitaAgentHRL
 
 DAYS = 10
 

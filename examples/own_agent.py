@@ -14,9 +14,8 @@ from negmas import ResponseType
 from negmas.sao import SAOResponse
 from scml.std import SyncRandomStdAgent
 
+import marlab.market as market
 from marlab.lab.runs.run import RunOptions
-from marlab.market.arena.plan import PlayConfig
-from marlab.market.arena.play import play
 
 
 class MyAgent(SyncRandomStdAgent):
@@ -34,14 +33,14 @@ class MyAgent(SyncRandomStdAgent):
 
 def main(folder: Path = Path("runs/market/own_agent")) -> str:
     """Both in every seat of two small markets; the tables as text."""
-    config = PlayConfig(
+    run = market.play(
         agents=("examples.own_agent:MyAgent", "RandomStdAgent"),
         baseline="RandomStdAgent",
         shapes=("2x2",),
         days=(10, 10),
         configs=2,
+        options=RunOptions(output_dir=folder),
     )
-    run = play(config, options=RunOptions(output_dir=folder))
     return (run.path / "tables.md").read_text()
 
 

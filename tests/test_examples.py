@@ -65,6 +65,22 @@ def test_ppo_learns_an_own_world() -> None:
 
 
 @pytest.mark.slow
+def test_a_shoal_is_trained_and_played(tmp_path: Path) -> None:
+    from examples import train_a_shoal
+
+    scores = train_a_shoal.main(tmp_path / "run")
+    assert scores["shipped"] > 0.9 and 0.0 <= scores["trained for seconds"] <= 1.0
+
+
+@pytest.mark.slow
+def test_a_planner_meets_strangers() -> None:
+    from examples import planner_among_strangers
+
+    alone, needed = planner_among_strangers.main().values()
+    assert alone > 0.9 and needed > 4.5
+
+
+@pytest.mark.slow
 def test_lita_plays_in_a_world_of_the_users() -> None:
     pytest.importorskip("scml")
     words = [sys.executable, "-m", "examples.lita_in_your_world"]  # the simulator warns about its own parts
