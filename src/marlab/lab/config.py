@@ -346,14 +346,14 @@ def leaves(cls: type[Any], config: Any | None = None) -> list[Leaf]:
 
 def _leaves(cls: type[Any], config: Any, prefix: str, path: tuple[str, ...], title: str) -> list[Leaf]:
     hints = typing.get_type_hints(cls)
-    found: list[Leaf] = []
+    inside: list[Leaf] = []
     for f in fields(cls):
         value, here = getattr(config, f.name) if config is not None else _default(f), (*path, f.name)
         if not is_dataclass(hints[f.name]):
-            found.append(Leaf(prefix + f.name, here, cls, hints[f.name], value, title))
+            inside.append(Leaf(prefix + f.name, here, cls, hints[f.name], value, title))
             continue
         given = None if value is dataclasses.MISSING else value
-        inside = _prefix(f)
-        inner = prefix + (f"{f.name}." if inside is None else inside)
-        found += _leaves(hints[f.name], given, inner, here, f.metadata.get("title", f.name.replace("_", " ")))
-    return found
+        group_prefix = _prefix(f)
+        inner = prefix + (f"{f.name}." if group_prefix is None else group_prefix)
+        inside += _leaves(hints[f.name], given, inner, here, f.metadata.get("title", f.name.replace("_", " ")))
+    return inside

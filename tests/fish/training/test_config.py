@@ -65,8 +65,8 @@ def test_every_v32_flag_keeps_its_name_and_default() -> None:
         "escape_boost_phase_speeds", "escape_boost_phase_floors", "density_penalty_phase_targets",
         "density_penalty_ramp_phases", "density_penalty_phase_plateaus", "penalty_gate_phase_allowance",
     }  # fmt: skip
-    told = V32_DEFAULTS.keys() - derived - IGNORED_FLAGS.keys()
-    assert {name: ours.get(name, "missing") for name in told} == {name: V32_DEFAULTS[name] for name in told}
+    stated = V32_DEFAULTS.keys() - derived - IGNORED_FLAGS.keys()
+    assert {name: ours.get(name, "missing") for name in stated} == {name: V32_DEFAULTS[name] for name in stated}
     given = altered(config, **{name: V32_DEFAULTS[name] for name in derived})
     for part in (assemble.schedules, assemble.gate):
         a, b = part(config), part(given)

@@ -9,19 +9,24 @@ import pytest
 
 from marlab.fish.measure.config import EvalConfig
 from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint
-from marlab.fish.training.networks import PATTERN, find_checkpoint
+from marlab.fish.training.networks import KIND, PATTERN
+from marlab.fish.training.train import FishTrainer
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.run import RunOptions
+from tests.fish.cases import SMALL
 
 
-def test_eval_compares_with_the_ladder_and_the_ceiling(finished: Path, tmp_path: Path) -> None:
-    settings = EvalConfig(str(finished), episodes=4, fish=6)
-    report = evaluate_checkpoint(find_checkpoint(str(finished)), settings, tmp_path)
+def test_eval_compares_with_the_ladder_and_the_ceiling(tmp_path: Path) -> None:
+    file = CheckpointStore(tmp_path, KIND, PATTERN).save(1, FishTrainer(SMALL).state_dict())
+    settings = EvalConfig(str(file), episodes=3, fish=6, device="cpu")
+    report = evaluate_checkpoint(file, settings, tmp_path)
     assert set(report.scores) == {"policy", "random", "hold", "brake", "flee", "south", "sidestep"}
     assert report.bounds is not None and 0.5 < report.bounds[0] <= report.bounds[1] <= 1.0
     for score in report.scores.values():
         assert score.survival.mean() <= report.bounds[1] + 1e-9
+    again = evaluate_checkpoint(file, settings, tmp_path / "again", beside=report)
+    assert again.results() == report.results()
     saved = json.loads((tmp_path / "eval_multi_summary.json").read_text())
     assert saved["policies"]["policy"]["survival"] == pytest.approx(float(report.scores["policy"].survival.mean()))
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
+
+pytestmark = pytest.mark.long  # they share one whole training, with figures, films and its evaluation
 
 
 def test_all_files_of_a_run_exist(finished: Path) -> None:
