@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 
 
@@ -32,10 +33,8 @@ class HuntCollectConfig:
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.maps < 1:
-            raise UserError(f"rows is {self.rows} and maps is {self.maps}, expected 1 or more of both.")
-        if not 0 <= self.rand_share <= 1 or not 0 < self.train_share <= 1:
-            shares = f"rand_share is {self.rand_share:g} and train_share is {self.train_share:g}"
-            raise UserError(f"{shares}, expected shares from 0 to 1.")
+        at_least(self, 1, "rows", "maps")
+        share(self, "rand_share", "train_share")
+        positive(self, "train_share")
         if self.game.rules != "hunt":
             raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")

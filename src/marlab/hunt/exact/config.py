@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.lab.errors import UserError
+from marlab.lab.checks import at_least
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,4 @@ class CheckConfig:
     """Also write every row to check.json in this folder."""
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "ceiling_episodes", "layouts", "maps"):
-            if getattr(self, name) < 2:
-                raise UserError(f"{name} is {getattr(self, name)}, expected 2 or more.")
+        at_least(self, 2, "episodes", "ceiling_episodes", "layouts", "maps")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 
 CODE_WIDTH = 16
@@ -125,11 +126,8 @@ class PretrainGoalsConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch_size", 2), ("code_width", 1), ("horizon", 1), ("belief_games", 0)):
-            if getattr(self, name) < least:
-                raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
-        for name in ("learning_rate", "max_grad_norm"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"{name} is {getattr(self, name):g}, expected a value above 0.")
+            at_least(self, least, name)
+        positive(self, "learning_rate", "max_grad_norm")
         if self.goal_source == "history" and not 1 <= self.vae_epochs < self.epochs:
             raise UserError(
                 f"vae_epochs is {self.vae_epochs} of {self.epochs} epochs; the history encoder needs at least one "

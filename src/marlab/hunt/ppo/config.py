@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
 
@@ -75,11 +76,8 @@ class PPOTrainConfig:
     """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
 
     def __post_init__(self) -> None:
-        for name in ("total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
-        if self.entropy_end < 0:
-            raise UserError(f"entropy_end is {self.entropy_end}, expected 0 or more.")
+        positive(self, "total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every")
+        at_least(self, 0, "entropy_end")
         parse_seeds(self.seeds)
         parse_seats(self.agent_roles, self.game.players)
 

@@ -10,6 +10,7 @@ from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.others.config import Balance
 from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 
 LEARNER = "HOP"
@@ -59,19 +60,12 @@ class LearnConfig:
     """Turn and mirror batches at random: a turned game is the same game."""
 
     def __post_init__(self) -> None:
-        for name in ("updates", "batch_size", "moa_updates", "moa_batch_size", "replay"):
-            if getattr(self, name) < 1:
-                raise UserError(f"learn {name} is {getattr(self, name)}, expected 1 or more.")
-        for name in ("learning_rate", "final_learning_rate", "max_grad_norm"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"learn {name} is {getattr(self, name):g}, expected a value above 0.")
-        if self.warm_updates < 0 or not 0 <= self.follow < 1:
-            raise UserError(
-                f"learn warm_updates is {self.warm_updates} and follow {self.follow:g}, expected 0 or more, and from 0 "
-                "to below 1."
-            )
-        if not 0 <= self.offline_ratio <= 1:
-            raise UserError(f"offline_ratio is {self.offline_ratio:g}, expected a share from 0 to 1.")
+        at_least(self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "replay")
+        at_least(self, 0, "warm_updates")
+        positive(self, "learning_rate", "final_learning_rate", "max_grad_norm")
+        share(self, "offline_ratio", "follow")
+        if self.follow == 1:
+            raise UserError("follow is 1, expected less: planning would never see what was learnt.")
 
 
 @dataclass(frozen=True)
@@ -144,10 +138,8 @@ class PipelineConfig:
     """P7: game steps of every one of them; the last quarter is scored."""
 
     def __post_init__(self) -> None:
-        for name in ("check_episodes", "rows", "goal_epochs", "world_rows", "world_epochs", "ppo_steps",
-                     "single_steps", "adapt_games", "adapt_steps"):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise UserError(f"pipeline {name} is {getattr(self, name)}, expected 1 or more.")
+        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "world_rows", "world_epochs", "ppo_steps",
+                 "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -206,11 +198,8 @@ class HopTrainConfig(MindConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("total_steps", "num_envs", "steps", "maps", "eval_episodes", "save_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, expected 1 or more.")
-        if not 0 <= self.rollout_share <= 1:
-            raise UserError(f"rollout_share is {self.rollout_share:g}, expected a share from 0 to 1.")
+        at_least(self, 1, "total_steps", "num_envs", "steps", "maps", "eval_episodes", "save_every")
+        share(self, "rollout_share")
         if self.game.rules != "hunt":
             raise UserError("Planning agents play the stag hunt; the snowdrift game has no goals stag and hare.")
         if self.rollout_share and self.parts.world_model and not self.exact_step:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 
 ModelKind = Literal["structured", "dense"]
@@ -54,14 +55,12 @@ class PretrainWorldConfig:
     """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "unroll", "contrastive_temperature", "epochs", "patience", "batch_size", "max_grad_norm"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} is {getattr(self, name)}, expected more than 0.")
-        if self.rows < 0 or self.contrastive < 0 or not 0 < self.unroll_gamma <= 1:
-            raise UserError(
-                f"rows is {self.rows}, contrastive {self.contrastive:g}, unroll_gamma {self.unroll_gamma:g}; expected "
-                "0 or more, 0 or more, and above 0 up to 1."
-            )
+        positive(
+            self, "width", "unroll", "contrastive_temperature", "epochs", "patience", "batch_size", "max_grad_norm"
+        )
+        positive(self, "unroll_gamma")
+        share(self, "unroll_gamma")
+        at_least(self, 0, "rows", "contrastive")
         if not 0 < self.final_learning_rate <= self.learning_rate:
             raise UserError(
                 f"final_learning_rate is {self.final_learning_rate:g}, expected above 0 and at most learning_rate "
