@@ -17,6 +17,7 @@ from tests.hunt.reference import ReferenceGame
 FOUR = game_config("msh_4x4")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["msh_6x6_b4", "msh_8x8_b5"])
 def test_free_cells_are_connected_over_ten_thousand_resets(name: str) -> None:
     config = game_config(name)

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from marlab.hunt.data.dataset import load_dataset
@@ -39,6 +40,7 @@ def test_hindsight_teaches_winners_deeds_and_other_goals_to_losers(tmp_path: Pat
     torch.testing.assert_close(late[0, lost], logits.masked_fill(~legal, -math.inf).softmax(0), atol=1e-4, rtol=0)
 
 
+@pytest.mark.long
 def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path: Path) -> None:
     game = GameConfig(height=6, width=6, max_block_comp=4)
     data = offline(tmp_path / "data", game, 6000)
