@@ -18,7 +18,7 @@ from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import Tournament, gather
-from marlab.market.arena.report import Result
+from marlab.market.arena.report import Result, stored
 from marlab.market.arena.stats import Comparison, compare, score_interval
 
 STAGES = ("worlds", "samples", "layers", "arena")
@@ -69,9 +69,9 @@ class Story:
         results: dict[str, Any] = {"verdict": verdict(self)}
         for agent in self.result.agents:
             mean, interval = score_interval(self.result.seats, agent)
-            results[f"score {agent}"] = _stored(mean, interval)
+            results[f"score {agent}"] = stored(mean, interval)
         for other, c in self.comparisons().items():
-            results[f"trained - {other}"] = _stored(c.mean, c.student)
+            results[f"trained - {other}"] = stored(c.mean, c.student)
         return results
 
 
@@ -318,11 +318,6 @@ def _arena_part(story: Story) -> list[str]:
         markdown.image("Where the scores come from, and how much of what was possible", f"{figures}/parts.png"),
         markdown.bullets(notes),
     ]
-
-
-def _stored(mean: float, interval: tuple[float, float] | None) -> dict[str, Any]:
-    low, high = interval or (None, None)
-    return {"value": round(mean, 5), "low": low, "high": high}
 
 
 def _signed(value: float) -> str:

@@ -275,9 +275,9 @@ def numbers(result: Result) -> dict[str, Any]:
     }  # fmt: skip
     for name in _ranked(result):
         mean, interval = score_interval(result.seats, name)
-        numbers[f"score {label(name)}"] = _stored(mean, interval)
+        numbers[f"score {label(name)}"] = stored(mean, interval)
     for c in result.comparisons() if result.seats else []:
-        numbers[f"{label(c.agent)} - {label(c.against)}"] = _stored(c.mean, c.bootstrap)
+        numbers[f"{label(c.agent)} - {label(c.against)}"] = stored(c.mean, c.bootstrap)
     return numbers
 
 
@@ -301,7 +301,8 @@ def write_seats(seats: Sequence[Seat], path: Path) -> None:
         pq.write_table(pa.table({name: [seat.get(name) for seat in seats] for name in names}), temporary)
 
 
-def _stored(mean: float, interval: tuple[float, float] | None) -> dict[str, Any]:
+def stored(mean: float, interval: tuple[float, float] | None) -> dict[str, Any]:
+    """A mean with its interval as `results` of a run holds them."""
     low, high = interval or (None, None)
     return {"value": round(mean, 5), "low": low, "high": high}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.market.collect.command import ExportConfig
-from marlab.market.logs.find import choose_experts, find_logs, read_logs
+from marlab.market.logs.find import choose_experts, find_logs, place_of, read_logs
 from marlab.market.logs.tracker import FOLDER, write_tracker
 
 
@@ -25,7 +25,7 @@ class Exported:
 
 def export(config: ExportConfig) -> Exported:
     """Write the tracker logs of a run; files that exist are replaced."""
-    place = _place(config.run)
+    place = place_of(config.run)
     logs = find_logs(place)
     worlds = [log for log in logs.logs if log.path.suffix == ".parquet"]
     if not worlds:
@@ -39,12 +39,3 @@ def export(config: ExportConfig) -> Exported:
                 sizes.append(write_tracker(log, folder, compressed=config.compressed).stat().st_size)
             bar.advance(1)
     return Exported(folder, len(worlds), len(sizes), sum(sizes), logs.bad)
-
-
-def _place(run: str) -> Path:
-    path = Path(run)
-    if path.exists():
-        return path
-    from marlab.lab.runs.records import find_run
-
-    return find_run(run).path

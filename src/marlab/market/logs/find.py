@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.records import find_run
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.tracker import find_trackers, read_tracker
 from marlab.market.logs.tracker_words import oneshot, world_name
@@ -40,6 +41,11 @@ class FoundLogs(NamedTuple):
 
     logs: list[LogFile]
     bad: dict[str, str]  # path -> why it cannot be used
+
+
+def place_of(text: str) -> Path:
+    """The file or folder of this name, else the directory of the run of this name."""
+    return Path(text) if Path(text).exists() else find_run(text).path
 
 
 def find_logs(place: Path) -> FoundLogs:

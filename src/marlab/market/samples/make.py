@@ -24,7 +24,7 @@ from marlab.lab.progress import Progress
 from marlab.lab.report.note import write_note
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.market.logs.find import LogFile, choose_experts, find_logs
+from marlab.market.logs.find import LogFile, choose_experts, find_logs, place_of
 from marlab.market.samples.command import SamplesCommand, SamplesConfig
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.samples.goals import Backfill
@@ -56,7 +56,9 @@ def make_samples(
     asked = SamplesCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     _backfill(config).network()  # refuses a network that does not fit before anything is read
-    place = _place(config.logs)
+    if not config.logs:
+        raise UserError("Give a run of `marlab market collect` or a folder with logs: marlab market samples FOLDER.")
+    place = place_of(config.logs)
     logs = find_logs(place)
     experts = choose_experts(config.agent_name, (kind for file in logs.logs for kind in file.types))
     files = [file for file in logs.logs if experts.intersection(file.types)]
@@ -80,16 +82,6 @@ def _backfill(config: SamplesConfig) -> Backfill:
     return Backfill(
         config.goal_backfill, config.l2_model_path, config.device, config.l2_backfill_batch_size, config.options()
     )
-
-
-def _place(text: str) -> Path:
-    if not text:
-        raise UserError("Give a run of `marlab market collect` or a folder with logs: marlab market samples FOLDER.")
-    if Path(text).exists():
-        return Path(text)
-    from marlab.lab.runs.records import find_run
-
-    return find_run(text).path
 
 
 def _plan(config: SamplesConfig, run: Run, place: Path, files: list[LogFile]) -> list[Part]:
