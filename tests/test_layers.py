@@ -42,9 +42,6 @@ CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""
 
-NOT_YET: set[tuple[str, str]] = set()
-"""Imports (importer, imported) that still break a rule; one that is mended must leave this list."""
-
 TARGET = re.compile(r"(marlab(?:\.\w+)+):\w+")
 
 
@@ -147,8 +144,7 @@ def test_every_room_has_its_place() -> None:
 
 def test_imports_keep_the_layers() -> None:
     broken = {pair for pair in imports() if breaks_a_layer(*pair) or breaks_a_library_rule(*pair)}
-    assert sorted(broken - NOT_YET) == [], "new imports that break a layer"
-    assert sorted(NOT_YET - broken) == [], "mended: take it out of NOT_YET"
+    assert sorted(broken) == []
 
 
 def test_rooms_of_the_lab_have_an_order() -> None:
