@@ -328,3 +328,17 @@ def test_the_readme_claims_only_what_the_results_show() -> None:
     numbers = re.findall(r"[+-]?\d\.\d+", table[0])
     missing = [n for n in numbers if n not in shown and re.sub(r"^([+-]?)0", r"\1", n) not in shown]
     assert len(numbers) > 20 and missing == []
+
+
+def test_the_plan_of_the_house_shows_every_room() -> None:
+    """Rooms, and the modules beside them, stand in the tree of architecture.md, and nothing else does."""
+    tree = next(b.text for b in blocks_of(ROOT / "docs" / "architecture.md") if b.kind == "text")
+    source = tree[tree.index("src/marlab/") : tree.index("examples/")]
+    for world in ("lab", "fish", "hunt", "market"):
+        part = re.search(rf"^  {world}/(.*?)(?=^  \w|\Z)", source, re.S | re.M)
+        assert part
+        shown = set(re.findall(r"(?<=\s)(\w+/|\w+\.py)(?=\s)", re.sub(r"`[^`]*`", "", part[1])))
+        folder = ROOT / "src" / "marlab" / world
+        rooms = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+        modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+        assert shown - {"shipped/", "presets/"} == rooms | modules, world
