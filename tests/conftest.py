@@ -7,20 +7,28 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import settings
 
 torch.set_num_threads(1)
-settings.register_profile("patient", deadline=None)  # a busy machine is slow, not wrong
-settings.load_profile("patient")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the programs that tests start
 
-SLOW = Path(__file__).with_name("slow.txt")
+HOUSE = Path(__file__).parents[1]
+SLOW = tuple(
+    line for line in Path(__file__).with_name("slow.txt").read_text().splitlines() if line and not line.startswith("#")
+)
+
+
+def is_slow(place: str) -> bool:
+    """Whether tests/slow.txt lists a folder, a file or a function as FILE::FUNCTION, or what it lies in."""
+    return any(place == listed or place.startswith((f"{listed}/", f"{listed}::")) for listed in SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import slow files when they are not wanted."""
+    unwanted = "not slow" in config.option.markexpr and collection_path.is_relative_to(HOUSE)
+    return True if unwanted and is_slow(collection_path.relative_to(HOUSE).as_posix()) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what tests/slow.txt lists: whole files, or functions as FILE::FUNCTION."""
-    listed = {line for line in SLOW.read_text().splitlines() if line and not line.startswith("#")}
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test in listed or test.partition("::")[0] in listed:
+        if is_slow(item.nodeid.partition("[")[0]):
             item.add_marker(pytest.mark.slow)

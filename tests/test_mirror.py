@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.conftest import SLOW
+
 HOUSE = Path(__file__).parents[1]
 MOST = 20
 
@@ -46,3 +48,10 @@ def test_every_module_has_its_test() -> None:
 
 def test_every_test_file_has_tests() -> None:
     assert [file for file in (HOUSE / "tests").rglob("test_*.py") if not holds_tests(file)] == []
+
+
+def test_the_list_of_slow_tests_names_what_there_is() -> None:
+    for listed in SLOW:
+        file, _, function = listed.partition("::")
+        assert (HOUSE / file).exists(), listed
+        assert not function or f"def {function}(" in (HOUSE / file).read_text(), listed
