@@ -12,7 +12,7 @@ import pytest
 
 from marlab.lab import film
 from marlab.lab.errors import UserError
-from marlab.lab.film import can_film, write_mp4
+from marlab.lab.film import can_film, write_film, write_mp4
 
 
 def greys(levels: list[int]) -> Iterator[np.ndarray]:
@@ -57,3 +57,24 @@ def test_a_missing_encoder_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(film, "can_film", lambda: False)
     with pytest.raises(UserError, match="pip install imageio-ffmpeg"):
         write_mp4(tmp_path / "a.mp4", greys([0]), fps=10)
+
+
+def test_a_gif_keeps_the_hue_of_small_things(tmp_path: Path) -> None:
+    from PIL import Image
+
+    sea = np.zeros((64, 64, 3), np.uint8)
+    sea[..., 2] = np.arange(64)[:, None] + 150  # many blues
+    sea[..., 1] = np.arange(64)[None, :] + 80
+    frames = []
+    for step in range(3):
+        frame = sea.copy()
+        frame[10 + step, 20:22] = (208, 44, 44)  # two red pixels
+        frames.append(frame)
+    assert write_film(tmp_path / "a.gif", frames, fps=10) == 3
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.n_frames == 3 and film.info["loop"] == 0
+        film.seek(2)
+        red, green, blue = film.convert("RGB").getpixel((20, 12))
+    assert red > 180 and green < 80 and blue < 80
+    with pytest.raises(ValueError, match="at least one frame"):
+        write_film(tmp_path / "b.gif", [], fps=10)

@@ -1,4 +1,4 @@
-"""Films from frames: an MP4 that plays everywhere, written completely or not at all."""
+"""Films from frames: an MP4 that plays everywhere, or a GIF for pages; written completely or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
@@ -18,6 +19,29 @@ def can_film() -> bool:
     except ImportError:
         return False
     return True
+
+
+def write_film(path: Path, frames: Iterable[np.ndarray], fps: float) -> int:
+    """A GIF where the name ends so, otherwise an MP4; returns how many frames there were."""
+    return (write_gif if path.suffix == ".gif" else write_mp4)(path, frames, fps)
+
+
+def write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> int:
+    """An endless GIF of frames [H, W, 3] uint8. All share one palette in which every hue has its place, however few
+    pixels it fills: by their number a small red thing in a large blue picture would turn purple."""
+    shots = [Image.fromarray(frame) for frame in frames]
+    if not shots:
+        raise ValueError("a film needs at least one frame")
+    some = shots[:: max(1, len(shots) // 12)]
+    seen = np.unique(np.concatenate([np.asarray(shot).reshape(-1, 3) for shot in some]), axis=0)  # every colour once
+    palette = Image.fromarray(seen[None]).quantize(255, method=Image.Quantize.MEDIANCUT)
+    drawn = [shot.quantize(palette=palette, dither=Image.Dither.NONE) for shot in shots]
+    with replacing(path) as temporary:
+        drawn[0].save(
+            temporary, format="gif", save_all=True, append_images=drawn[1:], duration=round(1000 / fps), loop=0,
+            optimize=False, disposal=1,
+        )  # fmt: skip
+    return len(drawn)
 
 
 def write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> int:

@@ -40,7 +40,7 @@ class WatchConfig:
     size: int = 800
     """Width and height of the picture in pixels."""
     film: Path | None = None
-    """Write an MP4 here instead of opening a window."""
+    """Write an MP4 (or, by its ending, a GIF) here instead of opening a window."""
 
     def __post_init__(self) -> None:
         if not self.checkpoint:
@@ -125,9 +125,9 @@ def main(argv: list[str]) -> int:
     config = parse(WatchConfig, argv, prog="marlab fish watch", positional=("checkpoint",))
     if config.film is None and has_display() and show_live(config):
         return 0
-    from marlab.lab.film import write_mp4
+    from marlab.lab.film import write_film
 
     file = config.film or Path(f"watch_{Path(config.checkpoint).stem}_seed{config.seed}.mp4")
-    count = write_mp4(file, frames(config), config.fps)
+    count = write_film(file, frames(config), config.fps)
     print(f"{count} frames in {file}")
     return 0

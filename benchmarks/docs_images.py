@@ -1,0 +1,217 @@
+"""Remake the pictures of docs/images with our own commands: python benchmarks/docs_images.py RUNS [NAME ...]
+
+RUNS is a folder with the runs that pictures are drawn from; one that is missing is told and left out:
+
+    fish/best           marlab fish train --preset best
+    hunt/hop_4x4        marlab hunt train --preset hop_4x4 --seeds 0..4 --total-steps 285000 --phases P1,P2,P3,P6
+    hunt/hopplus        marlab hunt train --preset hop_4x4 --variant hopplus --seeds 0,1 --total-steps 240000
+    hunt/ppo            marlab hunt train --variant ppo --seeds 0..4 --total-steps 3000000 --num-envs 1024
+    hunt/card           marlab hunt eval hopplus-mcts=RUN direct-om=RUN ppo=RUN ps-ppo=RUN --runs 40 --layouts 2000
+    hunt/museum         marlab hunt museum --iterations 126
+    market/film         marlab market collect --experts marlab.market.agent:LitaAgentHRL PenguinAgent AS0 --configs 3
+                        --runs 1 --steps 40 --processes 2 2 --seed 5
+
+Shipped agents need no run: fish.gif, fish_frame.png, hunt.gif, hunt_watch.png and hunt_episode.png are always made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from marlab.market.logs.worldlog import WorldLog
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+
+def fish_film(runs: Path) -> None:
+    """The first 160 steps of a shipped shoal: most of what happens, happens then."""
+    from marlab.fish.commands.watch import WatchConfig, frames
+    from marlab.lab.film import write_gif
+
+    config = WatchConfig(checkpoint="best", fish=48, seed=8, steps=160, size=420)
+    write_gif(IMAGES / "fish.gif", (frame for step, frame in enumerate(frames(config)) if step % 2 == 0), fps=15)
+
+
+def fish_frame(runs: Path) -> None:
+    from marlab.fish.commands.watch import WatchConfig, frames
+
+    *_, last = frames(WatchConfig(checkpoint="best", fish=48, seed=8, steps=40, size=560))
+    Image.fromarray(last).save(IMAGES / "fish_frame.png", optimize=True)
+
+
+def fish_figures(runs: Path) -> None:
+    """Three figures of a training, as `fish train` drew them."""
+    folder = runs / "fish" / "best" / "figures"
+    for name, ending in (
+        ("probes", "multi_eval_timeline"),
+        ("survival", "training_curve"),
+        ("hard_starts", "hard_starts"),
+    ):
+        [found] = folder.glob(f"*_{ending}.png")
+        shutil.copyfile(found, IMAGES / f"fish_{name}.png")
+
+
+def hunt_watch(runs: Path) -> None:
+    """A planner in its fourth episode with a hunter and two hare catchers: film, and one picture of it."""
+    from marlab.hunt.watch.command import WatchConfig
+    from marlab.hunt.watch.film import watch
+    from marlab.hunt.watch.frame import frame
+    from marlab.lab.film import write_gif
+
+    episode = watch(WatchConfig(agent="hop_4x4", team="NS+2NH", after=3, seed=WATCHED, device="cpu"))
+    drawn = [frame(episode, index) for index in range(len(episode.moments))]
+    Image.fromarray(drawn[1]).save(IMAGES / "hunt_watch.png", optimize=True)
+    small = [np.asarray(Image.fromarray(shot).resize((960, 540), Image.Resampling.LANCZOS)) for shot in drawn]
+    write_gif(IMAGES / "hunt.gif", _held(small), fps=1)
+
+
+WATCHED = 6
+"""Seed of the episode that is shown: one that lasts some steps."""
+
+
+def _held(shots: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """The last moment stays longer."""
+    yield from shots
+    yield from shots[-1:] * 2
+
+
+def hunt_episode(runs: Path) -> None:
+    """Boards of one episode side by side: two hunters and two hare catchers among obstacles."""
+    from marlab.hunt.game.render import image
+    from marlab.hunt.watch.command import WatchConfig
+    from marlab.hunt.watch.film import watch
+
+    moments = watch(WatchConfig(agent="NS", team="NS+2NH", game="msh_6x6_b4", seed=1, device="cpu")).moments
+    places = np.linspace(0, len(moments) - 1, 4).round().astype(int)
+    boards = [image(moments[place].scene, cell=64) for place in places]
+    gap = np.full((boards[0].shape[0], 16, 3), 255, np.uint8)
+    row = [part for shot in boards for part in (shot, gap)][:-1]
+    Image.fromarray(np.concatenate(row, axis=1)).save(IMAGES / "hunt_episode.png", optimize=True)
+
+
+def hunt_models(runs: Path) -> None:
+    """How models of others learn, what they know of strangers, what is believed, and the world model's worst row."""
+    from marlab.hunt.diagnose.command import DiagnoseConfig
+    from marlab.hunt.diagnose.report import diagnose
+
+    hop = runs / "hunt" / "hop_4x4"
+    codes, world = hop / "phases" / "p2_goals", hop / "phases" / "p3_world"
+    out = runs / "diagnose"
+    data = hop / "phases" / "p1_data"
+    named = tuple(map(str, (codes, world, runs / "hunt" / "ppo", hop)))
+    diagnose(DiagnoseConfig(runs=named, data=data, output_dir=out))
+    for name, pattern in (("epochs", "epochs"), ("transfer", "transfer"), ("belief", "belief"),
+                          ("unrounded", "unrounded"), ("online", "online")):  # fmt: skip
+        found = sorted([*out.rglob(f"*{pattern}*.png"), *codes.rglob(f"{pattern}.png")])
+        if found:
+            shutil.copyfile(found[0], IMAGES / f"hunt_{name}.png")
+
+
+def hunt_trainings(runs: Path) -> None:
+    from marlab.hunt.diagnose.compare import CompareConfig, compare
+
+    hunt = runs / "hunt"
+    compare(
+        CompareConfig(
+            runs=(str(hunt / "ppo"), str(hunt / "hopplus"), str(hunt / "hop_4x4")), output_dir=runs / "compare"
+        )
+    )
+    shutil.copyfile(runs / "compare" / "trainings.png", IMAGES / "hunt_trainings.png")
+
+
+def hunt_card(runs: Path) -> None:
+    from marlab.hunt.evaluate.figures import draw_card
+    from marlab.hunt.evaluate.run import read_card
+
+    folder = runs / "hunt" / "card"
+    draw_card(read_card(folder), folder)
+    shutil.copyfile(folder / "figures" / "scenarios_shares.png", IMAGES / "hunt_scorecard.png")
+    shutil.copyfile(folder / "figures" / "scenarios_adaptation.png", IMAGES / "hunt_adaptation.png")
+
+
+def hunt_museum(runs: Path) -> None:
+    folder = runs / "hunt" / "museum"
+    for name, exhibit in (("beta", "unscaled-beta"), ("stale", "stale-actions"), ("rise", "rise-then-fall"),
+                          ("all", "all-together")):  # fmt: skip
+        shutil.copyfile(next(folder.rglob(f"{exhibit}.png")), IMAGES / f"hunt_museum_{name}.png")
+
+
+def market_film(runs: Path) -> None:
+    """The first world of a collection, day by day: cash of the recorded agents, and what all factories agreed on."""
+    from marlab.lab.film import write_gif
+    from marlab.market.logs.worldfile import read_world
+
+    log = read_world(sorted((runs / "market" / "film" / "worlds").glob("*.parquet"))[0])
+    write_gif(IMAGES / "market.gif", _market_frames(log), fps=5)
+
+
+def _market_frames(log: WorldLog) -> Iterator[np.ndarray]:
+    from marlab.lab.report.figures import label
+    from marlab.lab.report.style import DASHES, GREY, colour, panels
+
+    days, contracts = log.tables["days"], log.tables["contracts"]
+    last = int(contracts["day"].max())
+    cash = {agent["type"]: days["balance"][days["agent"] == index] for index, agent in enumerate(log.agents)}
+    cash = {name: values / values[0] for name, values in sorted(cash.items()) if len(values)}
+    between = (contracts["seller"] >= 0) & (contracts["buyer"] >= 0)  # not the contracts that the world hands out
+    agreed = np.bincount(contracts["day"][between], contracts["quantity"][between], minlength=last + 1)
+    low, high = min(v.min() for v in cash.values()), max(v.max() for v in cash.values())
+    for today in [*range(1, last + 2), *[last + 1] * 8]:
+        figure, (left, right) = panels(
+            1, 2, size=(4.7, 3.7), title=f"A market of {len(log.agents)} factories, day {today}"
+        )
+        for place, (name, values) in enumerate(cash.items()):
+            line = values[:today]
+            left.plot(np.arange(1, len(line) + 1), line, color=colour(place), linewidth=2.4, linestyle=DASHES[place],
+                      label=name)  # fmt: skip
+            left.plot([len(line)], line[-1:], "o", color=colour(place))
+        left.axhline(1.0, color=GREY, linewidth=0.8)
+        left.set(xlim=(0, last + 2), ylim=(low - 0.02, high + 0.04))
+        label(left, "day", "cash, 1 at the start", "what three of them have")
+        left.legend(loc="upper left", fontsize=9)
+        right.bar(np.arange(1, today + 1), agreed[:today], color=colour(4))
+        right.set(xlim=(0, last + 2), ylim=(0, 1.08 * agreed.max()))
+        label(right, "day", "pieces", "what all agreed to trade")
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=85)
+        yield np.asarray(Image.open(buffer).convert("RGB"))
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "fish.gif": fish_film,
+    "fish_frame": fish_frame,
+    "fish_figures": fish_figures,
+    "hunt_watch": hunt_watch,
+    "hunt_episode": hunt_episode,
+    "hunt_models": hunt_models,
+    "hunt_trainings": hunt_trainings,
+    "hunt_card": hunt_card,
+    "hunt_museum": hunt_museum,
+    "market.gif": market_film,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path, help="folder of the runs that pictures are drawn from")
+    parser.add_argument("names", nargs="*", choices=[[], *MAKERS], help="only these")
+    args = parser.parse_args()
+    for name in args.names or MAKERS:
+        try:
+            MAKERS[name](args.runs)
+            print(f"made {name}")
+        except (FileNotFoundError, ValueError, StopIteration) as error:
+            print(f"left out {name}: {error}")
+
+
+if __name__ == "__main__":
+    main()
