@@ -53,7 +53,7 @@ def fish_figures(runs: Path) -> None:
     folder = runs / "fish" / "best" / "figures"
     for name, ending in (
         ("probes", "multi_eval_timeline"),
-        ("survival", "training_curve"),
+        ("survival", "survival"),
         ("hard_starts", "hard_starts"),
     ):
         [found] = folder.glob(f"*_{ending}.png")
@@ -109,11 +109,14 @@ def hunt_models(runs: Path) -> None:
     data = hop / "phases" / "p1_data"
     named = tuple(map(str, (codes, world, runs / "hunt" / "ppo", hop)))
     diagnose(DiagnoseConfig(runs=named, data=data, output_dir=out))
-    for name, pattern in (("epochs", "epochs"), ("transfer", "transfer"), ("belief", "belief"),
-                          ("unrounded", "unrounded"), ("online", "online")):  # fmt: skip
-        found = sorted([*out.rglob(f"*{pattern}*.png"), *codes.rglob(f"{pattern}.png")])
-        if found:
-            shutil.copyfile(found[0], IMAGES / f"hunt_{name}.png")
+    for name, drawn in (
+        ("epochs", codes),
+        ("transfer", codes),
+        ("belief", codes),
+        ("unrounded", world),
+        ("online", hop),
+    ):
+        shutil.copyfile(out / f"{name}-{drawn.name}.png", IMAGES / f"hunt_{name}.png")
 
 
 def hunt_trainings(runs: Path) -> None:
