@@ -14,9 +14,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import torch
 from examples.tiny_world import command as tiny_world
 
 from marlab.cli import main
+from marlab.hunt.game.config import game_config
+from marlab.hunt.others.codes import Codebook
+from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.market.logs.worldfile import read_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
@@ -27,10 +31,7 @@ from tests.market.sample_tools import write_dataset
 STAGES = {
     "a tiny run": ["tiny train --preset small --iterations 2 --name first --device cpu"],
     "a hunt collection": ["hunt collect --rows 2000 --name NAME"],
-    "hunt goal codes": [
-        "hunt collect --rows 2000 --name data",
-        "hunt pretrain vae runs/hunt/data --name codes --epochs 3 --device cpu",
-    ],
+    "hunt goal codes": [],
     "a market collection": [],
     "market samples": [],
     "my_tasks.py": [],
@@ -55,6 +56,11 @@ def _made(what: str) -> Path:
             assert code == 0, f"marlab {line}\n{shown.getvalue()}"
     if what == "my_tasks.py":
         (folder / "my_tasks.py").write_text("def play(seed: int, days: int = 50) -> float:\n    return seed / days\n")
+    if what == "hunt goal codes":  # not trained: the block loads them and asks for predictions
+        spec = ModelSpec(game_config("msh_4x4"), "history", code_width=16, share_moa=True)
+        even = torch.full((3, 8), 1 / 3), torch.full((8,), 1 / 8), torch.full((2, 8), 1 / 2)
+        (folder / "runs/hunt/codes").mkdir(parents=True)
+        save_goal_models(folder / "runs/hunt/codes/models.pt", GoalModels(spec), Codebook(torch.randn(8, 16), *even), 1)
     if what == "a market collection":
         (folder / "runs/market/mine/worlds").mkdir(parents=True)
         shutil.copy(TINY, folder / "runs/market/mine/worlds")
