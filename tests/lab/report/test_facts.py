@@ -12,10 +12,10 @@ from marlab.lab.report.facts import (
     is_inferred,
     last_metrics,
     parent_of,
-    read_checked,
     root_of,
     when,
 )
+from marlab.lab.runs.records import read_run
 from tests.lab.report.cases import make_run
 
 
@@ -34,14 +34,14 @@ def test_last_metrics_keep_the_last_number_of_each(tmp_path: Path) -> None:
     (path / "metrics.jsonl").write_text(
         '{"step": 1, "time": 1.0, "a": 1.0, "b": 5}\n{"step": 2, "time": 2.0, "a": 2.0, "c": true, "d": "x"}\n'
     )
-    info = read_checked(path)
+    info = read_run(path)
     assert last_metrics(info) == {"a": (2, 2.0), "b": (1, 5)}
     assert last_metrics(info, records=1) == {"a": (2, 2.0)}
 
 
 def test_parents_and_inferred_values(tmp_path: Path) -> None:
     make_run(tmp_path, "fish/parent")
-    child = read_checked(make_run(tmp_path, "fish/child", parent="fish/parent", inferred=["net"]))
+    child = read_run(make_run(tmp_path, "fish/child", parent="fish/parent", inferred=["net"]))
     parent = parent_of(child, root_of(child.path))
     assert parent is not None and parent.id == "fish/parent" and parent_of(parent, tmp_path) is None
     assert is_inferred(child, "net.width") and is_inferred(child, "net") and not is_inferred(child, "network")
@@ -49,8 +49,8 @@ def test_parents_and_inferred_values(tmp_path: Path) -> None:
 
 
 def test_defaults_are_read_from_our_own_modules_only(tmp_path: Path) -> None:
-    ours = read_checked(make_run(tmp_path, "fish/a", config_type="marlab.lab.engine.tasks:EngineConfig"))
+    ours = read_run(make_run(tmp_path, "fish/a", config_type="marlab.lab.engine.tasks:EngineConfig"))
     defaults = defaults_of_run(ours)
     assert defaults is not None and defaults["retries"] == 1
     for kind in (None, "os:environ", "marlab.lab.errors:UserError", "marlab.no_such:Config"):
-        assert defaults_of_run(read_checked(make_run(tmp_path, "fish/b", config_type=kind))) is None
+        assert defaults_of_run(read_run(make_run(tmp_path, "fish/b", config_type=kind))) is None
