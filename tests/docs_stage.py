@@ -18,9 +18,11 @@ import torch
 from examples.tiny_world import command as tiny_world
 
 from marlab.cli import main
+from marlab.fish.training.config import FishTrainConfig
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.codes import Codebook
 from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.logs.worldfile import read_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
@@ -35,6 +37,7 @@ STAGES = {
     "a market collection": [],
     "market samples": [],
     "my_tasks.py": [],
+    "three fish runs": [],
 }
 TINY = Path(__file__).parent / "golden" / "market" / "tiny_world.parquet"
 
@@ -56,6 +59,11 @@ def _made(what: str) -> Path:
             assert code == 0, f"marlab {line}\n{shown.getvalue()}"
     if what == "my_tasks.py":
         (folder / "my_tasks.py").write_text("def play(seed: int, days: int = 50) -> float:\n    return seed / days\n")
+    if what == "three fish runs":
+        for name, width in {"base": "64,64", "wide": "128,128", "old": "32,32"}.items():
+            config = FishTrainConfig(policy_hidden_sizes=width)
+            with Run.open("fish", config, RunOptions(name=name, tags=("v32",)), root=folder / "runs") as run:
+                run.add_results({"training survival": {"value": 0.9, "low": 0.8, "high": 0.95, "unit": "share"}})
     if what == "hunt goal codes":  # not trained: the block loads them and asks for predictions
         spec = ModelSpec(game_config("msh_4x4"), "history", code_width=16, share_moa=True)
         even = torch.full((3, 8), 1 / 3), torch.full((8,), 1 / 8), torch.full((2, 8), 1 / 2)

@@ -182,6 +182,7 @@ def script_has(path: str, flags: list[str]) -> None:
         assert flag in text or re.search(rf"^    {name}: ", text, re.M), f"{path} has no {flag}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [b for b in SHELL if b.how.startswith("run")], ids=lambda b: b.place)
 def test_cheap_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
