@@ -66,6 +66,7 @@ def test_settings_decide_the_rate_after_a_resume_and_a_finished_phase_does_nothi
     assert done.step >= done.total
 
 
+@pytest.mark.long
 def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
     settings = TrainSettings(
         l2_epochs=1000, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, max_grad_norm=1e9, device="cpu"
