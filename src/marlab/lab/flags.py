@@ -9,15 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
-from marlab.lab.config import (
-    Folders,
-    Preset,
-    from_dict,
-    has_groups,
-    leaves,
-    load_preset,
-    preset_files,
-)
+from marlab.lab.config import Folders, Preset, from_dict, has_groups, leaves, load_preset, preset_files
 from marlab.lab.errors import UserError
 from marlab.lab.help import HELP_WORDS, Part, help_text
 from marlab.lab.runs.run import RunOptions

@@ -99,11 +99,7 @@ def _trails(
 
 
 def _discs(
-    frame: np.ndarray,
-    centres: np.ndarray,
-    radii: np.ndarray,
-    colour: tuple[int, int, int],
-    strength: float = 1.0,
+    frame: np.ndarray, centres: np.ndarray, radii: np.ndarray, colour: tuple[int, int, int], strength: float = 1.0
 ) -> None:
     """Filled discs with smooth edges as one layer: where they overlap the layer is not darker."""
     if not len(centres):

@@ -78,11 +78,7 @@ def ceiling(start: SeaState, k: int = 8, mode: str = "ballistic") -> CeilingRepo
     fish = float(start.alive.sum())
     saved = final.alive
     return CeilingReport(
-        upper=1 - float(doomed.sum()) / fish,
-        lower=float(saved.sum()) / fish,
-        doomed=doomed,
-        saved=saved,
-        plan=plan,
+        upper=1 - float(doomed.sum()) / fish, lower=float(saved.sum()) / fish, doomed=doomed, saved=saved, plan=plan
     )
 
 

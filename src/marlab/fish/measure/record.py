@@ -54,12 +54,7 @@ def step_one_records(probe: ProbeArrays) -> list[dict[str, Any]]:
 
 
 def probe_record(
-    probe: ProbeArrays,
-    *,
-    iteration: int,
-    timestamp: str,
-    density_penalty_coef: float,
-    escape_boost_speed: float,
+    probe: ProbeArrays, *, iteration: int, timestamp: str, density_penalty_coef: float, escape_boost_speed: float
 ) -> dict[str, Any]:
     """Everything a probe reports; the gate's record and file paths are added by the trainer."""
     deaths = np.asarray(probe.death_steps)

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marlab.fish.sea.constants import EPISODE_STEPS, HORIZONS
-from marlab.fish.starts.clusters import (
-    north_west_interval,
-    north_west_share,
-    north_west_share_exact,
-    step_one_clusters,
-)
+from marlab.fish.starts.clusters import north_west_interval, north_west_share, north_west_share_exact, step_one_clusters
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

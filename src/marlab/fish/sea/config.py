@@ -72,18 +72,8 @@ class SeaConfig:
     def __post_init__(self) -> None:
         _require(self.num_fish >= 1, "num_fish", self.num_fish, "at least 1")
         _require(self.neighbor_radius >= 1e-3, "neighbor_radius", self.neighbor_radius, "at least 0.001 m")
-        _require(
-            self.neighbor_average_count >= 1,
-            "neighbor_average_count",
-            self.neighbor_average_count,
-            "at least 1",
-        )
-        _require(
-            0 <= self.escape_boost_speed <= 1,
-            "escape_boost_speed",
-            self.escape_boost_speed,
-            "between 0 and 1",
-        )
+        _require(self.neighbor_average_count >= 1, "neighbor_average_count", self.neighbor_average_count, "at least 1")
+        _require(0 <= self.escape_boost_speed <= 1, "escape_boost_speed", self.escape_boost_speed, "between 0 and 1")
         _require(0 <= self.density_target <= 1, "density_target", self.density_target, "between 0 and 1")
         for name in (
             "escape_jitter_std",

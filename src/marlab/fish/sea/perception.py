@@ -92,13 +92,7 @@ def neighbours(state: SeaState, cfg: SeaConfig, scratch: Scratch | None = None) 
     divergence = leaving.mul_(inverse).mul_(near).sum(0) * per_neighbour
     nearest = torch.where(nearest_sq <= radius_sq, nearest_sq.sqrt(), 0.0)
     return Neighbours(
-        number.t(),
-        mean_dx.t(),
-        mean_dy.t(),
-        nearest.t(),
-        speed_mean.t(),
-        variance.sqrt().t(),
-        divergence.t(),
+        number.t(), mean_dx.t(), mean_dy.t(), nearest.t(), speed_mean.t(), variance.sqrt().t(), divergence.t()
     )
 
 

@@ -203,9 +203,7 @@ def _seeded_predators(draws: list[_PredatorDraws], cfg: SeaConfig) -> Predator:
     spawn = [(d.spawn_radius * math.cos(d.spawn_angle), d.spawn_radius * math.sin(d.spawn_angle)) for d in draws]
     first = torch.tensor([(*place, *d.velocity) for place, d in zip(spawn, draws)], dtype=torch.float64)
     rolled = pre_roll(
-        Predator(*first.unbind(1)),
-        PreRoll(rows("turn"), rows("scale"), rows("target")),
-        cfg.predator_pre_roll_steps,
+        Predator(*first.unbind(1)), PreRoll(rows("turn"), rows("scale"), rows("target")), cfg.predator_pre_roll_steps
     )
     final = torch.stack(rolled, dim=1)  # [B, 4]
     if cfg.override_preroll != "rerandomised":

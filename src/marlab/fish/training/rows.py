@@ -70,10 +70,7 @@ def iteration_row(
 
 
 def metric_names(
-    row: Mapping[str, Any],
-    learned: Mapping[str, float],
-    probe: Mapping[str, Any] | None,
-    seconds: Mapping[str, float],
+    row: Mapping[str, Any], learned: Mapping[str, float], probe: Mapping[str, Any] | None, seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """Row, learner, probe and timing as metrics; what is None is left out."""
     work = sum(v for k, v in seconds.items() if k != "probe")

@@ -17,13 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from marlab.lab.engine.processes import (
-    adopt_orphans,
-    descendants,
-    end_descendants,
-    proportional_mb,
-    resident_mb,
-)
+from marlab.lab.engine.processes import adopt_orphans, descendants, end_descendants, proportional_mb, resident_mb
 from marlab.lab.engine.wire import Kind, anonymous_file, close_files, read_file, receive_message, send_message
 
 VALUE, RAISED = b"v", b"e"
@@ -184,11 +178,7 @@ def _start(worker: socket.socket, run_child: RunChild, key: str, request: int, r
 
 
 def _watch(
-    child: _Child,
-    worker: socket.socket,
-    time_limit_s: float | None,
-    memory_limit_mb: float | None,
-    result: int,
+    child: _Child, worker: socket.socket, time_limit_s: float | None, memory_limit_mb: float | None, result: int
 ) -> tuple[Kind, str]:
     """Wait until the child is done, dead or over a limit; returns how it went and why."""
     next_look = time.monotonic() + _LOOK_S

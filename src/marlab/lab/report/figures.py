@@ -280,12 +280,7 @@ def reliability(ax: Axes, data: Reliability, *, title: str | None = None, name: 
 
 @styled
 def polar_histogram(
-    ax: Axes,
-    series: Mapping[str, ArrayLike],
-    *,
-    bins: int = 12,
-    title: str | None = None,
-    unit: str = "count",
+    ax: Axes, series: Mapping[str, ArrayLike], *, bins: int = 12, title: str | None = None, unit: str = "count"
 ) -> None:
     """Stacked histogram of headings in radians on a polar panel; 0 is east (+x), angles run counter-clockwise."""
     if not isinstance(ax, PolarAxes):
