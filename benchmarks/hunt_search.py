@@ -32,8 +32,16 @@ from marlab.hunt.game.rules import State
 from marlab.hunt.game.views import View, flat_observation
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
-from marlab.lab.search.graph import record_search
-from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, search
+from marlab.lab.search.search import (
+    Embedding,
+    Evaluation,
+    Expand,
+    SearchConfig,
+    SearchResult,
+    Transition,
+    record_search,
+    search,
+)
 
 ROUNDS = 7
 STATES, ACTIONS = 500, 7

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from marlab.lab.measured import Measured, measured, show, written
 from marlab.lab.progress import duration
 from marlab.lab.report import markdown
 from marlab.lab.report.page import render_page
 from marlab.lab.runs.files import write_text
 from marlab.lab.runs.records import RunInfo, read_run
+from marlab.lab.stats import Measured, measured, show, written
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.plan import Arena, PlayConfig

@@ -6,8 +6,9 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 
-from marlab.fish.envs.gym import FishEscapeEnv, FishEscapeSingleEnv
+from marlab.fish.envs.gym import FishEscapeEnv, FishEscapeSingleEnv, FishVectorEnv
 from marlab.fish.envs.register import MANY, SINGLE
 from marlab.fish.sea.config import COMPAT_SWITCHES
 from marlab.lab.errors import UserError
@@ -104,3 +105,28 @@ def test_stable_baselines_trains_on_the_wrapper() -> None:
     model.learn(64)
     action, _ = model.predict(env.reset(seed=0)[0], deterministic=True)
     assert env.action_space.contains(action)
+
+
+def test_vector_environment_resets_itself_at_the_next_step() -> None:
+    env = gymnasium.make_vec(MANY, num_envs=3, num_fish=4)
+    assert isinstance(env.unwrapped, FishVectorEnv)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    obs, info = env.reset(seed=1)
+    assert obs in env.observation_space and info["alive_mask"].all()
+    env.action_space.seed(0)
+    for _ in range(500):
+        obs, gain, terminated, truncated, info = env.step(env.action_space.sample())
+        assert np.allclose(gain, info["rewards"].mean(1), atol=1e-6)
+    assert (terminated | truncated).all()
+    obs, gain, terminated, truncated, info = env.step(env.action_space.sample())
+    assert not gain.any() and not (terminated | truncated).any() and not info["timestep"].any()
+
+
+def test_vector_environment_repeats_with_its_seed() -> None:
+    first, second = (gymnasium.make_vec(MANY, num_envs=2, num_fish=3) for _ in range(2))
+    second.reset(seed=4)
+    assert np.array_equal(first.reset(seed=9)[0], second.reset(seed=9)[0])
+    first.action_space.seed(0)
+    for _ in range(30):
+        actions = first.action_space.sample()
+        assert np.array_equal(first.step(actions)[0], second.step(actions)[0])

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from marlab.fish.starts.files import (
     SECTORS,
     SHIPPED,
+    HardStartConfig,
     StageSpec,
     StartSet,
     describe_starts,
@@ -191,3 +194,27 @@ def test_shipped_files_are_what_they_say() -> None:
     assert all(r.label_fits and r.distinct == r.entries for r in reports.values())
     assert reports["planB_sw_slow.json"].declared_share == 1.0
     assert reports["best_ne.json"].with_position == reports["best_ne.json"].entries
+
+
+def test_stages_of_both_spellings() -> None:
+    assert HardStartConfig().stages == ()
+    two = HardStartConfig(seed_stage_spec="3:a.json|type=ne;2:b.json").stages
+    assert [(s.iterations, s.path, s.type, s.label) for s in two] == [
+        (3, "a.json", "ne", "stage1"), (2, "b.json", "main", "stage2"),
+    ]  # fmt: skip
+    [one] = HardStartConfig(seed_replay_path="c.json", seed_prewarm_iterations=4).stages
+    assert (one.iterations, one.path) == (4, "c.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"override_probability": 1.5}, "tail_override_probability is 1.5"),
+        ({"stage_warn_patience": 0}, "tail_stage_warn_patience"),
+        ({"seed_replay_path": "a.json"}, "tail_seed_prewarm_iterations"),
+        ({"seed_stage_spec": "a.json"}, "tail_seed_stage_spec"),
+    ],
+)
+def test_refused(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        HardStartConfig(**change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 from marlab.lab.engine import tasks as engine_module
-from marlab.lab.engine.local import usable_cores
-from marlab.lab.engine.tasks import EngineConfig, Task, parse_parallelism, run_tasks
+from marlab.lab.engine.child import usable_cores
+from marlab.lab.engine.tasks import EngineConfig, EngineFlags, Task, config_of, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from tests.lab.engine import tasks_to_do as engine_tasks
@@ -151,3 +152,25 @@ def test_a_missing_extra_says_what_to_install(name: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UserError, match=rf"pip install 'marlab\[{name}\]'"):
         run_tasks(engine_tasks.square, squares(1), name)
+
+
+@dataclass(frozen=True)
+class Config:
+    games: int = 3
+
+
+@dataclass(frozen=True)
+class Command(EngineFlags, Config):
+    """A command's flags."""
+
+
+def test_flags_name_an_engine() -> None:
+    assert EngineFlags().engine_config() == EngineConfig("local")
+    flags = EngineFlags("ray", workers=4, address="127.0.0.1:6379")
+    assert flags.engine_config() == EngineConfig("ray", 4, "127.0.0.1:6379")
+    with pytest.raises(UserError, match="takes no address"):
+        EngineFlags(address="127.0.0.1:1").engine_config()
+
+
+def test_where_work_is_done_is_no_part_of_the_config() -> None:
+    assert config_of(Command(engine="serial", quiet=True, games=5), Config) == Config(games=5)

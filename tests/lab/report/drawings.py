@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from marlab.lab.measured import Measured
 from marlab.lab.report import figures, heat
 from marlab.lab.report.figures import Curve, reliability_bins
 from marlab.lab.report.style import legend, panels
-from marlab.lab.stats import share_interval
+from marlab.lab.stats import Measured, share_interval
 
 ACTIONS = ("up", "down", "left", "right", "stay", "stag", "hare")
 

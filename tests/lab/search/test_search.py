@@ -15,6 +15,7 @@ from marlab.lab.search.search import (
     Evaluation,
     SearchConfig,
     Transition,
+    record_search,
     search,
     timed_searches,
 )
@@ -186,3 +187,11 @@ def test_a_stopwatch_hears_of_every_part_and_changes_nothing(engine: Engine) -> 
     assert set(seconds) == {"select", "expand", "backup", "final"} and min(seconds.values()) > 0
     assert_same(timed, run(game, config, roots))
     assert not watch.pop(), "searches outside are not timed"
+
+
+def test_a_recorded_search_is_the_search() -> None:
+    """On a CPU; on a GPU the benchmark compares them."""
+    game, roots = random_game(14), torch.arange(6)
+    root = game.evaluate(roots)
+    recorded = record_search(root, (roots,), game.expand, PLAIN["gumbel"], seeded(3))
+    assert_same(recorded(root, (roots,)), search(root, (roots,), game.expand, PLAIN["gumbel"], seeded(3)))

@@ -43,9 +43,8 @@ def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
     """The probe's record, and the folder where it was written."""
     import numpy as np
 
-    from marlab.fish.measure.films import film_worst
     from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
-    from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
+    from marlab.fish.measure.probe import at_settings, draw_seeds, film_worst, greedy, run_probe
     from marlab.fish.measure.record import probe_record
     from marlab.fish.starts.make import now
     from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy

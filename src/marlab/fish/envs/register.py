@@ -4,8 +4,8 @@
     env = gymnasium.make("FishEscape-v0", num_fish=10)
     env = gymnasium.make("marlab.fish:FishEscape-v0")   # both in one
 
-This module imports nothing heavy; the adapters live in `gym.py` and `vector.py` (Gymnasium) and `zoo.py` (PettingZoo),
-and the batched core needs neither.
+This module imports nothing heavy; the adapters live in `gym.py` (Gymnasium) and `zoo.py` (PettingZoo), and the batched
+core needs neither.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def register() -> None:
         add(
             MANY,
             entry_point="marlab.fish.envs.gym:FishEscapeEnv",
-            vector_entry_point="marlab.fish.envs.vector:FishVectorEnv",
+            vector_entry_point="marlab.fish.envs.gym:FishVectorEnv",
         )
     if SINGLE not in registry:
         add(SINGLE, entry_point="marlab.fish.envs.gym:FishEscapeSingleEnv")

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.starts.clusters import headings
-from marlab.lab.measured import Measured
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
 from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled
 from marlab.lab.runs.files import replacing
-from marlab.lab.stats import share_interval
+from marlab.lab.stats import Measured, share_interval
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

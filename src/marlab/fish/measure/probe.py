@@ -1,17 +1,20 @@
-"""Probes: many fish, each on its own observation with its best action, on seeded arenas.
+"""Probes: many fish, each on its own observation with its best action, on seeded arenas; and films of their worst.
 
 A probe plays all its episodes at once, so that one forward pass serves every fish of every episode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.measure.ceiling import doomed_mask
 from marlab.fish.measure.policies import Policy, play
 from marlab.fish.measure.record import ProbeArrays
@@ -19,6 +22,7 @@ from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
+from marlab.lab.film import write_mp4
 from marlab.lab.ppo.nets import ActorCritic
 
 
@@ -85,3 +89,38 @@ def run_probe(
 
 def _pairs(x: Tensor, y: Tensor) -> np.ndarray:
     return torch.stack((x, y), -1).cpu().numpy()
+
+
+FPS = 20
+
+
+class Film(NamedTuple):
+    """One film of a probe's episode."""
+
+    rank: int  # 0: the worst
+    episode: int
+    frames: int
+    file: Path
+
+
+def worst_episodes(probe: ProbeArrays, count: int) -> list[int]:
+    """Episodes with the fewest survivors first, ties by episode number."""
+    return [int(i) for i in np.argsort(probe.final_alive, kind="stable")[:count]]
+
+
+def film_worst(
+    probe: ProbeArrays,
+    path: Sequence[SeaState],
+    count: int,
+    file: Callable[[int, int], Path],
+    *,
+    fps: int = FPS,
+    max_steps: int = sea.EPISODE_STEPS,
+) -> list[Film]:
+    """Film the worst episodes of a probe whose states are in `path`, each under the name `file(rank, episode)`."""
+    films = []
+    for rank, episode in enumerate(worst_episodes(probe, count)):
+        target = file(rank, episode)
+        frames = write_mp4(target, (paint(Scene.of(state, episode)) for state in path[: max_steps + 1]), fps)
+        films.append(Film(rank, episode, frames, target))
+    return films

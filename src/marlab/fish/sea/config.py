@@ -1,14 +1,50 @@
-"""The sea's configuration; units and letters are those of `sea/constants.py`."""
+"""The sea's configuration; units and letters are those of `sea/constants.py`.
+
+A switch is a rule that the original got wrong, a field with two readings: `Literal["continuous", "cliff"] | None`. The
+first is ours, the last the original's. None leaves it open: it is ours, unless a training with `compat` decides it.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import typing
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from marlab.fish.sea.switches import check_switches, originals
 from marlab.lab.errors import UserError
+
+C = TypeVar("C")
+
+
+def switches(cls: type[Any]) -> dict[str, tuple[str, ...]]:
+    """The switches of a config class and their choices."""
+    options = {name: typing.get_args(hint) for name, hint in typing.get_type_hints(cls).items()}
+    return {
+        name: typing.get_args(args[0])
+        for name, args in options.items()
+        if len(args) == 2 and args[1] is type(None) and typing.get_origin(args[0]) is Literal
+    }
+
+
+def originals(cls: type[Any]) -> dict[str, Any]:
+    """The original's side of every switch of a config class."""
+    return {name: choices[-1] for name, choices in switches(cls).items()}
+
+
+def decided(config: C, compat: bool) -> C:
+    """The config with every open switch set: as the original read it with `compat`, else as we do."""
+    values = {name: choices[-1 if compat else 0] for name, choices in switches(type(config)).items()}
+    chosen = {name: value for name, value in values.items() if getattr(config, name) is None}
+    return replace(config, **chosen)  # type: ignore[type-var]
+
+
+def check_switches(config: Any) -> None:
+    """Refuse a switch that is set to neither of its choices."""
+    for name, choices in switches(type(config)).items():
+        if getattr(config, name) not in (None, *choices):
+            raise UserError(f"{name} is {getattr(config, name)!r}; it must be {' or '.join(choices)}.")
+
 
 V32_HEADING_BIAS = "0-60:1.1,60-90:0.8,90-120:0.08,120-150:0.05,150-210:0.9,210-270:1.3,270-330:1.2,330-360:0.95"
 V32_SPEED_BIAS = "0-1.0:1.6,1.0-1.6:1.3,1.6-2.0:0.7,2.0-2.4:0.35,2.4-3.0:0.2"

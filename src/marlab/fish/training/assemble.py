@@ -9,8 +9,7 @@ from marlab.fish.schedule.boost import EscapeBoost
 from marlab.fish.schedule.curriculum import Schedules, parse_entropy_windows
 from marlab.fish.schedule.gate import PenaltyGate
 from marlab.fish.schedule.syntax import wholes
-from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.switches import decided
+from marlab.fish.sea.config import SeaConfig, decided
 from marlab.lab.errors import UserError
 
 if TYPE_CHECKING:

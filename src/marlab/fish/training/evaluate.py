@@ -11,10 +11,9 @@ import torch
 
 from marlab.fish.measure.compare import EvalReport, compare, ladder
 from marlab.fish.measure.config import HELD_OUT_SEED, EvalConfig
-from marlab.fish.measure.films import film_worst
 from marlab.fish.measure.plots import plot_death_histogram
 from marlab.fish.measure.policies import Policy
-from marlab.fish.measure.probe import draw_seeds, greedy, run_probe
+from marlab.fish.measure.probe import draw_seeds, film_worst, greedy, run_probe
 from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState

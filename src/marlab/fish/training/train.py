@@ -22,8 +22,7 @@ from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import KIND, PATTERN, make_net
-from marlab.fish.training.outputs import FishOutputs
-from marlab.fish.training.rows import iteration_row, metric_names
+from marlab.fish.training.outputs import FishOutputs, iteration_row, metric_names
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO

@@ -17,8 +17,8 @@ from typing import Any, Literal, get_args
 from matplotlib.figure import Figure
 
 from marlab.lab.errors import UserError
-from marlab.lab.measured import show
 from marlab.lab.report.style import save
+from marlab.lab.stats import show
 
 Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO", "planner", "self-play"]
 MODULES: tuple[Module, ...] = get_args(Module)

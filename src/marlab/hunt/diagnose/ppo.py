@@ -23,13 +23,13 @@ from marlab.hunt.ppo.network import Agents, load_agents
 from marlab.hunt.training.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured
 from marlab.lab.report.curves import column, seed_columns
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, legends, panels
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.stats import Measured
 
 ORIGINAL_GAME = GameConfig()
 LAST_SHARE = 0.1

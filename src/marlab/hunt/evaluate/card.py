@@ -14,8 +14,8 @@ from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
 from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured
 from marlab.lab.report.markdown import image, plain, table
+from marlab.lab.stats import Measured
 
 
 @dataclass(frozen=True)

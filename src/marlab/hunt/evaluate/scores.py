@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from marlab.hunt.evaluate.play import SeatingPlan, Stream
 from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured
-from marlab.lab.stats import grouped_interval, grouped_resamples, percentiles
+from marlab.lab.stats import Measured, grouped_interval, grouped_resamples, percentiles
 
 Floats = NDArray[np.float64]
 SMOOTH = 5

@@ -26,8 +26,7 @@ from marlab.hunt.planner.replay import RankedRewards
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.ppo.choices import apply_mask, sample
-from marlab.lab.search.graph import RecordedSearch, record_search
-from marlab.lab.search.search import Evaluation, Expand, SearchResult, Transition, search
+from marlab.lab.search.search import Evaluation, Expand, RecordedSearch, SearchResult, Transition, record_search, search
 
 RECORDED_SIZES = 8
 """Recorded searches are made for so many sizes of batches."""

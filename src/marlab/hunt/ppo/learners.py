@@ -20,8 +20,7 @@ from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.ppo.network import PlayerNet, weight_key
 from marlab.hunt.ppo.world import HuntWorld, WorldStep
 from marlab.lab.ppo import ppo
-from marlab.lab.ppo.gae import advantages
-from marlab.lab.ppo.ppo import PPO, Rollout
+from marlab.lab.ppo.ppo import PPO, Rollout, advantages
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from distributed import Client, Future, get_worker
 from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
-from marlab.lab.engine.child import close_batch, run_on_worker
+from marlab.lab.engine.child import close_batch, run_on_worker, usable_cores
 from marlab.lab.engine.cluster import knock, local_cluster
-from marlab.lab.engine.local import usable_cores
 from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 from marlab.lab.errors import UserError
 

@@ -14,9 +14,8 @@ from typing import Any
 import ray
 from ray import exceptions
 
-from marlab.lab.engine.child import run_on_worker
+from marlab.lab.engine.child import run_on_worker, usable_cores
 from marlab.lab.engine.cluster import knock, local_cluster
-from marlab.lab.engine.local import usable_cores
 from marlab.lab.engine.wire import FunctionSpec, Job, Outcome
 from marlab.lab.errors import UserError
 

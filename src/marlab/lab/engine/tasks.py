@@ -14,10 +14,10 @@ import traceback
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 
-from marlab.lab.engine.local import LocalBackend, usable_cores
+from marlab.lab.engine.child import LocalBackend, usable_cores
 from marlab.lab.engine.wire import FunctionSpec, Job, Kind, Outcome
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
@@ -269,3 +269,37 @@ def _result(key: str, outcome: Outcome, attempts: int) -> TaskResult:
     return TaskResult(
         key, kind, value, error, outcome.output, outcome.seconds, attempts, outcome.worker, outcome.peak_mb
     )
+
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class EngineFlags:
+    """Base of a command's dataclass, before that of its config: `class PlayCommand(EngineFlags, PlayConfig)`."""
+
+    engine: EngineName = "local"
+    """serial, local (the cores of this machine), dask or ray (a cluster)."""
+    workers: int | None = None
+    """Tasks at once; default: all cores of this machine, or the whole cluster when an address is given."""
+    address: str | None = None
+    """Address of a running Dask scheduler or Ray cluster (HOST:PORT)."""
+    quiet: bool = False
+    """Print nothing but errors."""
+
+    @classmethod
+    def of(cls, config: Any) -> Self:
+        """A command itself, or one with a config's settings and usual flags: functions take either."""
+        return config if isinstance(config, cls) else cls(**{f.name: getattr(config, f.name) for f in fields(config)})
+
+    def engine_config(self, instead: EngineConfig | str | None = None) -> EngineConfig:
+        """Where the tasks run: as the flags say, or as a caller says instead."""
+        if instead is None:
+            return EngineConfig(self.engine, self.workers, self.address)
+        return instead if isinstance(instead, EngineConfig) else parse_parallelism(instead)
+
+
+def config_of(command: Any, kind: type[C]) -> C:
+    """The part of a command that decides its results, as the dataclass `kind` that it extends: what a resumed run
+    must repeat."""
+    return kind(**{f.name: getattr(command, f.name) for f in fields(kind)})  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from typing import Any
 
 from marlab.lab.config import defaults_of, flatten
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured, measured
 from marlab.lab.runs.metrics import tail_metrics
 from marlab.lab.runs.records import RunInfo, read_run
+from marlab.lab.stats import Measured, measured
 
 UNKNOWN = "unknown"
 DONE, UNFINISHED = ("finished",), ("running", "interrupted", "failed")

@@ -18,9 +18,8 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import EngFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.lab.measured import Measured, written
 from marlab.lab.report.style import DASHES, GREY, HATCHES, INK, MARKERS, colour, styled
-from marlab.lab.stats import mean_interval
+from marlab.lab.stats import Measured, mean_interval, written
 
 __all__ = [
     "Curve", "bars", "curves", "histogram", "label", "moving_mean", "polar_histogram", "reference_lines",

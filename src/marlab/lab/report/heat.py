@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.lab.measured import written
 from marlab.lab.report.style import DIVERGING, INK, SEQUENTIAL, panels, styled
+from marlab.lab.stats import written
 
 MOST_NUMBERS = 400  # cells beyond which numbers are too small to read and colour alone remains
 

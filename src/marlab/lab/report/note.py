@@ -15,7 +15,6 @@ from typing import Any
 
 from marlab.lab.config import diff
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured, show
 from marlab.lab.report.facts import (
     UNKNOWN,
     config_of,
@@ -33,6 +32,7 @@ from marlab.lab.report.facts import (
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, table
 from marlab.lab.report.parts import merge, read_together, write_together
 from marlab.lab.runs.records import RunInfo, read_run
+from marlab.lab.stats import Measured, show
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 MOST_METRICS = 40

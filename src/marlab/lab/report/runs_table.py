@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from marlab.lab.errors import UserError
-from marlab.lab.measured import Measured, show
 from marlab.lab.report.facts import config_of, duration, last_metrics, parameter, results_of, when
 from marlab.lab.report.note import result_rows
 from marlab.lab.runs.records import RunInfo
+from marlab.lab.stats import Measured, show
 from marlab.lab.text import clean
 
 SORTS = ("created", "ended", "name", "status", "duration")

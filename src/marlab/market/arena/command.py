@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marlab.lab.command import RunCommand
-from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.market.arena.plan import PlayConfig
 
 PRESETS = Path(__file__).parents[1] / "presets" / "play"

@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from marlab.lab.measured import Measured, written
 from marlab.lab.report import figures, style
-from marlab.lab.stats import mean_interval
+from marlab.lab.stats import Measured, mean_interval, written
 from marlab.market.arena.plan import label
 from marlab.market.arena.report import Result
 from marlab.market.arena.stats import POSITIONS, closed, means_by_config, score_interval

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from marlab.lab.measured import written
 from marlab.lab.report import markdown
 from marlab.lab.runs.files import plain_json, replacing
+from marlab.lab.stats import written
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.arena.stats import (
     POSITIONS,

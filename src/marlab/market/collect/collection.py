@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.config import Preset
-from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.child import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, duration

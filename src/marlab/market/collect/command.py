@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from marlab.lab.command import RunCommand
-from marlab.lab.engine.flags import EngineFlags, config_of
-from marlab.lab.engine.tasks import EngineConfig, parse_parallelism
+from marlab.lab.engine.tasks import EngineConfig, EngineFlags, config_of, parse_parallelism
 from marlab.lab.flags import OldFlags, parse
 from marlab.market.collect.plan import MarketCollectConfig
 from marlab.market.logs.worldlog import EVERYBODY

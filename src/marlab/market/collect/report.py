@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from marlab.lab.measured import Measured
 from marlab.lab.report import figures, style
-from marlab.lab.stats import mean_interval
+from marlab.lab.stats import Measured, mean_interval
 
 Row = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.config import to_dict
-from marlab.lab.engine.local import usable_cores
+from marlab.lab.engine.child import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress

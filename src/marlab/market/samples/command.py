@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from marlab.lab.checks import at_least
 from marlab.lab.command import RunCommand
-from marlab.lab.engine.flags import EngineFlags, config_of
+from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.lab.flags import OldFlags
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
