@@ -74,13 +74,10 @@ class Arena:
         alive, deaths = state.alive[0], state.death_step[0]
         dead = deaths[deaths > 0]
         return {
-            "num_alive": int(alive.sum()),
-            "survival_rate": float(alive.float().mean()),
-            "timestep": int(state.t),
-            "first_death_step": int(dead.min()) if len(dead) else -1,
-            "step_one_deaths": self._step_one_deaths,
+            "num_alive": int(alive.sum()), "survival_rate": float(alive.float().mean()), "timestep": int(state.t),
+            "first_death_step": int(dead.min()) if len(dead) else -1, "step_one_deaths": self._step_one_deaths,
             "alive_mask": alive.numpy().copy(),
-        }
+        }  # fmt: skip
 
     def picture(self) -> np.ndarray:
         return paint(self._begun())
@@ -105,10 +102,7 @@ class Arena:
     @staticmethod
     def _death_record(state: SeaState, index: int) -> dict[str, Any]:
         return {
-            "fish_idx": index,
-            "predator_index": 0,
-            "fish_position": state.positions[0, index].tolist(),
+            "fish_idx": index, "predator_index": 0, "fish_position": state.positions[0, index].tolist(),
             "predator_position": state.predator_position[0].tolist(),
-            "predator_velocity": state.predator_velocity[0].tolist(),
-            "timestep": 1,
-        }
+            "predator_velocity": state.predator_velocity[0].tolist(), "timestep": 1,
+        }  # fmt: skip

@@ -43,13 +43,9 @@ class Scene(NamedTuple):
         exists = state.exists[arena].cpu().numpy()
         row = SeaState(*(tensor[arena : arena + 1].cpu() for tensor in state))
         return cls(
-            row.positions[0].numpy()[exists],
-            row.velocities[0].numpy()[exists],
-            row.alive[0].numpy()[exists],
-            row.predator_position[0].numpy(),
-            row.predator_velocity[0].numpy(),
-            int(row.t[0]),
-        )
+            row.positions[0].numpy()[exists], row.velocities[0].numpy()[exists], row.alive[0].numpy()[exists],
+            row.predator_position[0].numpy(), row.predator_velocity[0].numpy(), int(row.t[0]),
+        )  # fmt: skip
 
 
 def paint(scene: Scene | SeaState, size: int = 800, caption: str | None = None) -> np.ndarray:

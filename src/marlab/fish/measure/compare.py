@@ -37,15 +37,12 @@ class Score:
         stats = death_stats(self.deaths)
         later = self.deaths[self.deaths != 1]
         return {
-            "survival": mean,
-            "low": low,
-            "high": high,
-            "worst_episode": float(self.survival.min()),
+            "survival": mean, "low": low, "high": high, "worst_episode": float(self.survival.min()),
             "early_death_fraction_100": stats["early_death_fraction_100"],
             "step_one_ratio": float((self.deaths == 1).mean()),
             "survival_after_step_one": float((later < 0).mean()) if later.size else None,
             **survival_at(self.deaths),
-        }
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -100,14 +100,9 @@ def _steer(obs: Tensor, to_x: Tensor, to_y: Tensor) -> Tensor:
 
 
 _FIXED: dict[str, Policy] = {
-    "hold": always(sea.HOLD),
-    "brake": always(sea.BRAKE),
-    "forward": always(sea.FORWARD),
-    "left": always(sea.LEFT),
-    "flee": flee,
-    "south": south,
-    "sidestep": sidestep,
-}
+    "hold": always(sea.HOLD), "brake": always(sea.BRAKE), "forward": always(sea.FORWARD), "left": always(sea.LEFT),
+    "flee": flee, "south": south, "sidestep": sidestep,
+}  # fmt: skip
 
 
 def scripted(name: str, generator: torch.Generator | None = None) -> Policy:

@@ -73,18 +73,15 @@ def run_probe(
     first, final = after_one[0], played.final
     somebody = (played.alive_counts > 0).sum(0)  # [E] steps after which somebody still lived
     return ProbeArrays(
-        seeds=list(seeds),
-        death_steps=final.death_step.cpu().numpy(),
+        seeds=list(seeds), death_steps=final.death_step.cpu().numpy(),
         total_reward=played.total_reward.cpu().numpy(),
         steps=(somebody + 1).clamp(max=sea.EPISODE_STEPS).cpu().numpy(),
         start_position=_pairs(start.predator_x, start.predator_y),
         start_velocity=_pairs(start.predator_vx, start.predator_vy),
         step_one_position=_pairs(first.predator_x, first.predator_y),
-        step_one_velocity=_pairs(first.predator_vx, first.predator_vy),
-        step_one_fish=_pairs(first.x, first.y),
-        pre_roll_stats=pre_roll,
-        doomed=doomed_mask(start, 1).sum(1).cpu().numpy(),
-    )
+        step_one_velocity=_pairs(first.predator_vx, first.predator_vy), step_one_fish=_pairs(first.x, first.y),
+        pre_roll_stats=pre_roll, doomed=doomed_mask(start, 1).sum(1).cpu().numpy(),
+    )  # fmt: skip
 
 
 def _pairs(x: Tensor, y: Tensor) -> np.ndarray:

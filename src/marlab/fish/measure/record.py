@@ -64,25 +64,19 @@ def probe_record(
     velocity = np.array([r["predator_velocity"] for r in records]).reshape(-1, 2)
     doomed = None if probe.doomed is None else int(np.sum(probe.doomed))
     return {
-        "iteration": iteration,
-        "timestamp": timestamp,
+        "iteration": iteration, "timestamp": timestamp,
         "summary": stats.survival_summary(probe.final_alive, survival, fish),
-        "death_stats": stats.death_stats(deaths),
-        **stats.survival_at(deaths),
-        "density_penalty_coef": density_penalty_coef,
-        "escape_boost_speed": escape_boost_speed,
+        "death_stats": stats.death_stats(deaths), **stats.survival_at(deaths),
+        "density_penalty_coef": density_penalty_coef, "escape_boost_speed": escape_boost_speed,
         **stats.step_one_metrics(velocity, np.array([r["episode"] for r in records]), deaths.size),
-        "doomed_count": doomed,
-        "doomed_ratio": None if doomed is None else doomed / deaths.size,
+        "doomed_count": doomed, "doomed_ratio": None if doomed is None else doomed / deaths.size,
         "saved_share": None if doomed is None else stats.saved_share(deaths, doomed),
-        "episode_seeds": [int(s) for s in probe.seeds],
-        "multi_eval_num_fish": fish,
+        "episode_seeds": [int(s) for s in probe.seeds], "multi_eval_num_fish": fish,
         "multi_eval_episodes": episodes,
-        "episodes": [_episode(probe, e, float(survival[e])) for e in range(episodes)],
-        "step_one_deaths": records,
+        "episodes": [_episode(probe, e, float(survival[e])) for e in range(episodes)], "step_one_deaths": records,
         "step_one_clusters": stats.step_one_clusters(velocity),
         "pre_roll_stats_summary": stats.pre_roll_stats_summary(probe.pre_roll_stats),
-    }
+    }  # fmt: skip
 
 
 def outcome_of(record: Mapping[str, Any], tail_type: str | None = None) -> ProbeOutcome:
@@ -103,17 +97,12 @@ def _episode(probe: ProbeArrays, e: int, survival: float) -> dict[str, Any]:
     """The episode in brief, with the predator's start so that `marlab fish starts` can make it a hard start."""
     total, steps = float(probe.total_reward[e]), int(probe.steps[e])
     return {
-        "episode": e,
-        "seed": int(probe.seeds[e]),
-        "avg_reward": total / max(steps, 1),
-        "total_reward": total,
-        "steps": steps,
-        "final_num_alive": int(probe.final_alive[e]),
-        "min_survival_rate": survival,
+        "episode": e, "seed": int(probe.seeds[e]), "avg_reward": total / max(steps, 1), "total_reward": total,
+        "steps": steps, "final_num_alive": int(probe.final_alive[e]), "min_survival_rate": survival,
         "step_one_count": int((np.asarray(probe.death_steps)[e] == 1).sum()),
         "predator_position": _floats(probe.start_position[e]),
         "predator_velocity": _floats(probe.start_velocity[e]),
-    }
+    }  # fmt: skip
 
 
 def _floats(values: NDArray[Any]) -> list[float]:

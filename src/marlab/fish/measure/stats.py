@@ -28,13 +28,10 @@ def survival_summary(final_alive: ArrayLike, min_survival: ArrayLike, fish: int)
     final = np.asarray(final_alive, dtype=np.float64) / fish
     lowest = np.asarray(min_survival, dtype=np.float64)
     return {
-        "episodes": len(final),
-        "avg_final_survival_rate": float(final.mean()),
-        "min_final_survival_rate": float(final.min()),
-        "avg_min_survival_rate": float(lowest.mean()),
-        "min_of_min_survival_rate": float(lowest.min()),
-        "median_min_survival_rate": float(np.median(lowest)),
-    }
+        "episodes": len(final), "avg_final_survival_rate": float(final.mean()),
+        "min_final_survival_rate": float(final.min()), "avg_min_survival_rate": float(lowest.mean()),
+        "min_of_min_survival_rate": float(lowest.min()), "median_min_survival_rate": float(np.median(lowest)),
+    }  # fmt: skip
 
 
 def death_stats(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -> dict[str, float]:
@@ -43,18 +40,12 @@ def death_stats(death_steps: ArrayLike, horizon: int = EPISODE_STEPS) -> dict[st
     steps = np.where(raw < 0, horizon, raw).ravel()
     p10, p25, p75, p90 = (float(x) for x in np.percentile(steps, (10, 25, 75, 90)))
     return {
-        "total_fish_samples": int(steps.size),
-        "survival_fraction": float((steps >= horizon).mean()),
-        "mean_death_step": float(steps.mean()),
-        "median_death_step": float(np.median(steps)),
-        "p10": p10,
-        "fish_death_p10": p10,
-        "p25": p25,
-        "p75": p75,
-        "p90": p90,
+        "total_fish_samples": int(steps.size), "survival_fraction": float((steps >= horizon).mean()),
+        "mean_death_step": float(steps.mean()), "median_death_step": float(np.median(steps)), "p10": p10,
+        "fish_death_p10": p10, "p25": p25, "p75": p75, "p90": p90,
         "early_death_fraction_100": float((steps < 100).mean()),
         "early_death_fraction_150": float((steps < 150).mean()),
-    }
+    }  # fmt: skip
 
 
 def survival_at(death_steps: ArrayLike, horizons: Sequence[int] = HORIZONS) -> dict[str, float]:
@@ -121,16 +112,9 @@ def step_one_by_type(counts: Mapping[str, int], fish: Mapping[str, int]) -> dict
 # --- pre-roll -----------------------------------------------------------------------------------------------
 
 PRE_ROLL_FIELDS = (
-    "spawn_radius",
-    "spawn_angle_deg",
-    "initial_heading_deg",
-    "initial_speed",
-    "final_heading_deg",
-    "final_speed",
-    "angle_jitter_deg",
-    "speed_scale",
-    "heading_bias_angle_deg",
-)
+    "spawn_radius", "spawn_angle_deg", "initial_heading_deg", "initial_speed", "final_heading_deg", "final_speed",
+    "angle_jitter_deg", "speed_scale", "heading_bias_angle_deg",
+)  # fmt: skip
 
 
 def describe(values: ArrayLike) -> dict[str, float | int | None]:

@@ -205,14 +205,11 @@ class Schedules:
         penalty = self.penalty.value(iteration, self.phase_limit)
         elapsed = lr_elapsed(iteration, self.phases, self.lr_progress)
         return IterationSettings(
-            iteration=iteration,
-            phase=phase,
-            new_phase=iteration == phase.first,
-            density_penalty=penalty,
+            iteration=iteration, phase=phase, new_phase=iteration == phase.first, density_penalty=penalty,
             entropy_coef=entropy_coef(iteration, self.entropy_base, self.entropy_windows),
             learning_rate=self.learning_rate * lr_scale(self.lr_schedule, elapsed),
             escape_boost=self.boost.begin_iteration(phase.index, penalty),
-        )
+        )  # fmt: skip
 
     def follow_gate(self, stage: int, phase_limit: int) -> None:
         """Tell the penalty its last allowed phase (1-based) and the boost the gate's stage (0-based)."""

@@ -339,14 +339,10 @@ class PenaltyGate:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "stage": self.stage,
-            "success_streak": self.success_streak,
-            "failure_streak": self.failure_streak,
-            "freeze_until": self.freeze_until,
-            "last_success": self.last_success,
-            "p10": list(self._p10),
+            "stage": self.stage, "success_streak": self.success_streak, "failure_streak": self.failure_streak,
+            "freeze_until": self.freeze_until, "last_success": self.last_success, "p10": list(self._p10),
             "early": list(self._early),
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.stage, self.freeze_until = state["stage"], state["freeze_until"]

@@ -135,28 +135,17 @@ def observe(
     over_arena, over_speed = living * (1 / sea.ARENA_RADIUS), living * (1 / sea.FISH_MAX_SPEED)
     over_vision, over_speed_seen = seeing * (1 / sea.VISION_RADIUS), seeing * (1 / sea.FISH_MAX_SPEED)
     columns = [
-        state.x * over_arena,
-        state.y * over_arena,
-        state.vx * over_speed,
-        state.vy * over_speed,
-        wall_distance(state) * over_arena,
-        seeing,
-        seen.dx * over_vision,
-        seen.dy * over_vision,
-        state.predator_vx[:, None] * over_speed_seen,
-        state.predator_vy[:, None] * over_speed_seen,
+        state.x * over_arena, state.y * over_arena, state.vx * over_speed, state.vy * over_speed,
+        wall_distance(state) * over_arena, seeing, seen.dx * over_vision, seen.dy * over_vision,
+        state.predator_vx[:, None] * over_speed_seen, state.predator_vy[:, None] * over_speed_seen,
         seen.distance * over_vision,
-    ]
+    ]  # fmt: skip
     if cfg.include_neighbor_features:
         social = neighbours(state, cfg) if social is None else social
         over_radius = living * (1 / cfg.neighbor_radius)
         columns += [
             (social.number * (1 / cfg.neighbor_average_count)).clamp(max=1.0) * living,
-            social.mean_dx * over_radius,
-            social.mean_dy * over_radius,
-            social.nearest * over_radius,
-            social.speed_mean * over_speed,
-            social.speed_std * over_speed,
-            social.divergence * over_speed,
-        ]
+            social.mean_dx * over_radius, social.mean_dy * over_radius, social.nearest * over_radius,
+            social.speed_mean * over_speed, social.speed_std * over_speed, social.divergence * over_speed,
+        ]  # fmt: skip
     return torch.stack(columns, dim=-1, out=out)

@@ -52,19 +52,11 @@ def begin(starts: Starts, exists: Tensor) -> SeaState:
     """The state at step 0; slots outside `exists` [N, F] hold no fish and lie at rest in the centre."""
     x, y, vx, vy = (torch.where(exists, value, 0.0) for value in starts[:4])
     return SeaState(
-        x=x,
-        y=y,
-        vx=vx,
-        vy=vy,
-        exists=exists,
-        alive=exists.clone(),
-        death_step=torch.full_like(exists, -1, dtype=torch.int32),
-        predator_x=starts.predator_x,
-        predator_y=starts.predator_y,
-        predator_vx=starts.predator_vx,
-        predator_vy=starts.predator_vy,
+        x=x, y=y, vx=vx, vy=vy, exists=exists, alive=exists.clone(),
+        death_step=torch.full_like(exists, -1, dtype=torch.int32), predator_x=starts.predator_x,
+        predator_y=starts.predator_y, predator_vx=starts.predator_vx, predator_vy=starts.predator_vy,
         t=torch.zeros_like(starts.predator_x, dtype=torch.int32),
-    )
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- the pre-roll, common to both sources
@@ -218,15 +210,11 @@ def _seeded_predators(draws: list[_PredatorDraws], cfg: SeaConfig) -> Predator:
 def _record(draws: _PredatorDraws, final_velocity: list[float]) -> dict[str, Any]:
     """The arena's `pre_roll_stats`."""
     record: dict[str, Any] = {
-        "spawn_radius": draws.spawn_radius,
-        "spawn_angle_deg": math.degrees(draws.spawn_angle),
-        "pre_roll_steps": draws.steps,
-        "angle_jitter_deg": [math.degrees(turn) for turn in draws.turn],
-        "speed_scale": draws.scale,
-        "speed_bias_target": draws.target,
-        "heading_bias_angle_deg": draws.heading_deg,
+        "spawn_radius": draws.spawn_radius, "spawn_angle_deg": math.degrees(draws.spawn_angle),
+        "pre_roll_steps": draws.steps, "angle_jitter_deg": [math.degrees(turn) for turn in draws.turn],
+        "speed_scale": draws.scale, "speed_bias_target": draws.target, "heading_bias_angle_deg": draws.heading_deg,
         "prewarm_velocity_override": draws.override is not None,
-    }
+    }  # fmt: skip
     if draws.override is not None:
         record["prewarm_velocity"] = list(draws.override.velocity)
     for name, (vx, vy) in (("initial", draws.velocity), ("final", final_velocity)):
@@ -259,12 +247,9 @@ def sample_starts(
     else:
         heading, speed = uniform(2 * math.pi), uniform(sea.SPAWN_MAX_SPEED)
     return Starts(
-        radius * torch.cos(angle),
-        radius * torch.sin(angle),
-        speed * torch.cos(heading),
-        speed * torch.sin(heading),
-        *sample_predators(count, cfg, generator, dtype),
-    )
+        radius * torch.cos(angle), radius * torch.sin(angle), speed * torch.cos(heading),
+        speed * torch.sin(heading), *sample_predators(count, cfg, generator, dtype),
+    )  # fmt: skip
 
 
 def sample_predators(

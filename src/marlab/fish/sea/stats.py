@@ -93,18 +93,10 @@ class EpisodeStats:
         reached = [over | (state.t >= horizon) for horizon in sea.HORIZONS]
         survivors = [(state.exists & (~dead | (state.death_step > horizon))).sum(1) for horizon in sea.HORIZONS]
         rows = (
-            torch.ones_like(first),
-            alive,
-            alive / fish,
-            state.t,
-            lived.sum(1) / (fish * state.t.clamp(min=1)),
-            self.returns,
-            first * someone,
-            someone,
-            ~over & (state.t < sea.EPISODE_STEPS),
-            *(count / fish * there for count, there in zip(survivors, reached)),
-            *reached,
-        )
+            torch.ones_like(first), alive, alive / fish, state.t, lived.sum(1) / (fish * state.t.clamp(min=1)),
+            self.returns, first * someone, someone, ~over & (state.t < sea.EPISODE_STEPS),
+            *(count / fish * there for count, there in zip(survivors, reached)), *reached,
+        )  # fmt: skip
         self.ends += torch.stack([row.to(torch.float64) for row in rows]) * ended
         _count(self.first_death_steps, torch.where(someone, first, 0).to(torch.int64), ended.to(torch.int64), ended)
         self.returns.copy_(torch.where(ended, 0.0, self.returns))
@@ -128,28 +120,19 @@ class EpisodeStats:
             return values[name] / values[over] if values[over] else None
 
         stats: dict[str, Any] = {
-            "episodes": int(values["episodes"]),
-            "survival_rate": mean("survival"),
-            "final_num_alive": mean("survivors"),
-            "avg_survival_rate": mean("lifetime"),
-            "episode_length": mean("length"),
-            "episode_return": mean("return"),
+            "episodes": int(values["episodes"]), "survival_rate": mean("survival"),
+            "final_num_alive": mean("survivors"), "avg_survival_rate": mean("lifetime"),
+            "episode_length": mean("length"), "episode_return": mean("return"),
             "first_death_step": mean("first_death", "first_death_episodes"),
             "first_death_p10": _quantile(steps, 0.1),
-            "first_death_sample_size": int(values["first_death_episodes"]),
-            "first_death_histogram": steps,
-            "step_one_deaths": int(values["step_one_deaths"]),
-            "step_one_fish": int(values["step_one_fish"]),
-            "step_one_death_ratio": mean("step_one_deaths", "step_one_fish"),
-            "step_one_bins": bins,
-            "step_one_deaths_by_stage": stage_deaths,
-            "step_one_fish_by_stage": stage_fish,
-            "override_episodes": int(values["resets"]),
-            "override_hits": int(values["override_hits"]),
-            "override_ratio": mean("override_hits", "resets"),
-            "forced_resets": int(values["forced_resets"]),
+            "first_death_sample_size": int(values["first_death_episodes"]), "first_death_histogram": steps,
+            "step_one_deaths": int(values["step_one_deaths"]), "step_one_fish": int(values["step_one_fish"]),
+            "step_one_death_ratio": mean("step_one_deaths", "step_one_fish"), "step_one_bins": bins,
+            "step_one_deaths_by_stage": stage_deaths, "step_one_fish_by_stage": stage_fish,
+            "override_episodes": int(values["resets"]), "override_hits": int(values["override_hits"]),
+            "override_ratio": mean("override_hits", "resets"), "forced_resets": int(values["forced_resets"]),
             "starts_reused": int(values["starts_reused"]),
-        }
+        }  # fmt: skip
         for horizon in sea.HORIZONS:
             stats[f"survival_at_{horizon}"] = mean(f"survival_at_{horizon}", f"episodes_at_{horizon}")
         stats["reward_shares"] = _shares({name: values[f"reward_{name}"] for name in RewardTerms._fields})

@@ -354,19 +354,11 @@ class FishWorld:
             return torch.zeros(self.arenas, dtype=dtype, device=self.device)
 
         return SeaState(
-            x=fish(torch.float32),
-            y=fish(torch.float32),
-            vx=fish(torch.float32),
-            vy=fish(torch.float32),
-            exists=fish(torch.bool),
-            alive=fish(torch.bool),
-            death_step=fish(torch.int32),
-            predator_x=arena(torch.float32),
-            predator_y=arena(torch.float32),
-            predator_vx=arena(torch.float32),
-            predator_vy=arena(torch.float32),
-            t=arena(torch.int32),
-        )
+            x=fish(torch.float32), y=fish(torch.float32), vx=fish(torch.float32), vy=fish(torch.float32),
+            exists=fish(torch.bool), alive=fish(torch.bool), death_step=fish(torch.int32),
+            predator_x=arena(torch.float32), predator_y=arena(torch.float32), predator_vx=arena(torch.float32),
+            predator_vy=arena(torch.float32), t=arena(torch.int32),
+        )  # fmt: skip
 
     def _empty_queue(self, slots: int) -> _Queue:
         shape = (slots, self.arenas)

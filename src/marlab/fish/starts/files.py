@@ -49,11 +49,8 @@ SECTORS: dict[str, tuple[float, float]] = {
 """Heading ranges in degrees, start included, end excluded; quarters of the compass by name."""
 
 SPEEDS: dict[str, tuple[float, float]] = {
-    "slow": (0.2, 1.2),
-    "medium": (1.2, 2.0),
-    "fast": (2.0, 3.0),
-    "any": (0.2, 3.0),
-}
+    "slow": (0.2, 1.2), "medium": (1.2, 2.0), "fast": (2.0, 3.0), "any": (0.2, 3.0),
+}  # fmt: skip
 """Speed ranges in m/s by name."""
 
 LABEL_SHARE = 0.5
@@ -260,16 +257,13 @@ def describe_starts(starts: StartSet, declared: str | None = None) -> StartRepor
         share = float(in_sector(starts.heading_deg, SECTORS[declared]).mean())
     rows = np.concatenate([starts.position, starts.velocity], axis=1)
     return StartReport(
-        name=starts.name,
-        entries=len(starts),
+        name=starts.name, entries=len(starts),
         distinct=len({tuple(None if math.isnan(x) else round(x, 6) for x in row) for row in rows.tolist()}),
         with_position=int(np.isfinite(starts.position[:, 0]).sum()),
         heading_counts=tuple(np.histogram(starts.heading_deg, bins=12, range=(0, 360))[0].tolist()),
         speed_counts=tuple(np.bincount((starts.speed / 0.4 + 1e-9).astype(int)).tolist()),
-        speed_range=(float(starts.speed.min()), float(starts.speed.max())),
-        declared=declared,
-        declared_share=share,
-    )
+        speed_range=(float(starts.speed.min()), float(starts.speed.max())), declared=declared, declared_share=share,
+    )  # fmt: skip
 
 
 # --- stages -------------------------------------------------------------------------------------------------

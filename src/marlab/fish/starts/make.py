@@ -247,12 +247,9 @@ def worst_seed_export(records: Sequence[Mapping[str, Any]], run_name: str, gener
         key = round(cluster["angle_deg_start"] / HEADING_BIN), round(cluster["speed_bin_start"] / SPEED_BIN)
         i = first[key]
         sample: Any = {
-            "iteration": records[i].get("iteration"),
-            "angle_deg": float(angle[i]),
-            "speed": float(speed[i]),
-            "predator_velocity": [float(v) for v in velocity[i]],
-            "fish_idx": records[i].get("fish_idx"),
-        }
+            "iteration": records[i].get("iteration"), "angle_deg": float(angle[i]), "speed": float(speed[i]),
+            "predator_velocity": [float(v) for v in velocity[i]], "fish_idx": records[i].get("fish_idx"),
+        }  # fmt: skip
         cluster["sample"] = sample
     return {
         "generated_at": generated_at,

@@ -176,22 +176,17 @@ class StartQueue:
         refilled = np.maximum(self._used - self._cap[:, None], 0).sum(axis=1)  # [S] starts served from a refill
         new_refilled, self._refilled_before = int(refilled.sum()) - self._refilled_before, int(refilled.sum())
         return {
-            "prewarm_override_episodes": len(hits),
-            "prewarm_override_hits": sum(hits),
+            "prewarm_override_episodes": len(hits), "prewarm_override_hits": sum(hits),
             "prewarm_override_ratio": sum(hits) / len(hits) if hits else None,
             "prewarm_override_ratio_256": sum(self._recent) / len(self._recent) if self._recent else None,
-            "tail_stage_index": index + 1,
-            "tail_seed_stage_id": index + 1,
-            "tail_stage_label": spec.label if spec else None,
-            "tail_stage_type": spec.type if spec else None,
-            "tail_stage_progress": self._progress(index),
-            "tail_queue_remaining": self.remaining,
+            "tail_stage_index": index + 1, "tail_seed_stage_id": index + 1,
+            "tail_stage_label": spec.label if spec else None, "tail_stage_type": spec.type if spec else None,
+            "tail_stage_progress": self._progress(index), "tail_queue_remaining": self.remaining,
             "tail_queue_remaining_ratio": self.remaining / self.capacity if self.capacity else None,
             "tail_stage_remaining_by_type": self._by_type(self._remaining().sum(axis=1)),
-            "tail_prewarm_injections": new_refilled,
-            "tail_prewarm_injections_total": int(refilled.sum()),
+            "tail_prewarm_injections": new_refilled, "tail_prewarm_injections_total": int(refilled.sum()),
             "tail_ne_reinjections": self._by_type(refilled).get("ne", 0),
-        }
+        }  # fmt: skip
 
     def by_type(self, counts: Sequence[int]) -> dict[str, int]:
         """Sum the world's `*_by_stage` counts (ordinary starts first, then stage by stage) per type of stage."""
@@ -231,15 +226,10 @@ class StartQueue:
         if self._plan is not None:
             raise RuntimeError("settle the start queue before saving it")
         return {
-            "used": torch.from_numpy(self._used.copy()),
-            "open": self._open,
-            "stage_now": self._stage_now,
-            "stage_progress": self._stage_progress,
-            "outcomes": [bool(x) for x in self._outcomes],
-            "recent": [bool(x) for x in self._recent],
-            "refilled_before": self._refilled_before,
-            "lost": self.lost,
-        }
+            "used": torch.from_numpy(self._used.copy()), "open": self._open, "stage_now": self._stage_now,
+            "stage_progress": self._stage_progress, "outcomes": [bool(x) for x in self._outcomes],
+            "recent": [bool(x) for x in self._recent], "refilled_before": self._refilled_before, "lost": self.lost,
+        }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         used = np.asarray(state["used"], dtype=np.int64)
@@ -282,13 +272,9 @@ class LowRatioWarning:
         if self.active == was_active:
             return None
         return {
-            "event": self.name,
-            "state": "started" if self.active else "ended",
-            "iteration": iteration,
-            "ratio": ratio,
-            "label": label,
-            "duration": self._low_for if self.active else duration,
-        }
+            "event": self.name, "state": "started" if self.active else "ended", "iteration": iteration,
+            "ratio": ratio, "label": label, "duration": self._low_for if self.active else duration,
+        }  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         return {"low_for": self._low_for}

@@ -28,16 +28,12 @@ def schedules(config: FishTrainConfig) -> Schedules:
     phases, machine = config.phases, gate(config)
     boost = config.boost.schedule(config.sea.escape_boost_speed, len(phases))
     return Schedules(
-        phases,
-        config.penalty.schedule(phases, config.sea.density_penalty_coef),
+        phases, config.penalty.schedule(phases, config.sea.density_penalty_coef),
         EscapeBoost(boost, None if config.disable_adaptive_boost else config.adaptive_boost),
-        entropy_base=config.ppo.entropy_coef,
-        entropy_windows=parse_entropy_windows(config.entropy_coef_schedule),
-        learning_rate=config.ppo.learning_rate,
-        lr_schedule=config.ppo.lr_schedule,
-        lr_progress=config.rules.lr_progress or "run",
-        phase_limit=None if machine is None else machine.phase_limit,
-    )
+        entropy_base=config.ppo.entropy_coef, entropy_windows=parse_entropy_windows(config.entropy_coef_schedule),
+        learning_rate=config.ppo.learning_rate, lr_schedule=config.ppo.lr_schedule,
+        lr_progress=config.rules.lr_progress or "run", phase_limit=None if machine is None else machine.phase_limit,
+    )  # fmt: skip
 
 
 def gate(config: FishTrainConfig) -> PenaltyGate | None:

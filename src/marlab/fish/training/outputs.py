@@ -57,34 +57,20 @@ def iteration_row(
     fish = now.phase.num_fish
     lifetime = shown["avg_survival_rate"]
     return {
-        "iteration": now.iteration,
-        "phase": now.phase.index,
-        "num_fish": fish,
-        "episodes": counted["episodes"],
-        "survival_rate": shown["survival_rate"],
-        "survival_at_100": shown["survival_at_100"],
-        "survival_at_224": shown["survival_at_224"],
-        "survival_at_500": shown["survival_at_500"],
-        "avg_reward": shown["episode_return"],
-        "episode_length": shown["episode_length"],
-        "avg_num_alive": None if lifetime is None else lifetime * fish,
-        "final_num_alive": shown["final_num_alive"],
-        "first_death_step": shown["first_death_step"],
-        "first_death_p10": shown["first_death_p10"],
+        "iteration": now.iteration, "phase": now.phase.index, "num_fish": fish, "episodes": counted["episodes"],
+        "survival_rate": shown["survival_rate"], "survival_at_100": shown["survival_at_100"],
+        "survival_at_224": shown["survival_at_224"], "survival_at_500": shown["survival_at_500"],
+        "avg_reward": shown["episode_return"], "episode_length": shown["episode_length"],
+        "avg_num_alive": None if lifetime is None else lifetime * fish, "final_num_alive": shown["final_num_alive"],
+        "first_death_step": shown["first_death_step"], "first_death_p10": shown["first_death_p10"],
         "late_first_death_p10": late_p10_of_counts(shown["first_death_histogram"]),
-        "first_death_sample_size": shown["first_death_sample_size"],
-        "density_penalty_coef": now.density_penalty,
-        "entropy_coef": now.entropy_coef,
-        "learning_rate": now.learning_rate,
-        "escape_boost_speed": now.escape_boost,
-        "step_one_deaths": counted["step_one_deaths"],
-        "step_one_death_ratio": counted["step_one_death_ratio"],
-        **_step_one_shares(counted),
-        "step_one_by_type": _by_type(counted, queue),
-        "reward_shares": counted["reward_shares"],
-        "tail_forced_resets": counted["forced_resets"],
-        **queue.metrics(),
-    }
+        "first_death_sample_size": shown["first_death_sample_size"], "density_penalty_coef": now.density_penalty,
+        "entropy_coef": now.entropy_coef, "learning_rate": now.learning_rate,
+        "escape_boost_speed": now.escape_boost, "step_one_deaths": counted["step_one_deaths"],
+        "step_one_death_ratio": counted["step_one_death_ratio"], **_step_one_shares(counted),
+        "step_one_by_type": _by_type(counted, queue), "reward_shares": counted["reward_shares"],
+        "tail_forced_resets": counted["forced_resets"], **queue.metrics(),
+    }  # fmt: skip
 
 
 def metric_names(
@@ -124,11 +110,8 @@ def _by_type(counted: Mapping[str, Any], queue: StartQueue) -> dict[str, Any]:
 
 STATS, PROBES = "stats.jsonl", "eval_multi_history.jsonl"
 GATE, PRE_ROLL, CLUSTERS, EVENTS = (
-    "penalty_stage_debug.jsonl",
-    "pre_roll_stats.jsonl",
-    "step_one_clusters.jsonl",
-    "events.jsonl",
-)
+    "penalty_stage_debug.jsonl", "pre_roll_stats.jsonl", "step_one_clusters.jsonl", "events.jsonl",
+)  # fmt: skip
 
 
 class FishOutputs:

@@ -68,13 +68,10 @@ class FishTrainer:
         self.queue, self.start_problems = assemble.start_queue(config)
         self.stock_warning, self.override_warning = assemble.tail_warnings(config)
         self.world = FishWorld(
-            self.sea,
-            config.num_envs,
-            seed=self.rngs.draw_seed("world"),
-            device=self.device,
+            self.sea, config.num_envs, seed=self.rngs.draw_seed("world"), device=self.device,
             force_reset_steps=config.starts.force_reset_steps,
             compile=config.ppo.compile and self.device.type == "cuda",
-        )
+        )  # fmt: skip
         self.view: FishWorld | SingleFishView = self.world
         if self.rules.action_mode == "broadcast":
             self.view = SingleFishView(self.world, config.obs_sampling, self.rngs.draw_seed("watched fish"))
@@ -167,12 +164,9 @@ class FishTrainer:
         path: list[SeaState] | None = [] if self.outputs is not None and measure.tail_replay_count > 0 else None
         arrays = run_probe(greedy(self.net), cfg, seeds, self.device, path)
         record = probe_record(
-            arrays,
-            iteration=now.iteration,
-            timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
-            density_penalty_coef=now.density_penalty,
-            escape_boost_speed=now.escape_boost,
-        )
+            arrays, iteration=now.iteration, timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+            density_penalty_coef=now.density_penalty, escape_boost_speed=now.escape_boost,
+        )  # fmt: skip
         if self.fixed_seeds:
             fixed = run_probe(greedy(self.net), cfg, self.fixed_seeds, self.device)
             record["fixed_avg_final_survival_rate"] = float((fixed.death_steps < 0).mean())
@@ -188,19 +182,13 @@ class FishTrainer:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "step": self.step,
-            "config": to_dict(self.config),
-            "ppo": self.ppo.state_dict(),
-            "view": self.view.state_dict(),
-            "schedules": self.schedules.state_dict(),
-            "gate": None if self.gate is None else self.gate.state_dict(),
-            "queue": self.queue.state_dict(),
+            "step": self.step, "config": to_dict(self.config), "ppo": self.ppo.state_dict(),
+            "view": self.view.state_dict(), "schedules": self.schedules.state_dict(),
+            "gate": None if self.gate is None else self.gate.state_dict(), "queue": self.queue.state_dict(),
             "warnings": [self.stock_warning.state_dict(), self.override_warning.state_dict()],
-            "rngs": self.rngs.state_dict(),
-            "probe_rng": self.probe_rng.bit_generator.state,
-            "last_finished": self.last_finished,
-            "probes": self.probes,
-        }
+            "rngs": self.rngs.state_dict(), "probe_rng": self.probe_rng.bit_generator.state,
+            "last_finished": self.last_finished, "probes": self.probes,
+        }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step = state["step"]

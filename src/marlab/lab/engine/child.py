@@ -36,12 +36,8 @@ from marlab.lab.engine.wire import (
 )
 
 _ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
 _STARTS = 3
 """How often a task is handed to a new keeper when the one before vanished without starting it."""
 _POLL_S = 0.5
@@ -184,14 +180,9 @@ class _Nursery:
         environment = dict.fromkeys(_ONE_THREAD, "1") | {"PYTHONHASHSEED": function.hash_seed}
         with theirs:
             self._process = start_program(
-                "marlab.lab.engine.nursery",
-                str(theirs.fileno()),
-                env=os.environ | environment,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-            )
+                "marlab.lab.engine.nursery", str(theirs.fileno()), env=os.environ | environment,
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            )  # fmt: skip
         with contextlib.suppress(OSError):  # a nursery that cannot start shows in failed() and said()
             send_message(self._control, {"function": dataclasses.asdict(function), "preload": preload})
 

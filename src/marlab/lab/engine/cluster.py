@@ -37,13 +37,9 @@ def local_cluster(engine: str, workers: int) -> Iterator[Cluster]:
     """Run a cluster of `workers` single-core workers on the loopback interface."""
     with tempfile.TemporaryFile() as errors:
         node = start_program(
-            "marlab.lab.engine.nodes",
-            engine,
-            str(workers),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            "marlab.lab.engine.nodes", engine, str(workers), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=errors,
-        )
+        )  # fmt: skip
         assert node.stdin is not None and node.stdout is not None
         with node.stdout:
             try:

@@ -151,12 +151,9 @@ def keep(worker: socket.socket, run_child: RunChild, idle_s: float | None) -> No
         elif kind != "ok":
             reason += _where(read_file(stack).decode(errors="replace"))
         report = {
-            "kind": kind,
-            "error": reason,
-            "output": bytes(child.tail).decode(errors="replace"),
-            "seconds": seconds,
+            "kind": kind, "error": reason, "output": bytes(child.tail).decode(errors="replace"), "seconds": seconds,
             "peak_mb": child.peak_mb,
-        }
+        }  # fmt: skip
         send_message(worker, report, [result] if kind == "ok" else [])
         close_files([request, result, stack])
 

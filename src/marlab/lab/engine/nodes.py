@@ -107,14 +107,9 @@ def _start_ray(workers: int, folder: str) -> None:
     for left in reversed(range(_RAY_STARTS)):
         try:
             ray.init(
-                "local",
-                num_cpus=workers,
-                num_gpus=0,
-                include_dashboard=False,
-                object_store_memory=_RAY_STORE_BYTES,
-                _temp_dir=f"{folder}/{left}",
-                **QUIET,
-            )
+                "local", num_cpus=workers, num_gpus=0, include_dashboard=False,
+                object_store_memory=_RAY_STORE_BYTES, _temp_dir=f"{folder}/{left}", **QUIET,
+            )  # fmt: skip
             return
         except Exception:  # Ray has no class of its own for this
             ray.shutdown()

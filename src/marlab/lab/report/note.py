@@ -79,14 +79,11 @@ def write_note(run_path: Path) -> str:
 def _summary(info: RunInfo) -> str:
     rows = [
         ("Status", plain(info.status) + (f": {plain(info.reason)}" if info.reason else "")),
-        ("Goal", _given(info.goal)),
-        ("Group", _given(info.group)),
-        ("Tags", ", ".join(code(tag) for tag in info.tags) or "none"),
-        ("Parent run", _parent_link(info)),
+        ("Goal", _given(info.goal)), ("Group", _given(info.group)),
+        ("Tags", ", ".join(code(tag) for tag in info.tags) or "none"), ("Parent run", _parent_link(info)),
         ("Preset", code(info.preset) if info.preset else "none"),
-        ("Seed", UNKNOWN if info.seed is None else code(str(info.seed))),
-        ("Created", plain(when(info.created))),
-    ]
+        ("Seed", UNKNOWN if info.seed is None else code(str(info.seed))), ("Created", plain(when(info.created))),
+    ]  # fmt: skip
     sections = [f"# {plain(info.id)}", table(["", ""], rows), "## Command"]
     sections.append(fence(info.command, "sh") if info.command else "The command is unknown.")
     sections += ["## Attempts", _attempts(info)]
@@ -328,12 +325,9 @@ def _best(path: Path) -> Path | None:
 
 def _logs(run_path: Path) -> str:
     meaning = {
-        "log.txt": "what was printed",
-        "metrics.jsonl": "all metrics, one record a line",
-        "tb": "the same for TensorBoard",
-        "config.json": "resolved parameters",
-        "run.json": "record of the run",
-    }
+        "log.txt": "what was printed", "metrics.jsonl": "all metrics, one record a line",
+        "tb": "the same for TensorBoard", "config.json": "resolved parameters", "run.json": "record of the run",
+    }  # fmt: skip
     there = [name for name in meaning if (run_path / name).exists()]
     return bullets(f"{link(name, name)}: {meaning[name]}" for name in there)
 

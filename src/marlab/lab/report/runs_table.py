@@ -68,12 +68,9 @@ def sort_runs(runs: Sequence[RunInfo], by: str = "created", reverse: bool = Fals
 
 def _sort_key(runs: Sequence[RunInfo], by: str) -> Callable[[RunInfo], Any]:
     plain_keys: dict[str, Callable[[RunInfo], Any]] = {
-        "created": lambda info: _moment(info.created),
-        "ended": lambda info: _moment(info.ended),
-        "name": lambda info: info.id,
-        "status": lambda info: info.status,
-        "duration": lambda info: info.seconds(),
-    }
+        "created": lambda info: _moment(info.created), "ended": lambda info: _moment(info.ended),
+        "name": lambda info: info.id, "status": lambda info: info.status, "duration": lambda info: info.seconds(),
+    }  # fmt: skip
     if by in plain_keys:
         return plain_keys[by]
     values = {info.path: value_of(info, by) for info in runs}  # read once: sorting asks often

@@ -151,13 +151,10 @@ class Run:
         words = list(command) if command is not None else None
         self._record.update(
             command=self._record["command"] if words is None else shlex.join(words),
-            kind=getattr(config, "KIND", None),
-            config_hash=config_hash(config),
+            kind=getattr(config, "KIND", None), config_hash=config_hash(config),
             config_type=f"{type(config).__module__}:{type(config).__qualname__}",
-            seed=getattr(config, "seed", None),
-            versions=versions(),
-            host=host(),
-        )
+            seed=getattr(config, "seed", None), versions=versions(), host=host(),
+        )  # fmt: skip
         for key in ("group", "goal", "parent"):
             if getattr(options, key) is not None:
                 self._record[key] = getattr(options, key)
@@ -319,12 +316,9 @@ def detach(argv: Sequence[str], path: Path) -> int:
     words = [w for w in argv if w != "--background"]
     with (path / "log.txt").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "marlab", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            [sys.executable, "-m", "marlab", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,
-        )
+        )  # fmt: skip
     return process.pid
 
 

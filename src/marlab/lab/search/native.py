@@ -154,37 +154,23 @@ class NativeTrees:
         self.many, nothing = config.outcomes > 1, torch.empty(0)
         self.parent, self.action = torch.zeros(batch, dtype=torch.int64), torch.zeros(batch, dtype=torch.int64)
         self.memory: dict[str, Tensor] = {
-            "table": self.table,
-            "low": like.clone(),
-            "high": like.clone(),
+            "table": self.table, "low": like.clone(), "high": like.clone(),
             "weights": prior_weights(config.c1, config.c2, config.simulations, like.dtype, like.device),
             "noise": nothing if noise.gumbel is None else noise.gumbel.t().contiguous(),
             "considered": nothing if noise.considered is None else noise.considered.contiguous(),
             "slots": slot_table(config.outcomes, config.simulations, like.device) if self.many else nothing,
             "path": torch.zeros(batch, config.depth_limit + 1, dtype=integer),
-            "length": torch.zeros(batch, dtype=integer),
-            "parent": self.parent,
-            "action": self.action,
+            "length": torch.zeros(batch, dtype=integer), "parent": self.parent, "action": self.action,
             "ends": torch.zeros(config.simulations, batch, dtype=torch.int64),
-        }
+        }  # fmt: skip
         self.struct = _Struct(
-            batch=batch,
-            nodes=nodes,
-            width=width,
-            outcomes=config.outcomes,
-            depth_limit=config.depth_limit,
-            gumbel=config.root == "gumbel",
-            normalise=SCALES.index(config.normalise),
-            lowest=config.unvisited == "lowest",
-            legacy_q=config.legacy_q,
-            legacy_terminal_reward=config.legacy_terminal_reward,
-            range_low=config.value_range[0],
-            range_high=config.value_range[1],
-            visit_offset=config.visit_offset,
-            value_scale=config.value_scale,
-            tiny=torch.finfo(like.dtype).tiny,
-            **{name: tensor.data_ptr() for name, tensor in self.memory.items()},
-        )
+            batch=batch, nodes=nodes, width=width, outcomes=config.outcomes, depth_limit=config.depth_limit,
+            gumbel=config.root == "gumbel", normalise=SCALES.index(config.normalise),
+            lowest=config.unvisited == "lowest", legacy_q=config.legacy_q,
+            legacy_terminal_reward=config.legacy_terminal_reward, range_low=config.value_range[0],
+            range_high=config.value_range[1], visit_offset=config.visit_offset, value_scale=config.value_scale,
+            tiny=torch.finfo(like.dtype).tiny, **{name: tensor.data_ptr() for name, tensor in self.memory.items()},
+        )  # fmt: skip
         self.address = ctypes.byref(self.struct)
         given = self._given((root.logits, root.value), root.legal)
         library.start(self.address, *[x.data_ptr() for x in given])

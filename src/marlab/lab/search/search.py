@@ -248,20 +248,12 @@ def _result(trees: Trees, embedding: Embedding, config: SearchConfig, noise: Roo
     depth = grown.depth.gather(0, grown.ends)  # [S, B]
     ended = grown.steps[1].gather(0, grown.ends) == 0
     return SearchResult(
-        visits=rows.visits.t().contiguous(),
-        q=rows.q(rows.untried(), value).t().contiguous(),
-        value=value,
-        policy=policy.t().contiguous(),
-        action=action,
-        depth=depth.to(value.dtype).mean(0),
-        deepest=depth.amax(0).to(torch.int64),
-        ended=ended.to(value.dtype).mean(0),
-        low=torch.where(none, value, low),
-        high=torch.where(none, value, high),
-        grown=grown,
-        embedding=embedding,
+        visits=rows.visits.t().contiguous(), q=rows.q(rows.untried(), value).t().contiguous(), value=value,
+        policy=policy.t().contiguous(), action=action, depth=depth.to(value.dtype).mean(0),
+        deepest=depth.amax(0).to(torch.int64), ended=ended.to(value.dtype).mean(0),
+        low=torch.where(none, value, low), high=torch.where(none, value, high), grown=grown, embedding=embedding,
         logarithmic=config.root == "gumbel",
-    )
+    )  # fmt: skip
 
 
 def _tree(result: SearchResult) -> Tree:
@@ -272,17 +264,12 @@ def _tree(result: SearchResult) -> Tree:
     prior = rows.prior.exp() if result.logarithmic else rows.prior.clamp_min(0)
     q = rows.returns[:-1] / rows.visits.clamp_min(1)
     return Tree(
-        prior=prior.permute(2, 1, 0),
-        visits=rows.visits.permute(2, 1, 0),
-        q=q.permute(2, 1, 0),
-        raw_values=rows.raw_value.t(),
-        value=rows.value().t(),
-        reward=result.grown.steps[0].t(),
-        discount=result.grown.steps[1].t(),
-        depth=torch.where(made, result.grown.depth, -1).t(),
+        prior=prior.permute(2, 1, 0), visits=rows.visits.permute(2, 1, 0), q=q.permute(2, 1, 0),
+        raw_values=rows.raw_value.t(), value=rows.value().t(), reward=result.grown.steps[0].t(),
+        discount=result.grown.steps[1].t(), depth=torch.where(made, result.grown.depth, -1).t(),
         children=result.grown.children.permute(3, 2, 1, 0).to(torch.int64),
         embedding=tuple(part.transpose(0, 1) for part in result.embedding),
-    )
+    )  # fmt: skip
 
 
 RecordedSearch = Callable[[Evaluation, Embedding], SearchResult]
