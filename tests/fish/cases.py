@@ -5,6 +5,12 @@ from __future__ import annotations
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import altered
 
+BARE_SETTINGS = {
+    "include_neighbor_features": False, "initial_escape_boost": False, "predator_spawn_jitter_radius": 0.0,
+    "predator_pre_roll_steps": 0, "predator_heading_bias": "", "predator_pre_roll_speed_bias": "",
+}  # fmt: skip
+"""The sea without boost, jitter, pre-roll and neighbours: `SeaConfig(**BARE_SETTINGS)`."""
+
 SMALL = altered(
     FishTrainConfig(),
     total_iterations=8,

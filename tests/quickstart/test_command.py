@@ -17,7 +17,8 @@ import pytest
 from marlab.cli import main
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
-from marlab.lab.runs.records import list_runs, read_run
+from marlab.lab.report.facts import read_all
+from marlab.lab.runs.records import read_run
 from marlab.market.collect import collection
 from marlab.quickstart import command
 from marlab.quickstart.command import QuickstartConfig, quickstart, run_folder
@@ -82,7 +83,7 @@ def inside(finished: tuple[Path, Path, int], monkeypatch: pytest.MonkeyPatch) ->
 def test_a_killed_quickstart_goes_on(finished: tuple[Path, Path, int], inside: Path) -> None:
     _, log, written = finished
     assert log.stat().st_mtime_ns == written  # a finished world is not played again
-    runs = {info.name: info for info in list_runs()[0]}
+    runs = {info.name: info for info in read_all(Path("runs"))[0]}
     assert set(runs) == {"tiny", *(f"tiny-{stage}" for stage in STAGES)}
     assert all(info.status == "finished" and info.group == "tiny" for info in runs.values())
     assert [len(runs[name].attempts) for name in ("tiny", "tiny-worlds", "tiny-samples")] == [2, 2, 1]
@@ -164,7 +165,7 @@ def test_ctrl_c_stops_at_a_safe_point(
     monkeypatch.setattr(collection, "announce", stopped)
     assert quickstart(tiny(), "tiny", SERIAL) == 130
     assert "The same command goes on from here: marlab quickstart --name tiny" in capsys.readouterr().out
-    status = {info.name: info.status for info in list_runs()[0]}
+    status = {info.name: info.status for info in read_all(Path("runs"))[0]}
     waiting = dict.fromkeys((f"tiny-{stage}" for stage in STAGES[1:]), "planned")
     assert status == {"tiny": "interrupted", "tiny-worlds": "interrupted", **waiting}
 

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections import deque
-from types import TracebackType
 from typing import TextIO
 
 from rich.console import Console
@@ -92,9 +91,7 @@ class Progress:
             self._screen = _Screen.join(self, self._file)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._screen is not None:
             self._screen.leave(self)
             self._screen = None

@@ -47,13 +47,9 @@ def measured(stored: Any) -> Measured:
     """A result as run.json holds it (a plain value, or a table with value, low, high, unit, note)."""
     if not isinstance(stored, Mapping):
         return Measured(stored)
-    low, high = (_finite(stored.get(key)) for key in ("low", "high"))
+    low, high = (Measured(stored.get(key)).number for key in ("low", "high"))
     unit, note = (str(stored[key]) if stored.get(key) is not None else None for key in ("unit", "note"))
     return Measured(stored.get("value"), low, high, unit, note)
-
-
-def _finite(value: Any) -> float | None:
-    return Measured(value).number
 
 
 def show(value: Any) -> str:

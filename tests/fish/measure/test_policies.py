@@ -7,12 +7,13 @@ import torch
 
 from marlab.fish.measure.policies import SCRIPTED, flee, play, scripted, sidestep, south
 from marlab.fish.sea import constants as sea
-from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.perception import observe
 from marlab.fish.sea.reset import seeded_reset
 from marlab.lab.errors import UserError
 from tests.fish.build import sea_of
+from tests.fish.cases import BARE_SETTINGS
 
 LEAN = SeaConfig(include_neighbor_features=False, **COMPAT_SWITCHES)
 

@@ -6,8 +6,7 @@ from marlab.fish.schedule.boost import AdaptiveBoost, BoostSchedule, EscapeBoost
 from marlab.fish.schedule.phases import phase_at
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
-from tests.fish.schedule.test_curriculum import PHASES, R2
-from tests.fish.schedule.test_curriculum import v32_penalty
+from tests.fish.schedule.test_curriculum import PHASES, R2, v32_penalty
 
 
 def v32_boost() -> EscapeBoost:

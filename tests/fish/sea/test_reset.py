@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from marlab.fish.sea import constants as sea
-from marlab.fish.sea.config import BARE_SETTINGS, COMPAT_SWITCHES, SeaConfig
+from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.dynamics import SeaState, advance
 from marlab.fish.sea.perception import neighbours
 from marlab.fish.sea.reset import Override, begin, sample_predators, sample_starts, seeded_reset
 from marlab.fish.sea.rewards import reward
+from tests.fish.cases import BARE_SETTINGS
 
 COMPAT = SeaConfig(**COMPAT_SWITCHES)
 

@@ -75,16 +75,6 @@ def draw_heat_map() -> Figure:
     return figure
 
 
-def draw_heat_maps() -> Figure:
-    rng = np.random.default_rng(6)
-    truth = rng.random((5, 5)).round(2)
-    predicted = np.clip(truth + 0.15 * rng.standard_normal((5, 5)), 0, 1)
-    return heat.heat_maps(
-        {"truth": truth, "predicted": predicted}, error=("predicted − truth", predicted - truth),
-        xlabel="column", ylabel="row", square=True, bar="occupied [probability]", error_bar="error [probability]",
-    )  # fmt: skip
-
-
 def draw_histograms() -> Figure:
     figure, axes = panels(1, 2, size=(5.8, 4.2))
     rng = np.random.default_rng(8)

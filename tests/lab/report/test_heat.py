@@ -16,14 +16,6 @@ def test_heat_map_numbers_flip_with_the_background() -> None:
     assert colours["0.00"] == "white" and colours["1.00"] == "#222222" and colours[""]
 
 
-def test_heat_maps_share_one_scale_and_errors_are_symmetric() -> None:
-    figure = heat.heat_maps(
-        {"a": [[0.0, 1.0]], "b": [[2.0, 3.0]]}, error=("b − a", [[-1.0, 2.0]]), xlabel="x", ylabel="y", bar="points"
-    )
-    images = [ax.images[0] for ax in figure.axes if ax.images]
-    assert [image.get_clim() for image in images[:3]] == [(0.0, 3.0), (0.0, 3.0), (-2.0, 2.0)]
-
-
 def test_confusion_shows_shares_of_the_true_class() -> None:
     _, [ax] = panels()
     heat.confusion(ax, [[3, 1], [0, 0]], ["a", "b"])

@@ -13,9 +13,10 @@ import pytest
 
 from marlab.cli import main
 from marlab.lab.errors import UserError
+from marlab.lab.report.facts import read_all
 from marlab.lab.runs import run as run_module
 from marlab.lab.runs.record import new_record, read_record
-from marlab.lab.runs.records import list_runs, read_run
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import UNWRITTEN, Run, RunOptions
 
 
@@ -60,8 +61,8 @@ def test_texts_that_no_reader_survives(tmp_path: Path, text: str | bytes) -> Non
     stored(tmp_path / "toy" / "good")
     bad = stored(tmp_path / "toy" / "bad") / "run.json"
     bad.write_bytes(text if isinstance(text, bytes) else text.encode())
-    runs, problems = list_runs(tmp_path)
-    assert [r.name for r in runs] == ["good"] and len(problems) == 1 and "bad" in problems[0]
+    runs, problems = read_all(tmp_path)
+    assert [r.name for r in runs] == ["good"] and len(problems) == 1 and problems[0].path.name == "bad"
 
 
 def test_a_folder_instead_of_the_record(tmp_path: Path) -> None:

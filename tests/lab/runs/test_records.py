@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from marlab.lab.errors import UserError
+from marlab.lab.report.facts import read_all
 from marlab.lab.runs.lock import Owner
-from marlab.lab.runs.records import abandon_run, find_run, list_runs, plan_run, read_run
+from marlab.lab.runs.records import abandon_run, find_run, plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
 from tests.lab.tiny import TinyConfig, train
 
@@ -58,7 +59,7 @@ def test_listing_survives_broken_directories(tmp_path: Path) -> None:
     for name, text in {"cut": '{"schema": 1, "wor', "newer": '{"schema": 99}', "list": "[]"}.items():
         (tmp_path / "tiny" / name).mkdir()
         (tmp_path / "tiny" / name / "run.json").write_text(text)
-    runs, problems = list_runs(tmp_path)
+    runs, problems = read_all(tmp_path)
     assert [r.name for r in runs] == ["good"] and len(problems) == 3
     with pytest.raises(UserError, match="did you mean tiny/good"):
         find_run("tiny/god", tmp_path)

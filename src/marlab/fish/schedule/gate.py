@@ -190,10 +190,6 @@ class PenaltyGate:
         """Last phase (1-based) whose penalty target may act."""
         return self.allowance[self.stage]
 
-    @property
-    def at_last_stage(self) -> bool:
-        return self.stage == len(self.allowance) - 1
-
     def evaluate(self, iteration: int, probe: ProbeOutcome) -> dict[str, Any]:
         """Judge a probe and move; the record is plain JSON."""
         self._p10.append(probe.fish_death_p10)
@@ -253,7 +249,7 @@ class PenaltyGate:
         if iteration < self.freeze_until:
             self.success_streak = 0
             return "frozen"
-        if success and self.success_streak + 1 >= c.required_successes and not self.at_last_stage:
+        if success and self.success_streak + 1 >= c.required_successes and self.stage < len(self.allowance) - 1:
             self.stage += 1
             self.success_streak = 0
             self.freeze_until = iteration + c.freeze_iterations

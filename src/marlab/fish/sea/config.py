@@ -148,12 +148,6 @@ class SeaConfig:
 COMPAT_SWITCHES = originals(SeaConfig)
 """The original's side of every switch of the sea: `SeaConfig(**COMPAT_SWITCHES)`."""
 
-BARE_SETTINGS = {
-    "include_neighbor_features": False, "initial_escape_boost": False, "predator_spawn_jitter_radius": 0.0,
-    "predator_pre_roll_steps": 0, "predator_heading_bias": "", "predator_pre_roll_speed_bias": "",
-}  # fmt: skip
-"""The sea without boost, jitter, pre-roll and neighbours: `SeaConfig(**BARE_SETTINGS)`."""
-
 
 def _require(ok: bool, name: str, value: float, rule: str) -> None:
     if not ok:

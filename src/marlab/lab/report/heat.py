@@ -1,22 +1,20 @@
-"""Heat maps with numbers: single, side by side on one colour scale, with their error, and confusion matrices.
+"""Heat maps with numbers, and confusion matrices.
 
 R rows, C columns, K classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, TwoSlopeNorm
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.lab.report.style import DIVERGING, INK, SEQUENTIAL, panels, styled
+from marlab.lab.report.style import DIVERGING, INK, SEQUENTIAL, styled
 from marlab.lab.stats import written
 
 MOST_NUMBERS = 400  # cells beyond which numbers are too small to read and colour alone remains
@@ -47,8 +45,8 @@ def heat_map(
     """
     grid = np.asarray(values, dtype=float)
     image = ax.imshow(
-        np.ma.masked_invalid(grid), norm=_norm(grid, limits, centre), cmap=_colours(centre), extent=extent,
-        aspect="auto", origin="upper" if extent is None else "lower",
+        np.ma.masked_invalid(grid), norm=_norm(grid, limits, centre), extent=extent, aspect="auto",
+        cmap=SEQUENTIAL if centre is None else DIVERGING, origin="upper" if extent is None else "lower",
     )  # fmt: skip
     if square:
         ax.set_box_aspect(grid.shape[0] / grid.shape[1])
@@ -62,35 +60,6 @@ def heat_map(
     if bar is not None:
         ax.figure.colorbar(image, ax=ax, label=bar, shrink=0.9)
     return image
-
-
-@styled
-def heat_maps(
-    maps: Mapping[str, ArrayLike],
-    *,
-    xlabel: str,
-    ylabel: str,
-    bar: str,
-    error: tuple[str, ArrayLike] | None = None,
-    error_bar: str | None = None,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    digits: int = 2,
-    square: bool = False,
-    size: tuple[float, float] = (4.6, 4.2),
-) -> Figure:
-    """Maps [R, C] side by side on one shared colour scale; `error` (title, [R, C]) adds a signed panel of its own."""
-    grids = {name: np.asarray(values, dtype=float) for name, values in maps.items()}
-    figure, axes = panels(1, len(grids) + (error is not None), size=size)
-    finite = np.concatenate([g[np.isfinite(g)] for g in grids.values()])
-    limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    common: dict[str, Any] = {"xlabel": xlabel, "rows": rows, "columns": columns, "digits": digits, "square": square}
-    for i, (ax, (name, grid)) in enumerate(zip(axes, grids.items())):
-        image = heat_map(ax, grid, title=name, ylabel=ylabel if i == 0 else "", limits=limits, **common)
-    figure.colorbar(image, ax=axes[: len(grids)], label=bar, shrink=0.9)
-    if error is not None:
-        heat_map(axes[-1], error[1], title=error[0], ylabel="", centre=0.0, bar=error_bar or bar, **common)
-    return figure
 
 
 @styled
@@ -128,10 +97,6 @@ def _norm(grid: NDArray[Any], limits: tuple[float, float] | None, centre: float 
         reach = max(high - centre, centre - low) or 1.0
         return TwoSlopeNorm(centre, centre - reach, centre + reach)
     return Normalize(low, high if high > low else low + 1.0)
-
-
-def _colours(centre: float | None) -> Any:
-    return colormaps[SEQUENTIAL if centre is None else DIVERGING]
 
 
 def _empty_cells(ax: Axes) -> None:

@@ -103,12 +103,6 @@ class _Renderer:
         def escaped_html(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
             return escape(re.sub("<!--.*?-->", "", tokens[index].content, flags=re.DOTALL)).strip()
 
-        def open_table(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-            return '<div class="table"><table>\n'
-
-        def close_table(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-            return "</table></div>\n"
-
         def picture(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
             return self._picture(str(tokens[index].attrs.get("src", "")), tokens[index].content)
 
@@ -117,7 +111,7 @@ class _Renderer:
 
         rules = markdown.renderer.rules  # type: ignore[attr-defined]
         rules.update(html_block=escaped_html, html_inline=escaped_html, image=picture, link_open=open_link)
-        rules.update(table_open=open_table, table_close=close_table)
+        rules.update(table_open=lambda *_: '<div class="table"><table>\n', table_close=lambda *_: "</table></div>\n")
         return markdown
 
     def _picture(self, source: str, label: str) -> str:

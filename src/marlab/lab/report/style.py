@@ -38,46 +38,20 @@ SEQUENTIAL = "viridis"  # even steps of lightness: order survives a grey printer
 DIVERGING = "PuOr"  # safe for red-green blindness; white is the middle
 
 _LOOK = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so it is the same everywhere
-    "font.size": 13,  # 27 pixels at 150 dpi: still readable when the page halves the figure
-    "axes.titlesize": 14,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 9,
-    "axes.labelsize": 13,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#8a8a8a",
-    "axes.linewidth": 1.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.xmargin": 0.02,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.8,
-    "xtick.labelsize": 12,
-    "ytick.labelsize": 12,
-    "xtick.color": "#8a8a8a",
-    "ytick.color": "#8a8a8a",
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "lines.linewidth": 2.2,
-    "lines.markersize": 7,
-    "patch.linewidth": 0.8,
-    "hatch.linewidth": 0.9,
-    "legend.frameon": False,
-    "legend.fontsize": 12,
-    "legend.handlelength": 2.6,
-    "legend.columnspacing": 1.6,
-    "figure.titlesize": 15,
-    "figure.titleweight": "bold",
-    "figure.facecolor": "white",
-    "figure.constrained_layout.h_pad": 0.08,
-    "figure.constrained_layout.w_pad": 0.08,
-    "image.interpolation": "nearest",
-}
+    # a font that comes with matplotlib, so it is the same everywhere; 13 points are 27 pixels at 150 dpi, which is
+    # still readable when the page halves the figure
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 13, "text.color": INK,
+    "axes.titlesize": 14, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 9,
+    "axes.labelsize": 13, "axes.labelcolor": INK, "axes.edgecolor": "#8a8a8a", "axes.linewidth": 1.0,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "axes.xmargin": 0.02,
+    "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.8,
+    "xtick.labelsize": 12, "xtick.color": "#8a8a8a", "xtick.labelcolor": INK,
+    "ytick.labelsize": 12, "ytick.color": "#8a8a8a", "ytick.labelcolor": INK,
+    "lines.linewidth": 2.2, "lines.markersize": 7, "patch.linewidth": 0.8, "hatch.linewidth": 0.9,
+    "legend.frameon": False, "legend.fontsize": 12, "legend.handlelength": 2.6, "legend.columnspacing": 1.6,
+    "figure.titlesize": 15, "figure.titleweight": "bold", "figure.facecolor": "white",
+    "figure.constrained_layout.h_pad": 0.08, "figure.constrained_layout.w_pad": 0.08, "image.interpolation": "nearest",
+}  # fmt: skip
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -71,24 +72,16 @@ def read_run(path: Path) -> RunInfo:
     return RunInfo(path, **known)
 
 
-def list_runs(root: Path = Path("runs")) -> tuple[list[RunInfo], list[str]]:
-    """All runs below `root`, oldest first, and a sentence for each directory that cannot be read."""
-    found: list[RunInfo] = []
-    problems: list[str] = []
-    for record in sorted(root.glob("*/*/run.json")):
-        try:
-            found.append(read_run(record.parent))
-        except UserError as error:
-            problems.append(str(error))
-    return sorted(found, key=lambda r: (str(r.created), r.id)), problems
-
-
 def find_run(text: str, root: Path = Path("runs")) -> RunInfo:
     """A run by its path, by `world/name`, or by a name that only one run has."""
     for candidate in (Path(text), root / text):
         if (candidate / "run.json").is_file():
             return read_run(candidate)
-    runs, _ = list_runs(root)
+    runs: list[RunInfo] = []
+    for record in sorted(root.glob("*/*/run.json")):
+        with suppress(UserError):  # others that cannot be read are no reason not to find this one
+            runs.append(read_run(record.parent))
+    runs.sort(key=lambda r: (str(r.created), r.id))
     named = [r for r in runs if r.name == text]
     if len(named) == 1:
         return named[0]
