@@ -86,16 +86,14 @@ def test_single_takes_turns_and_pays_the_mean() -> None:
         assert gain == pytest.approx(mean) and info["single_reward"] == gain and info["final_num_alive"] is None
 
 
-def test_single_prewarm_counters() -> None:
+def test_single_prewarm_velocities_come_in_order() -> None:
     env = FishEscapeSingleEnv(num_fish=2)
     env.enqueue_prewarm_velocity((0.5, 0.5))
     env.enqueue_prewarm_velocity((0.1, 0.2), front=True)
     first = env.reset(seed=0)[1]["pre_roll_stats"]
-    assert first["prewarm_velocity"] == [0.1, 0.2] and env.prewarm_queue_length() == 1
-    env.reset()
-    env.reset()
-    assert env.consume_prewarm_stats() == {"episodes": 3, "overridden": 2, "episodes_total": 3, "overridden_total": 2}
-    assert env.consume_prewarm_stats()["episodes"] == 0
+    assert first["prewarm_velocity"] == [0.1, 0.2] and len(env.arena.prewarm) == 1
+    overridden = [env.reset()[1]["pre_roll_stats"]["prewarm_velocity_override"] for _ in range(2)]
+    assert [bool(x) for x in overridden] == [True, False]
 
 
 def test_stable_baselines_trains_on_the_wrapper() -> None:

@@ -66,10 +66,6 @@ def test_saved_share_leaves_the_doomed_out() -> None:
 # --- step-one deaths ----------------------------------------------------------------------------------------
 
 
-def test_ratio_is_over_all_fish_of_all_episodes() -> None:
-    assert stats.step_one_ratio(13, 10, 96) == pytest.approx(0.0135417, abs=1e-7)
-
-
 def test_metrics_without_deaths_are_unknown_not_zero() -> None:
     made = stats.step_one_metrics(np.zeros((0, 2)), [], 960)
     assert (made["step_one_death_count"], made["step_one_death_ratio"]) == (0, 0.0)

@@ -46,10 +46,10 @@ def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
     from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
     from marlab.fish.measure.probe import at_settings, draw_seeds, film_worst, greedy, run_probe
     from marlab.fish.measure.record import probe_record
-    from marlab.fish.starts.make import now
     from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy
     from marlab.lab.device import choose_device
     from marlab.lab.runs.files import write_json
+    from marlab.lab.runs.record import now
 
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)

@@ -81,8 +81,6 @@ class FishEscapeSingleEnv(gym.Env[np.ndarray, np.int64]):
         self._sampler = np.random.default_rng(sampling_seed)
         self._pointer = 0
         self._survival_sum = 0.0
-        self._episodes = {"since": 0, "total": 0}
-        self._overridden = {"since": 0, "total": 0}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -91,12 +89,6 @@ class FishEscapeSingleEnv(gym.Env[np.ndarray, np.int64]):
         if seed is not None:
             self._sampler = np.random.default_rng([seed, 1])
         rows, info = self.arena.reset(self.np_random)
-        for counter, hit in (
-            (self._episodes, True),
-            (self._overridden, bool(info["pre_roll_stats"]["prewarm_velocity_override"])),
-        ):
-            counter["since"] += hit
-            counter["total"] += hit
         self._pointer, self._survival_sum = 0, 0.0
         return self._watch(rows, info), info
 
@@ -118,22 +110,8 @@ class FishEscapeSingleEnv(gym.Env[np.ndarray, np.int64]):
     def render(self) -> np.ndarray | None:
         return self.arena.picture() if self.render_mode == "rgb_array" else None
 
-    def prewarm_queue_length(self) -> int:
-        return len(self.arena.prewarm)
-
     def enqueue_prewarm_velocity(self, velocity: tuple[float, float], front: bool = False) -> None:
         self.arena.enqueue_prewarm_velocity(velocity, front)
-
-    def consume_prewarm_stats(self) -> dict[str, int]:
-        """Episodes and overridden episodes since the last call and in total; clears the first two."""
-        stats = {
-            "episodes": self._episodes["since"],
-            "overridden": self._overridden["since"],
-            "episodes_total": self._episodes["total"],
-            "overridden_total": self._overridden["total"],
-        }
-        self._episodes["since"] = self._overridden["since"] = 0
-        return stats
 
     def _watch(self, rows: np.ndarray, info: dict[str, Any]) -> np.ndarray:
         """The observation of the next fish in turn (or of a random one); notes its index in `info`."""

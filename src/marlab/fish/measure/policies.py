@@ -122,7 +122,6 @@ class Played(NamedTuple):
     final: SeaState
     total_reward: Tensor  # [B] sum over steps of the mean reward of the existing fish
     alive_counts: Tensor  # [T, B] living fish after each step
-    action_counts: Tensor  # [5] how often living fish took each action
 
     @property
     def survival(self) -> Tensor:
@@ -131,10 +130,9 @@ class Played(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """One step of an episode: who lived before it, what was done, and where it led."""
+    """One step of an episode: who lived before it, and where it led."""
 
     was_alive: Tensor  # [B, F] bool
-    actions: Tensor  # [B, F]
     state: SeaState
     seen: Sight
     social: Neighbours | None  # None where neither rewards nor observations need it
@@ -153,7 +151,7 @@ def moments(state: SeaState, policy: Policy, cfg: SeaConfig, steps: int = sea.EP
         state = advance(state, actions, predator_step)
         seen = sight(state)
         social = neighbours(state, cfg, scratch) if social is not None else None
-        yield Moment(was_alive, actions, state, seen, social)
+        yield Moment(was_alive, state, seen, social)
 
 
 @torch.no_grad()
@@ -167,13 +165,11 @@ def play(
     """Let `policy` steer every fish from `state` for `steps` steps; `on_step` sees each new state (for films)."""
     crowd = crowding(cfg, state.x.device, state.x.dtype)
     total = torch.zeros_like(state.predator_x)
-    taken = torch.zeros(sea.ACTION_COUNT, dtype=torch.int64, device=state.x.device)
     alive_counts = []
     fish = state.exists.sum(1)
-    for was_alive, actions, now, seen, social in moments(state, policy, cfg, steps):
-        taken.index_add_(0, actions.flatten(), was_alive.flatten().to(torch.int64))
+    for was_alive, now, seen, social in moments(state, policy, cfg, steps):
         total += reward(now, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
         alive_counts.append(now.alive.sum(1))
         if on_step is not None:
             on_step(now)
-    return Played(now, total, torch.stack(alive_counts), taken)
+    return Played(now, total, torch.stack(alive_counts))

@@ -75,11 +75,6 @@ def saved_share(death_steps: ArrayLike, doomed: int) -> float:
 # --- step-one deaths ----------------------------------------------------------------------------------------
 
 
-def step_one_ratio(count: int, episodes: int, fish: int) -> float:
-    """Deaths at the first step per fish that started."""
-    return count / (episodes * fish)
-
-
 def step_one_metrics(velocity: ArrayLike, episode: ArrayLike, samples: int) -> dict[str, Any]:
     """All step-one numbers of a probe or of a training iteration. `samples` fish started; records [R, 2] and [R]."""
     clusters = step_one_clusters(velocity)

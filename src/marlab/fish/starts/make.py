@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from marlab.fish.starts.clusters import cluster_bins, headings, step_one_cluster
 from marlab.fish.starts.files import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.record import now
 
 EXPORTED_CLUSTERS = 6
 
@@ -146,10 +146,6 @@ def write_starts(
     lines = [f"  {json.dumps(k)}: {json.dumps(v)}," for k, v in head.items()]
     entries = ",\n".join(f"    {json.dumps(row)}" for row in rows)  # one entry a line: short files, readable diffs
     write_text(path, "\n".join(["{", *lines, f"  {json.dumps(key)}: [", entries, "  ]", "}"]) + "\n")
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 # --- from a run ---------------------------------------------------------------------------------------------

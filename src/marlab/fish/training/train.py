@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.record import now as timestamp
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
@@ -164,7 +164,7 @@ class FishTrainer:
         path: list[SeaState] | None = [] if self.outputs is not None and measure.tail_replay_count > 0 else None
         arrays = run_probe(greedy(self.net), cfg, seeds, self.device, path)
         record = probe_record(
-            arrays, iteration=now.iteration, timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+            arrays, iteration=now.iteration, timestamp=timestamp(),
             density_penalty_coef=now.density_penalty, escape_boost_speed=now.escape_boost,
         )  # fmt: skip
         if self.fixed_seeds:
