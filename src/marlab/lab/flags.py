@@ -50,14 +50,9 @@ def parse(cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[
 
 
 def parse_run(
-    cls: type[C],
-    argv: Sequence[str],
-    *,
-    prog: str,
-    presets: Folders = None,
-    positional: Sequence[str] = (),
+    cls: type[C], argv: Sequence[str], *, prog: str, presets: Folders = None, positional: Sequence[str] = (),
     old: OldFlags | None = None,
-) -> Parsed[C]:
+) -> Parsed[C]:  # fmt: skip
     """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset."""
     words = _translate(list(argv), old or OldFlags(), prog)
     name, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)

@@ -62,14 +62,9 @@ class Progress:
     """Shows how far something is. Several may be open at once; on a terminal they share the screen."""
 
     def __init__(
-        self,
-        label: str,
-        total: float | None = None,
-        unit: str = "steps",
-        done: float = 0,
-        quiet: bool = False,
+        self, label: str, total: float | None = None, unit: str = "steps", done: float = 0, quiet: bool = False,
         file: TextIO | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`total`: units of work, None if unknown; `done`: units finished before (a resumed run)."""
         self.label = label
         self.total = total

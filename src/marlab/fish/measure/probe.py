@@ -106,14 +106,9 @@ def worst_episodes(probe: ProbeArrays, count: int) -> list[int]:
 
 
 def film_worst(
-    probe: ProbeArrays,
-    path: Sequence[SeaState],
-    count: int,
-    file: Callable[[int, int], Path],
-    *,
-    fps: int = FPS,
+    probe: ProbeArrays, path: Sequence[SeaState], count: int, file: Callable[[int, int], Path], *, fps: int = FPS,
     max_steps: int = sea.EPISODE_STEPS,
-) -> list[Film]:
+) -> list[Film]:  # fmt: skip
     """Film the worst episodes of a probe whose states are in `path`, each under the name `file(rank, episode)`."""
     films = []
     for rank, episode in enumerate(worst_episodes(probe, count)):

@@ -182,18 +182,10 @@ class Schedules:
     """All schedules of a run behind one call per iteration."""
 
     def __init__(
-        self,
-        phases: tuple[Phase, ...],
-        penalty: PenaltySchedule,
-        boost: EscapeBoost,
-        *,
-        entropy_base: float,
-        entropy_windows: tuple[EntropyWindow, ...],
-        learning_rate: float,
-        lr_schedule: LrSchedule,
-        lr_progress: Literal["phase", "run"],
-        phase_limit: int | None,
-    ) -> None:
+        self, phases: tuple[Phase, ...], penalty: PenaltySchedule, boost: EscapeBoost, *, entropy_base: float,
+        entropy_windows: tuple[EntropyWindow, ...], learning_rate: float, lr_schedule: LrSchedule,
+        lr_progress: Literal["phase", "run"], phase_limit: int | None,
+    ) -> None:  # fmt: skip
         self.phases, self.penalty, self.boost = phases, penalty, boost
         self.entropy_base, self.entropy_windows = entropy_base, entropy_windows
         self.learning_rate, self.lr_schedule, self.lr_progress = learning_rate, lr_schedule, lr_progress

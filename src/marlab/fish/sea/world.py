@@ -65,16 +65,9 @@ class FishWorld:
     """B arenas with F fish slots each, stepped together."""
 
     def __init__(
-        self,
-        cfg: SeaConfig,
-        arenas: int,
-        *,
-        seed: int = 0,
-        device: torch.device | str = "cpu",
-        force_reset_steps: int = 0,
-        bank: int | None = None,
-        compile: bool = False,
-    ) -> None:
+        self, cfg: SeaConfig, arenas: int, *, seed: int = 0, device: torch.device | str = "cpu",
+        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False,
+    ) -> None:  # fmt: skip
         """`force_reset_steps` > 0 truncates every episode after that many steps; `bank` fresh starts, default 2 B.
 
         `compile` fuses the step with torch.compile; without it the same functions run eagerly.

@@ -49,14 +49,9 @@ class StartQueue:
     """Hands out hard starts and keeps the books."""
 
     def __init__(
-        self,
-        stages: Sequence[Stage],
-        num_arenas: int,
-        *,
-        mode: QueueMode = "cyclic",
-        advance: StageAdvance = "iterations",
-        override_probability: float = 0.5,
-    ) -> None:
+        self, stages: Sequence[Stage], num_arenas: int, *, mode: QueueMode = "cyclic",
+        advance: StageAdvance = "iterations", override_probability: float = 0.5,
+    ) -> None:  # fmt: skip
         if not 0.0 <= override_probability <= 1.0:
             raise UserError(f"tail_override_probability is {override_probability:g}, expected 0 to 1.")
         if len(stages) > MAX_STAGES:

@@ -47,14 +47,9 @@ class ActorCritic(nn.Module):
     """
 
     def __init__(
-        self,
-        obs_size: int,
-        heads: Sequence[int],
-        hidden: Sequence[int] = (64, 64),
-        critic_size: int | None = None,
-        activation: Activation = "tanh",
-        generator: torch.Generator | None = None,
-    ) -> None:
+        self, obs_size: int, heads: Sequence[int], hidden: Sequence[int] = (64, 64), critic_size: int | None = None,
+        activation: Activation = "tanh", generator: torch.Generator | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.heads = tuple(heads)
         self.policy = mlp(obs_size, hidden, sum(self.heads), 0.01, activation, generator)

@@ -55,15 +55,9 @@ def label(ax: Axes, x: str, y: str, title: str | None = None) -> None:
 
 @styled
 def curves(
-    ax: Axes,
-    series: Mapping[str, Curve],
-    *,
-    xlabel: str,
-    ylabel: str,
-    title: str | None = None,
-    smooth: int = 1,
+    ax: Axes, series: Mapping[str, Curve], *, xlabel: str, ylabel: str, title: str | None = None, smooth: int = 1,
     repeats: str = "seeds",
-) -> None:
+) -> None:  # fmt: skip
     """Lines with intervals. `smooth` > 1 draws moving means of that many points over the faint original.
 
     The legend says how many `repeats` a mean is over and whether it was smoothed.
@@ -118,15 +112,9 @@ def moving_mean(values: ArrayLike, window: int) -> NDArray[Any]:
 
 @styled
 def bars(
-    ax: Axes,
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[Measured | Number | None]],
-    *,
-    ylabel: str,
-    xlabel: str = "",
-    title: str | None = None,
-    digits: int = 2,
-) -> None:
+    ax: Axes, groups: Sequence[str], series: Mapping[str, Sequence[Measured | Number | None]], *, ylabel: str,
+    xlabel: str = "", title: str | None = None, digits: int = 2,
+) -> None:  # fmt: skip
     """Grouped bars with intervals and the values written above them; a missing value leaves its place empty."""
     width = 0.84 / max(1, len(series))
     bar_inches = ax.get_window_extent().width / ax.figure.dpi * width / max(1, len(groups))
@@ -168,16 +156,9 @@ def _bar_text(ax: Axes, centre: float, value: Measured, digits: int, size: float
 
 @styled
 def histogram(
-    ax: Axes,
-    series: Mapping[str, ArrayLike],
-    *,
-    bins: int | Sequence[float] = 30,
-    xlabel: str,
-    ylabel: str | None = None,
-    title: str | None = None,
-    stacked: bool = False,
-    share: bool = False,
-) -> None:
+    ax: Axes, series: Mapping[str, ArrayLike], *, bins: int | Sequence[float] = 30, xlabel: str,
+    ylabel: str | None = None, title: str | None = None, stacked: bool = False, share: bool = False,
+) -> None:  # fmt: skip
     """Histograms over common bins, stacked or laid over each other; `share` makes each sum to 1."""
     label(ax, xlabel, ylabel or ("share" if share else "count"), title)
     data = {name: np.asarray(v, dtype=float)[np.isfinite(np.asarray(v, dtype=float))] for name, v in series.items()}
@@ -203,14 +184,9 @@ def histogram(
 
 @styled
 def scatter(
-    ax: Axes,
-    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    title: str | None = None,
-    identity: str | None = None,
-) -> None:
+    ax: Axes, series: Mapping[str, tuple[ArrayLike, ArrayLike]], *, xlabel: str, ylabel: str,
+    title: str | None = None, identity: str | None = None,
+) -> None:  # fmt: skip
     """Points per series; `identity` names a diagonal where both axes are equal (a prediction that is right)."""
     label(ax, xlabel, ylabel, title)
     total = sum(np.size(x) for x, _ in series.values())

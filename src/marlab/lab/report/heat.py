@@ -22,21 +22,11 @@ MOST_NUMBERS = 400  # cells beyond which numbers are too small to read and colou
 
 @styled
 def heat_map(
-    ax: Axes,
-    values: ArrayLike,
-    *,
-    xlabel: str,
-    ylabel: str,
-    title: str | None = None,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    limits: tuple[float, float] | None = None,
-    centre: float | None = None,
-    digits: int = 2,
-    bar: str | None = None,
-    extent: tuple[float, float, float, float] | None = None,
-    square: bool = False,
-) -> AxesImage:
+    ax: Axes, values: ArrayLike, *, xlabel: str, ylabel: str, title: str | None = None,
+    rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None, centre: float | None = None, digits: int = 2, bar: str | None = None,
+    extent: tuple[float, float, float, float] | None = None, square: bool = False,
+) -> AxesImage:  # fmt: skip
     """Cells [R, C] as colour and number, row 0 on top; NaN cells are hatched. `bar` labels a colour bar.
 
     `centre` chooses the diverging colours, white at that value, for signed quantities. `extent` (left, right,

@@ -72,15 +72,9 @@ def colour(index: int) -> str:
 
 @styled
 def panels(
-    rows: int = 1,
-    cols: int = 1,
-    *,
-    size: tuple[float, float] = (6.4, 4.2),
-    title: str | None = None,
-    polar: bool = False,
-    share_x: bool = False,
-    share_y: bool = False,
-) -> tuple[Figure, list[Axes]]:
+    rows: int = 1, cols: int = 1, *, size: tuple[float, float] = (6.4, 4.2), title: str | None = None,
+    polar: bool = False, share_x: bool = False, share_y: bool = False,
+) -> tuple[Figure, list[Axes]]:  # fmt: skip
     """A figure of rows x cols panels, each `size` inches, and its axes in reading order."""
     figure = Figure(figsize=(size[0] * cols, size[1] * rows), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)

@@ -93,15 +93,9 @@ class Run:
 
     @classmethod
     def open(
-        cls,
-        world: str,
-        config: Any,
-        options: RunOptions | None = None,
-        *,
-        preset: Preset | None = None,
-        root: Path = Path("runs"),
-        command: Sequence[str] | None = None,
-    ) -> Run:
+        cls, world: str, config: Any, options: RunOptions | None = None, *, preset: Preset | None = None,
+        root: Path = Path("runs"), command: Sequence[str] | None = None,
+    ) -> Run:  # fmt: skip
         """Make the run directory, or take up an existing one with `options.resume`; refuses before any change."""
         options = options or RunOptions()
         check_values(config)

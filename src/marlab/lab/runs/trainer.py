@@ -38,15 +38,10 @@ def complete(trainer: Trainer) -> bool:
 
 
 def loop(
-    trainer: Trainer,
-    *,
-    log: Callable[[Mapping[str, Any]], None],
-    should_stop: Callable[[], bool] = lambda: False,
-    save: Callable[[float | None], None] | None = None,
-    save_every: int = 1,
-    bar: Progress | None = None,
+    trainer: Trainer, *, log: Callable[[Mapping[str, Any]], None], should_stop: Callable[[], bool] = lambda: False,
+    save: Callable[[float | None], None] | None = None, save_every: int = 1, bar: Progress | None = None,
     show: Sequence[str] = (),
-) -> bool:
+) -> bool:  # fmt: skip
     """Units until the training is complete (True), or until it should stop (False); the last one done is saved then.
 
     `log` gets the metrics of every unit. `save` gets the unit's score; it is called after every `save_every` units, for
@@ -85,20 +80,10 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
 
 
 def drive(
-    trainer: Trainer,
-    run: Run,
-    store: CheckpointStore,
-    *,
-    save_every: int,
-    unit: str,
-    show: Sequence[str] = (),
-    quiet: bool = False,
-    name: str | None = None,
-    metrics: MetricsWriter | None = None,
-    first_step: int = 0,
-    on_save: Callable[[], None] | None = None,
-    device: Any = "cpu",
-) -> None:
+    trainer: Trainer, run: Run, store: CheckpointStore, *, save_every: int, unit: str, show: Sequence[str] = (),
+    quiet: bool = False, name: str | None = None, metrics: MetricsWriter | None = None, first_step: int = 0,
+    on_save: Callable[[], None] | None = None, device: Any = "cpu",
+) -> None:  # fmt: skip
     """Train in a run until the training is complete, or leave the run at a safe point when it should stop.
 
     A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
