@@ -2,7 +2,9 @@
 
 def __post_init__(self) -> None:
     positive(self, "num_envs", "learning_rate")
-    share(self, "dropout")
+    share(self, "dropout", prefix="policy_")
+
+`prefix` stands before the names in the sentence, as it does before the flags of a group.
 """
 
 from __future__ import annotations
@@ -13,25 +15,25 @@ from typing import Any
 from marlab.lab.errors import UserError
 
 
-def positive(config: Any, *names: str) -> None:
-    _each(config, names, lambda value: value > 0, "a number above 0")
+def positive(config: Any, *names: str, prefix: str = "") -> None:
+    _each(config, names, prefix, lambda value: value > 0, "a number above 0")
 
 
-def at_least(config: Any, least: float, *names: str) -> None:
-    _each(config, names, lambda value: value >= least, f"{least:g} or more")
+def at_least(config: Any, least: float, *names: str, prefix: str = "") -> None:
+    _each(config, names, prefix, lambda value: value >= least, f"{least:g} or more")
 
 
-def share(config: Any, *names: str) -> None:
+def share(config: Any, *names: str, prefix: str = "") -> None:
     """From 0 to 1, both included."""
-    _each(config, names, lambda value: 0 <= value <= 1, "a share from 0 to 1")
+    _each(config, names, prefix, lambda value: 0 <= value <= 1, "a share from 0 to 1")
 
 
-def finite(config: Any, *names: str) -> None:
-    _each(config, names, lambda value: True, "a finite number")
+def finite(config: Any, *names: str, prefix: str = "") -> None:
+    _each(config, names, prefix, lambda value: True, "a finite number")
 
 
-def _each(config: Any, names: tuple[str, ...], right: Any, expected: str) -> None:
+def _each(config: Any, names: tuple[str, ...], prefix: str, right: Any, expected: str) -> None:
     for name in names:
         value = getattr(config, name)
         if not (math.isfinite(value) and right(value)):
-            raise UserError(f"{name} is {value!r}, expected {expected}.")
+            raise UserError(f"{prefix}{name} is {value!r}, expected {expected}.")

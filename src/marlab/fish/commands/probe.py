@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 
@@ -34,9 +35,7 @@ class ProbeConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish probe CHECKPOINT.")
-        for name in ("episodes", "fish"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        at_least(self, 1, "episodes", "fish")
 
 
 def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:

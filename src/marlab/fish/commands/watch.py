@@ -15,6 +15,7 @@ import numpy as np
 
 from marlab.fish.measure.config import SCRIPTED
 from marlab.fish.sea import constants as sea
+from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 
@@ -45,9 +46,7 @@ class WatchConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError(f"Name a checkpoint or one of the scripted policies: {', '.join(SCRIPTED)}.")
-        for name in ("fish", "fps", "steps"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        at_least(self, 1, "fish", "fps", "steps")
         if self.size < 64 or self.size % 2:
             raise UserError(f"size is {self.size}, expected an even number from 64 on.")
 

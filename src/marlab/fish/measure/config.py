@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from marlab.fish.sea.constants import EPISODE_STEPS
-from marlab.lab.checks import positive
+from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 
 HELD_OUT_SEED = 20_260_101
@@ -43,9 +43,7 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
-        for name in ("episodes", "fish"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        at_least(self, 1, "episodes", "fish")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from marlab.fish.schedule.phases import stretched
 from marlab.fish.schedule.syntax import keyed, number, whole
+from marlab.lab.checks import at_least, share
 from marlab.lab.errors import UserError
 
 V32_SPEEDS = (None, None, 0.76, 0.78, 0.82, 0.82, 0.82)
@@ -30,8 +31,7 @@ class BoostConfig:
     """Highest boost from a density penalty on, as penalty:speed."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.floor_default <= 1.0:
-            raise UserError(f"escape_boost_floor_default is {self.floor_default:g}, expected 0 to 1.")
+        share(self, "floor_default", prefix="escape_boost_")
 
     def schedule(self, speed: float, phases: int) -> BoostSchedule:
         """The boost of so many phases; `speed` where a phase names none."""
@@ -105,8 +105,7 @@ class AdaptiveBoost:
     """Judge the window by its median; off: by its mean."""
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise UserError(f"adaptive_boost_window is {self.window}, expected at least 1.")
+        at_least(self, 1, "window", prefix="adaptive_boost_")
         if self.lower_p10 > self.upper_p10:
             raise UserError("adaptive_boost_lower_p10 must not exceed adaptive_boost_upper_p10.")
         _ = self.stage_floors

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from marlab.fish.schedule.phases import V32_PHASES
 from marlab.fish.schedule.syntax import keyed, wholes, word
+from marlab.lab.checks import share
 from marlab.lab.errors import UserError
 from marlab.lab.stats import binomial_cdf, lower_bound, upper_bound
 
@@ -95,9 +96,14 @@ class GateConfig:
     """Leave fish that no action could save at step one out of the gate's shares."""
 
     def __post_init__(self) -> None:
-        for name in SHARES:
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UserError(f"penalty_gate_{name} is {getattr(self, name):g}, expected 0 to 1.")
+        shares = (
+            "failure_min_final",
+            "success_early_death",
+            "success_step_one_ratio",
+            "success_score",
+            "failure_score",
+        )
+        share(self, *shares, prefix="penalty_gate_")
         if not 0.5 <= self.confidence_level < 1.0:
             raise UserError(f"penalty_gate_confidence_level is {self.confidence_level:g}, expected 0.5 to below 1.")
         if self.failure_score > self.success_score:
@@ -134,9 +140,6 @@ class GateConfig:
         if list(allowed) != sorted(allowed):
             raise UserError(f"{flag} must not fall from one stage to the next.")
         return allowed
-
-
-SHARES = ("failure_min_final", "success_early_death", "success_step_one_ratio", "success_score", "failure_score")
 
 
 @dataclass(frozen=True)

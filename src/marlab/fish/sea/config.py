@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from marlab.lab.checks import at_least, share
 from marlab.lab.errors import UserError
 
 C = TypeVar("C")
@@ -106,19 +107,11 @@ class SeaConfig:
     """A hard start is met as written, or (compat) blurred by the pre-roll."""
 
     def __post_init__(self) -> None:
-        _require(self.num_fish >= 1, "num_fish", self.num_fish, "at least 1")
-        _require(self.neighbor_radius >= 1e-3, "neighbor_radius", self.neighbor_radius, "at least 0.001 m")
-        _require(self.neighbor_average_count >= 1, "neighbor_average_count", self.neighbor_average_count, "at least 1")
-        _require(0 <= self.escape_boost_speed <= 1, "escape_boost_speed", self.escape_boost_speed, "between 0 and 1")
-        _require(0 <= self.density_target <= 1, "density_target", self.density_target, "between 0 and 1")
-        for name in (
-            "escape_jitter_std",
-            "predator_spawn_jitter_radius",
-            "predator_pre_roll_steps",
-            "predator_pre_roll_angle_jitter",
-            "predator_pre_roll_speed_jitter",
-        ):
-            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        at_least(self, 1, "num_fish", "neighbor_average_count")
+        at_least(self, 1e-3, "neighbor_radius")
+        share(self, "escape_boost_speed", "density_target")
+        at_least(self, 0, "escape_jitter_std", "predator_spawn_jitter_radius", "predator_pre_roll_steps")
+        at_least(self, 0, "predator_pre_roll_angle_jitter", "predator_pre_roll_speed_jitter")
         if self.predator_mode != "ballistic":
             raise UserError(f"predator_mode is {self.predator_mode!r}; it must be ballistic.")
         check_switches(self)
@@ -147,11 +140,6 @@ class SeaConfig:
 
 COMPAT_SWITCHES = originals(SeaConfig)
 """The original's side of every switch of the sea: `SeaConfig(**COMPAT_SWITCHES)`."""
-
-
-def _require(ok: bool, name: str, value: float, rule: str) -> None:
-    if not ok:
-        raise UserError(f"{name} is {value:g}; it must be {rule}.")
 
 
 def _parse_bins(name: str, text: str) -> tuple[Bin, ...]:

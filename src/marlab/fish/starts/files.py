@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from marlab.fish.schedule.syntax import number, whole, words
 from marlab.fish.sea.constants import ARENA_RADIUS
+from marlab.lab.checks import at_least, share
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
 
@@ -212,8 +213,8 @@ class StartReport:
             lines.append(f"declared type: '{self.declared}', which names no sector, so it is not compared")
         else:
             verdict = "fits" if self.label_fits else "DOES NOT FIT"
-            share = f"{self.declared_share:.0%} of the headings are there"
-            lines.append(f"declared type: '{self.declared}' {verdict}, {share}")
+            there = f"{self.declared_share:.0%} of the headings are there"
+            lines.append(f"declared type: '{self.declared}' {verdict}, {there}")
         return "\n".join(lines)
 
     def _row(self, name: str, count: int) -> str:
@@ -252,9 +253,9 @@ def in_sector(heading_deg: Floats, sector: tuple[float, float]) -> NDArray[np.bo
 def describe_starts(starts: StartSet, declared: str | None = None) -> StartReport:
     """Count what is in a file and compare it with what it (or the stage that uses it) claims."""
     declared = declared or starts.declared_type
-    share = None
+    declared_share = None
     if declared in SECTORS:
-        share = float(in_sector(starts.heading_deg, SECTORS[declared]).mean())
+        declared_share = float(in_sector(starts.heading_deg, SECTORS[declared]).mean())
     rows = np.concatenate([starts.position, starts.velocity], axis=1)
     return StartReport(
         name=starts.name, entries=len(starts),
@@ -262,7 +263,8 @@ def describe_starts(starts: StartSet, declared: str | None = None) -> StartRepor
         with_position=int(np.isfinite(starts.position[:, 0]).sum()),
         heading_counts=tuple(np.histogram(starts.heading_deg, bins=12, range=(0, 360))[0].tolist()),
         speed_counts=tuple(np.bincount((starts.speed / 0.4 + 1e-9).astype(int)).tolist()),
-        speed_range=(float(starts.speed.min()), float(starts.speed.max())), declared=declared, declared_share=share,
+        speed_range=(float(starts.speed.min()), float(starts.speed.max())),
+        declared=declared, declared_share=declared_share,
     )  # fmt: skip
 
 
@@ -360,11 +362,8 @@ class HardStartConfig:
     """Warn when at most this share of the last 256 resets took a hard start; 0: never."""
 
     def __post_init__(self) -> None:
-        for name in ("override_probability", "stage_warn_ratio", "override_warn_ratio"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UserError(f"tail_{name} is {getattr(self, name):g}, expected 0 to 1.")
-        if self.stage_warn_patience < 1:
-            raise UserError(f"tail_stage_warn_patience is {self.stage_warn_patience}, expected at least 1.")
+        share(self, "override_probability", "stage_warn_ratio", "override_warn_ratio", prefix="tail_")
+        at_least(self, 1, "stage_warn_patience", prefix="tail_")
         if self.seed_replay_path and not self.seed_stage_spec and self.seed_prewarm_iterations < 1:
             raise UserError("tail_seed_replay_path needs tail_seed_prewarm_iterations of at least 1.")
         _ = self.stages

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 
 
@@ -52,15 +53,12 @@ class SearchConfig:
     """The original's backup, which takes a reward only where an episode ends."""
 
     def __post_init__(self) -> None:
-        self._at_least(1, "simulations", "considered", "outcomes")
-        self._at_least(0, "dirichlet_share", "gumbel_scale", "value_scale", "visit_offset")
+        at_least(self, 1, "simulations", "considered", "outcomes", prefix="search ")
+        at_least(self, 0, "gumbel_scale", "value_scale", "visit_offset", prefix="search ")
         if self.max_depth is not None:
-            self._at_least(1, "max_depth")
-        for name in ("c1", "c2", "dirichlet_alpha"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"search {name} is {getattr(self, name):g}, expected a value above 0.")
-        if not self.dirichlet_share <= 1:
-            raise UserError(f"search dirichlet_share is {self.dirichlet_share:g}, expected a share of at most 1.")
+            at_least(self, 1, "max_depth", prefix="search ")
+        positive(self, "c1", "c2", "dirichlet_alpha", prefix="search ")
+        share(self, "dirichlet_share", prefix="search ")
         low, high = self.value_range
         if not low < high:
             raise UserError(f"search value_range is {low:g} to {high:g}, expected a lower and then a higher value.")
@@ -74,11 +72,6 @@ class SearchConfig:
                 raise UserError(f"search {name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}.")
         if self.root == "gumbel" and (self.dirichlet_share or self.legacy_q):
             raise UserError("search root gumbel has its own noise and values: dirichlet_share and legacy_q need puct.")
-
-    def _at_least(self, least: int, *names: str) -> None:
-        for name in names:
-            if not getattr(self, name) >= least:
-                raise UserError(f"search {name} is {getattr(self, name)}, expected {least} or more.")
 
     @property
     def depth_limit(self) -> int:
