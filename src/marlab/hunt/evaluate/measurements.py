@@ -24,10 +24,7 @@ class Measurements:
     """Measurements by their keys; without a folder they are kept in memory only."""
 
     def __init__(
-        self,
-        folder: Path | None = None,
-        others: Sequence[Path] = (),
-        safe_point: Callable[[], None] = lambda: None,
+        self, folder: Path | None = None, others: Sequence[Path] = (), safe_point: Callable[[], None] = lambda: None
     ) -> None:
         """others: more folders to read from. safe_point: called where the work may be left, raises to leave it."""
         self.folder, self.others, self.safe_point = folder, tuple(others), safe_point

@@ -105,11 +105,7 @@ class BeliefTracker:
     """
 
     def __init__(
-        self,
-        game: Game,
-        likelihoods: Likelihoods,
-        config: BeliefConfig | None = None,
-        evidence: Tensor | None = None,
+        self, game: Game, likelihoods: Likelihoods, config: BeliefConfig | None = None, evidence: Tensor | None = None
     ) -> None:
         """evidence: [3, G] probability of each outcome (none, stag, hare) under each goal; the default is {stag, hare}.
 

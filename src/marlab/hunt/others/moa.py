@@ -66,12 +66,7 @@ class Moa(nn.Module):
     """The networks about all others of an observer; every observer uses the same."""
 
     def __init__(
-        self,
-        game: GameConfig,
-        goal_width: int,
-        *,
-        shared: bool,
-        generator: torch.Generator | None = None,
+        self, game: GameConfig, goal_width: int, *, shared: bool, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self.slots, self.goal_width, self.shared = game.players - 1, goal_width, shared

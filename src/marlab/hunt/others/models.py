@@ -101,10 +101,7 @@ def save_goal_models(path: Path, models: GoalModels, codebook: Codebook | None, 
 
 
 def load_goal_models(
-    path: Path,
-    game: GameConfig | None = None,
-    goal_width: int | None = None,
-    device: torch.device | str = "cpu",
+    path: Path, game: GameConfig | None = None, goal_width: int | None = None, device: torch.device | str = "cpu"
 ) -> LoadedModels:
     """Read the models of a run directory (or a models.pt); with `game` or `goal_width` any other is refused."""
     file = path / FILE if path.is_dir() else path

@@ -89,10 +89,7 @@ def make_splits(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
 
 
 def make_trainer(
-    config: PretrainGoalsConfig,
-    dataset: Dataset,
-    folder: Path | None = None,
-    say: Callable[[str], None] | None = None,
+    config: PretrainGoalsConfig, dataset: Dataset, folder: Path | None = None, say: Callable[[str], None] | None = None
 ) -> OthersTrainer:
     """The trainer of a config; `folder` gets the evaluation files of every epoch."""
     return OthersTrainer(config, model_spec(config, dataset), make_splits(config, dataset), folder, say)

@@ -144,11 +144,7 @@ def _probe_rows(
     assert predicted.code is not None and models.vae is not None
     with torch.no_grad():
         state_code = models.vae.encode(data.planes[here]).mean
-    features = {
-        "code": predicted.code[here],
-        "state_code": state_code,
-        "state": data.planes[here].flatten(1).float(),
-    }
+    features = {"code": predicted.code[here], "state_code": state_code, "state": data.planes[here].flatten(1).float()}
     return (kinds[rows] == Kind.NH).long(), {k: v.cpu() for k, v in features.items()}
 
 

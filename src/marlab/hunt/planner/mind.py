@@ -60,12 +60,7 @@ class Mind(nn.Module):
     """Networks of S seeds."""
 
     def __init__(
-        self,
-        game: GameConfig,
-        config: MindConfig,
-        goals: Goals,
-        seeds: Sequence[int],
-        world: WorldModel | None = None,
+        self, game: GameConfig, config: MindConfig, goals: Goals, seeds: Sequence[int], world: WorldModel | None = None
     ) -> None:
         super().__init__()
         self.game, self.config, self.seeds = game, config, tuple(seeds)

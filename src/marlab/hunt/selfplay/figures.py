@@ -8,14 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.players.episodes import (
-    BEHAVIOUR_ENTROPY,
-    BETA,
-    ENV_STEPS,
-    EXCESS,
-    ONLINE_CROSS_ENTROPY,
-    SCALED_SPREAD,
-)
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, BETA, ENV_STEPS, EXCESS, ONLINE_CROSS_ENTROPY, SCALED_SPREAD
 from marlab.hunt.players.published import MCTS_END, MCTS_PEAK
 from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.lab.report.curves import column

@@ -39,15 +39,7 @@ from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
 from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
-from marlab.hunt.training.gates import (
-    FEW_SHOT_FLOORS,
-    SINGLE_EXCESS,
-    TOP1_WITHOUT_GOALS,
-    Gate,
-    Gates,
-    least,
-    most,
-)
+from marlab.hunt.training.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device

@@ -210,10 +210,7 @@ class DenseModel(WorldModel):
     weights: Tensor  # [C] channel weights of mean 1
 
     def __init__(
-        self,
-        game: GameConfig,
-        channel_weights: tuple[float, ...] = (),
-        generator: torch.Generator | None = None,
+        self, game: GameConfig, channel_weights: tuple[float, ...] = (), generator: torch.Generator | None = None
     ) -> None:
         """channel_weights: one per channel, equal if empty; they are normalised, so they never change the scale."""
         super().__init__(game)
