@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-from marlab.hunt.evaluate.agents import find_agent, find_agents
+from marlab.hunt.evaluate.agents import find_agent, find_agents, parse_settings
+from marlab.hunt.evaluate.play import Cell, seat_all
+from marlab.hunt.evaluate.scenarios import team
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.views import View
+from marlab.hunt.planner.agent import HopAgent
 from marlab.lab.errors import UserError
+from tests.hunt.helpers import seeded, small_game
 
 
 def test_wrong_agents_are_told_in_a_sentence(ppo: Path, tmp_path: Path) -> None:
@@ -23,3 +30,27 @@ def test_wrong_agents_are_told_in_a_sentence(ppo: Path, tmp_path: Path) -> None:
         find_agents(["NS", "NS"])
     with pytest.raises(UserError, match="snowdrift"):
         find_agent("ND")
+
+
+FOUR = game_config("msh_4x4")
+
+
+def test_planning_agents_decide_in_their_own_seats_only(hop: Path) -> None:
+    game = small_game(FOUR)
+    plan = seat_all(game, [Cell(find_agent(str(hop)), team("3NS"))], 4, {})
+    [planner] = [seat.policy for seat in plan.seats if isinstance(seat.policy, HopAgent)]
+    generator = seeded(0)
+    planner.act(View(game, game.reset(4, generator)), planner.begin(4, generator), generator)
+    assert torch.equal(planner.explain().decided, plan.focal)
+
+
+def test_settings_of_planning_agents_change_them(hop: Path) -> None:
+    game = small_game(FOUR)
+    agent = find_agent(f"{hop}?simulations=3&trees=1&discount=0.5&inter=no&greedy=no").make(game, 0)
+    assert isinstance(agent, HopAgent)
+    assert agent.planner.config.search.simulations == 3 and agent.planner.config.trees == 1
+    assert agent.tracker.config.discount == 0.5 and not agent.tracker.config.inter and agent.tracker.config.intra
+    assert not agent.greedy
+    for wrong, told in (("depth=3", "not a setting"), ("trees=0", "from 1"), ("inter=maybe", "yes or no")):
+        with pytest.raises(UserError, match=told):
+            parse_settings(wrong)

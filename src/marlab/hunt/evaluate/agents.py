@@ -10,16 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.planner.agent import KIND as PLANNERS
-from marlab.hunt.planner.agent import SHIPPED
+from marlab.hunt.planner.agent import SHIPPED, HopAgent, HopAgents, load_hop
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
 from marlab.hunt.players.rules import RulePlayers
@@ -124,9 +125,7 @@ def find_trained(text: str) -> tuple[Path, str]:
 
 
 def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
-    from marlab.hunt.evaluate.planners import open_planners
-
-    planners = open_planners(path, options)
+    planners = Planners(load_hop(path), parse_settings(options))
     agents = planners.agents
     seeds = _seeds(agents.seeds, seed, path)
     world = agents.mind.world[0]
@@ -161,3 +160,81 @@ def weights_digest(tensors: Iterable[Tensor]) -> str:
         digest.update(str(tuple(tensor.shape)).encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+# --- planning agents with other settings ------------------------------------------------------------------------------
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 1:
+        raise ValueError
+    return number
+
+
+def _answer(text: str) -> bool:
+    return {"yes": True, "no": False}[text]
+
+
+SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "simulations": (_whole, "a whole number from 1"),
+    "trees": (_whole, "a whole number from 1"),
+    "discount": (_share, "a number above 0 and at most 1"),
+    "greedy": (_answer, "yes or no"),
+    "intra": (_answer, "yes or no"),
+    "inter": (_answer, "yes or no"),
+    "rollout": (_share, "a number above 0 and at most 1"),
+}
+"""What may follow the ? of a run: how to read it, and how to say what is right."""
+
+
+@dataclass(frozen=True)
+class Planners:
+    """The agents of a planning run with changed settings."""
+
+    agents: HopAgents
+    settings: Mapping[str, Any]
+
+    @property
+    def uses(self) -> str:
+        """What these agents know beyond learned models."""
+        return "rule-based rollouts" if "rollout" in self.settings else ""
+
+    def make(self, game: Game, seed: int | Sequence[int]) -> Policy:
+        settings = dict(self.settings)
+        belief = {key: settings.pop(key) for key in ("intra", "inter") if key in settings}
+        rollout = settings.pop("rollout", None)
+        agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **settings)
+        if belief:
+            agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief))
+        if rollout is not None:
+            agent.planner = agent.mind.planner(game, agent.planner.config, rollout)  # rollouts cannot be recorded
+        return agent
+
+
+def parse_settings(options: str) -> dict[str, Any]:
+    """Options such as simulations=64&greedy=no."""
+    settings: dict[str, Any] = {}
+    for part in filter(None, options.split("&")):
+        key, _, text = part.partition("=")
+        if key not in SETTINGS:
+            raise UserError(f"'{key}' is not a setting of planning agents, expected {', '.join(SETTINGS)}.")
+        read, right = SETTINGS[key]
+        try:
+            settings[key] = read(text)
+        except (ValueError, KeyError):
+            raise UserError(f"The setting {key} is '{text}', expected {right}.") from None
+    return settings
+
+
+def only_in(policy: Policy, seats: Tensor) -> None:
+    """Let a planning agent decide only in its own seats [K, n] of the K games that it plays: planning is costly."""
+    if isinstance(policy, HopAgent):
+        policy._mine = seats

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.evaluate.agents import Agent, scripted
-from marlab.hunt.evaluate.planners import only_in
+from marlab.hunt.evaluate.agents import Agent, only_in, scripted
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View

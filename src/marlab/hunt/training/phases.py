@@ -20,8 +20,7 @@ from typing import Any
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import load_dataset
-from marlab.hunt.evaluate.agents import Agent
-from marlab.hunt.evaluate.planners import Planners
+from marlab.hunt.evaluate.agents import Agent, Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import team
 from marlab.hunt.evaluate.scores import scores_of

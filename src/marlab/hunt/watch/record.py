@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from marlab.hunt.evaluate.agents import Agent
-from marlab.hunt.evaluate.planners import only_in
+from marlab.hunt.evaluate.agents import Agent, only_in
 from marlab.hunt.game.render import Scene, scene
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
