@@ -205,3 +205,12 @@ def test_numbers_of_any_size_that_are_no_action_mean_stay(action: int) -> None:
     game, state = placed(FOUR, players=[(1, 1), (3, 3), (3, 3), (3, 3)], stags=[(0, 1)], hares=[(2, 2)])
     after, out = game.step(state, act(action, 4, 4, 4))
     assert after.cell[0, 0] == 5 and out.executed[0, 0] == 4
+
+
+def test_snowdrift_pays_everybody_and_charges_the_removers() -> None:
+    config = game_config("msg_4x4")
+    game, state = placed(config, players=[(1, 1), (1, 1), (2, 2), (0, 0)], stags=[(1, 1), (2, 2), (3, 3)])
+    after, out = game.step(state, act(5, 5, 5, 5))
+    assert out.reward[0].tolist() == [10.0, 10.0, 8.0, 12.0]
+    assert after.alive.all() and after.prey_alive.sum() == 1 and not out.over.item()
+    assert out.executed[0].tolist() == [5, 5, 5, 4]

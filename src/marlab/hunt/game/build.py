@@ -7,8 +7,7 @@ from torch import Tensor
 
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.game.maps import draw_maps, make_maps
-from marlab.hunt.game.rules import STAY, Game, StagHunt, State
-from marlab.hunt.game.snowdrift import Snowdrift
+from marlab.hunt.game.rules import STAY, Game, Snowdrift, StagHunt, State
 from marlab.lab.errors import UserError
 
 RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.game.fold import any_of, at_least, games_innermost, sum_of
+from marlab.hunt.game.fold import any_of, at_least, count_of, games_innermost, sum_of
 from marlab.hunt.game.maps import Maps
 
 UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
@@ -273,3 +273,23 @@ def _real(marked: Tensor) -> Tensor:
 def _lookup(table: Tensor, index: Tensor) -> Tensor:
     """`table[index]` for a flat table and an index [B, k], in the memory order of games next to each other."""
     return table.index_select(0, index.t().reshape(-1)).view(index.shape[1], index.shape[0]).t()
+
+
+REMOVE = 5
+ACTION_NAMES = ("up", "down", "left", "right", "stay", "remove")
+
+
+class Snowdrift(Game):
+    """Every removed drift pays `drift_reward` to all; its removers share `drift_cost`."""
+
+    def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        count = count_of(hunting, 1)  # [B, m]
+        removed = count > 0
+        cost = self.config.drift_cost / count.clamp_min(1)  # [B, m] for each remover
+        gain = self.config.drift_reward * count_of(removed, 1).unsqueeze(1)  # [B, 1]
+        reward = gain - sum_of(hunting * cost.unsqueeze(1), 2)
+        helpers = sum_of(hunting * count.unsqueeze(1), 2)
+        return reward, helpers, removed
+
+    def _leaves(self, hunters: Tensor) -> Tensor:
+        return torch.zeros_like(hunters, dtype=torch.bool)
