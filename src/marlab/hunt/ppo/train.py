@@ -11,13 +11,14 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import (
     ENV_STEPS,
     REWARD,
+    describe,
     episode_metrics,
     episode_report,
+    keep_evaluation,
     over_seeds,
     seed_means,
     value_error,
 )
-from marlab.hunt.players.evaluation import describe, keep_evaluation
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import RulePlayers

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marlab.hunt.planner.agent import FILE, KIND, PATTERN
-from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, EXCESS, REWARD
-from marlab.hunt.players.evaluation import describe, keep_evaluation
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, EXCESS, REWARD, describe, keep_evaluation
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.figures import draw_training
 from marlab.hunt.selfplay.trainer import HopTrainer
