@@ -9,7 +9,7 @@ from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.config import GAMES
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.planner.variants import VARIANTS
+from marlab.hunt.planner.config import VARIANTS
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.world_model.config import PretrainWorldConfig
