@@ -9,7 +9,15 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.others.belief_report import within_episode
 from marlab.hunt.others.config import BeliefConfig, PretrainGoalsConfig
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.others.pretrain import load_goal_dataset, make_splits, make_trainer, pretrain_goals
+from marlab.hunt.others.pretrain import (
+    label_noise,
+    load_goal_dataset,
+    make_splits,
+    make_trainer,
+    model_spec,
+    overfit_one_batch,
+    pretrain_goals,
+)
 from marlab.hunt.others.report import learned_source
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
@@ -92,3 +100,21 @@ def test_global_actions_change_only_what_the_history_encoder_reads():
     assert not torch.equal(faulty.train.joint, clean.train.joint)
     assert not torch.equal(faulty.validation.joint, clean.validation.joint)
     assert torch.equal(faulty.train.planes, clean.train.planes) and torch.equal(faulty.train.action, clean.train.action)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_one_batch_is_learnt_by_heart_unless_the_softmax_is_doubled(legacy: bool):
+    config = tiny(goal_source="type", legacy_double_softmax=legacy)
+    dataset = load_goal_dataset(config)
+    splits = make_splits(config, dataset)
+    report = overfit_one_batch(config, model_spec(config, dataset), splits.train, most_steps=60 if legacy else 300)
+    assert report.passed == (not legacy)
+    assert (report.loss > 1.16) == legacy, "a doubled softmax cannot get below 1.165"
+
+
+def test_label_noise_is_the_entropy_among_equal_rows():
+    planes = torch.tensor([0, 0, 0, 0, 1, 1]).view(6, 1, 1, 1)
+    action = torch.tensor([1, 1, 2, 2, 3, 3])
+    assert label_noise(planes, None, action) == pytest.approx(4 / 6 * torch.tensor(2.0).log().item())
+    goal = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 0]])
+    assert label_noise(planes, goal, action) == 0

@@ -21,7 +21,7 @@ from marlab.hunt.others.data import GoalData, goal_data
 from marlab.hunt.others.floor import Truth, truth_of
 from marlab.hunt.others.metrics import ActionScores, class_table, score_actions
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.others.overfit import overfit_one_batch
+from marlab.hunt.others.pretrain import overfit_one_batch
 from marlab.hunt.others.report import belief_figures, codebook_or_labels, probe_table
 from marlab.hunt.others.trainer import Prediction, Stage, predict, vae_scores
 from marlab.hunt.others.vae import recon_error
