@@ -6,10 +6,14 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.config import GuardConfig
+from marlab.hunt.selfplay.learn import BestWeights, HopLearner
+from marlab.hunt.selfplay.trainer import Guard, HopTrainer
 from marlab.lab.runs.testing import assert_resume_equal
-from tests.hunt.hop_cases import offline, small_training
+from tests.hunt.helpers import seeded
+from tests.hunt.hop_cases import LEARN, offline, small_mind, small_training
 
 # --- the trainer -----------------------------------------------------------------------------------------------------
 
@@ -39,3 +43,30 @@ def test_one_learner_among_rules_and_ranks() -> None:
     assert set(labels.sign().tolist()) <= {-1.0, 1.0} and float(labels.abs().max()) == 1.0
     rings = trainer.learner._rings(trainer.replay)
     assert set(rings.flatten().tolist()) == {0}  # the rule-based seat's steps do not teach the learner
+
+
+def test_a_seed_that_falls_goes_back_alone() -> None:
+    mind = small_mind(seeds=(0, 1))
+    learner = HopLearner(mind, LEARN, seeded(0))
+    guard = Guard(GuardConfig(smoothing=0.0, drop=0.1, wait=2), 2, BestWeights(learner))
+    good = {k: w.clone() for k, w in mind.state_dict().items()}
+    assert guard.follow([2.0, 2.0]) == []
+    with torch.no_grad():
+        for weights in mind.parameters():
+            weights += 1.0
+    assert guard.follow([1.5, 2.1]) == [0]
+    assert guard.follow([None, 2.1]) == [] and guard.rollbacks == [1, 0]
+    for name, weights in mind.state_dict().items():
+        if name == "others.goals":
+            continue
+        first, second = weights.unflatten(0, (2, -1))
+        was, _ = good[name].unflatten(0, (2, -1))
+        assert torch.equal(first, was) and not torch.equal(second, good[name].unflatten(0, (2, -1))[1])
+
+
+def test_alarms() -> None:
+    guard = Guard(GuardConfig(), 1, BestWeights(HopLearner(small_mind(), LEARN, seeded(0))))
+    assert not any(guard.alarms(0.0, 1.5, 0.0, 9.0).values())  # too early
+    assert guard.alarms(0.5, 1.5, 5.0, 0.1) == {"entropy": True, "q_spread": False, "moa_excess": False}
+    assert guard.alarms(0.5, 0.5, 0.2, 0.9) == {"entropy": False, "q_spread": True, "moa_excess": True}
+    assert not any(guard.alarms(0.5, 0.5, 5.0, None).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,8 +31,7 @@ from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
-from marlab.hunt.selfplay.config import LEARNER, HopTrainConfig
-from marlab.hunt.selfplay.guard import Guard
+from marlab.hunt.selfplay.config import LEARNER, GuardConfig, HopTrainConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import goals_of, offline_experience, warm_start
 from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
@@ -41,6 +41,62 @@ from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.search.search import timed_searches
+
+
+class Guard:
+    """The smoothed reward of every seed, its best, and what was done about it."""
+
+    def __init__(self, config: GuardConfig, seeds: int, best: BestWeights) -> None:
+        self.config, self.best_weights = config, best
+        self.smooth = [math.nan] * seeds
+        self.best = [-math.inf] * seeds
+        self.since = [0] * seeds
+        self.rollbacks = [0] * seeds
+
+    def follow(self, rewards: list[float | None]) -> list[int]:
+        """Take in each seed's mean reward of an iteration (None without an episode); returns seeds sent back."""
+        returned = []
+        for place, reward in enumerate(rewards):
+            self.since[place] += 1
+            if reward is None:
+                continue
+            past, keep = self.smooth[place], self.config.smoothing
+            self.smooth[place] = reward if math.isnan(past) else keep * past + (1 - keep) * reward
+            if self.smooth[place] >= self.best[place]:
+                self.best[place] = self.smooth[place]
+                self.best_weights.keep(place)
+            elif self._fell(place):
+                self.best_weights.restore(place)
+                self.smooth[place], self.since[place] = self.best[place], 0
+                self.rollbacks[place] += 1
+                returned.append(place)
+        return returned
+
+    def _fell(self, place: int) -> bool:
+        c = self.config
+        return c.drop > 0 and self.since[place] >= c.wait and self.smooth[place] < (1 - c.drop) * self.best[place]
+
+    def alarms(self, progress: float, entropy: float, spread: float, excess: float | None) -> dict[str, bool]:
+        """Which alarms ring, by name. `spread` is beta times the normalised spread of Q."""
+        if progress < self.config.patience:
+            return {"entropy": False, "q_spread": False, "moa_excess": False}
+        return {
+            "entropy": entropy > self.config.entropy,
+            "q_spread": spread < self.config.spread,
+            "moa_excess": excess is not None and excess > self.config.excess,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "smooth": self.smooth, "best": self.best, "since": self.since, "rollbacks": self.rollbacks,
+            "weights": self.best_weights.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.smooth, self.best = list(state["smooth"]), list(state["best"])
+        self.since, self.rollbacks = list(state["since"]), list(state["rollbacks"])
+        self.best_weights.load_state_dict(state["weights"])
+
 
 Say = Callable[[str], None]
 FIRST_RANKS = 100
