@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pytest
 import torch
 
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.views import View
+from marlab.hunt.planner.mind import Goals
 from marlab.hunt.selfplay.config import GuestConfig
+from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
-from tests.hunt.hop_cases import small_training
+from marlab.lab.errors import UserError
+from tests.hunt.helpers import seeded
+from tests.hunt.hop_cases import goals_for, small_training
 
 FOUR = game_config("msh_4x4")
 
@@ -45,3 +52,75 @@ def test_no_guests_where_rules_play_or_nobody_is_modelled() -> None:
     assert HopTrainer(small_training(variant="mcts-random")).play.guests is None
     assert HopTrainer(small_training(guests=GuestConfig(0.0))).play.guests is None
     assert HopTrainer(small_training(variant="direct-om")).play.guests is not None
+
+
+FOUR = game_config("msh_4x4")
+
+
+def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> Guests:
+    return Guests(GuestConfig(share, stay), Goals.hunt(), batch, 4, seeded(0))
+
+
+def test_half_of_the_parties_are_of_one_mind() -> None:
+    guests = party(share=1.0)
+    full = guests.seats.sum(1) == 3
+    hares = (guests.goal * guests.seats).sum(1)[full]
+    shares = torch.bincount(hares, minlength=4) / len(hares)
+    alike, mixed = torch.tensor([1, 0, 0, 1]) / 2, torch.tensor([1, 3, 3, 1]) / 8
+    assert bool(((shares - (alike + mixed) / 2).abs() < 0.04).all())
+
+
+def test_parties_of_every_size_in_every_seat() -> None:
+    guests = party()
+    size = guests.seats.sum(1)
+    assert abs(float(guests.tables.float().mean()) - 0.5) < 0.03 and int(size.max()) == 3
+    shares = torch.bincount(size[guests.tables], minlength=4)[1:] / int(guests.tables.sum())
+    assert bool(((shares - torch.tensor([1, 3, 5]) / 9).abs() < 0.04).all())
+    by_seat = guests.seats.float().mean(0)
+    assert bool(((by_seat - 11 / 36).abs() < 0.03).all())  # 22 / 9 guests on average, at half of the tables
+    assert abs(float(guests.goal.float().mean()) - 0.5) < 0.02
+
+
+def test_guests_leave_only_when_an_episode_is_over() -> None:
+    guests = party(stay=0.75)
+    before = guests.seats.clone(), guests.goal.clone()
+    over = torch.arange(4000) < 2000
+    new = guests.next_episode(over)
+    assert not bool(new[2000:].any()) and abs(float(new[:2000].float().mean()) - 0.25) < 0.04
+    assert torch.equal(guests.seats[~new], before[0][~new]) and torch.equal(guests.goal[~new], before[1][~new])
+    assert not torch.equal(guests.seats[new], before[0][new])
+
+
+def test_prototypes_are_drawn_by_what_they_are_after() -> None:
+    goals = goals_for("hopplus-mcts")
+    weights = goal_weights(goals)
+    torch.testing.assert_close(weights.sum(1), torch.ones(2))
+    evidence = torch.tensor([[0.0, 0.99, 0.0], [1.0, 0.005, 0.0], [0.0, 0.005, 1.0]])
+    waiting = Goals(
+        torch.eye(3), evidence, torch.tensor([[0.3, 0.2, 0.0], [0.0, 0.0, 0.5]])
+    )  # the second waits in vain
+    torch.testing.assert_close(
+        goal_weights(waiting), torch.tensor([[0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]), atol=1e-4, rtol=0
+    )
+    assert waiting.stag.tolist() == [1.0, 1.0, 0.0]
+    assert abs(float(Goals(torch.eye(3), evidence).stag[1]) - 0.5) < 1e-6  # captures alone do not tell
+    assert goal_weights(Goals.none()).tolist() == [[1.0], [1.0]]
+
+
+def test_a_guest_acts_as_its_neighbour_expects_of_its_goal() -> None:
+    trainer = HopTrainer(small_training(game=FOUR, guests=GuestConfig(1.0)))
+    play, guests = trainer.play, trainer.play.guests
+    assert guests is not None
+    view = View(play.game, play.state)
+    logits, legal = play.mind.by_goal(view)
+    found = guests.policies(logits, legal)
+    game, seat = 2, 3
+    neighbour = logits[game, seat - 1, 0, guests.goal[game, seat]]  # slot 0 of an observer is who sits after it
+    allowed = play.game.legal(play.state)[game, seat]
+    torch.testing.assert_close(found[game, seat], neighbour.masked_fill(~allowed, -math.inf).softmax(0))
+
+
+def test_wrong_words() -> None:
+    for wrong in ({"share": 1.5}, {"share": -0.1}, {"stay": 1.0}, {"alike": 2.0}):
+        with pytest.raises(UserError, match="guests share"):
+            replace(GuestConfig(), **wrong)
