@@ -54,9 +54,6 @@ def test_no_guests_where_rules_play_or_nobody_is_modelled() -> None:
     assert HopTrainer(small_training(variant="direct-om")).play.guests is not None
 
 
-FOUR = game_config("msh_4x4")
-
-
 def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> Guests:
     return Guests(GuestConfig(share, stay), Goals.hunt(), batch, 4, seeded(0))
 

@@ -5,7 +5,7 @@ an episode, so obstacle tables live in `Maps` and prey is a list of fixed cells 
 After a start everything is deterministic; randomness enters only through `draw`, whose noise `start` turns into
 fresh games. Nothing here reads a value back to the host or loops over games, players or cells.
 
-The stag hunt is defined here; `snowdrift.py` plays another game on the same grid behind the same interface.
+`StagHunt` is the game; `Snowdrift` is another one on the same grid behind the same interface.
 """
 
 from __future__ import annotations
@@ -275,12 +275,12 @@ def _lookup(table: Tensor, index: Tensor) -> Tensor:
     return table.index_select(0, index.t().reshape(-1)).view(index.shape[1], index.shape[0]).t()
 
 
-REMOVE = 5
-ACTION_NAMES = ("up", "down", "left", "right", "stay", "remove")
-
-
 class Snowdrift(Game):
-    """Every removed drift pays `drift_reward` to all; its removers share `drift_cost`."""
+    """The Markov snowdrift game: drifts block the road; a removed one pays `drift_reward` to all, and its removers share
+    `drift_cost`.
+
+    A drift is a prey that one player can take, and nobody ever leaves. Removing is action 5, so there are six actions.
+    """
 
     def _resolve(self, hunting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         count = count_of(hunting, 1)  # [B, m]
