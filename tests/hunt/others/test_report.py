@@ -32,3 +32,9 @@ def test_history_run_is_complete(history_run: Path):
     record = json.loads((history_run / "run.json").read_text())
     assert record["status"] == "finished" and 0 < record["results"]["validation_top1"] < 1
     assert record["results"]["best_epoch"] == 1, "only epochs of the final stage can be the best"
+
+
+def test_a_run_without_codes_and_beliefs_draws_neither(type_run: Path) -> None:
+    names = {path.name for path in (type_run / "figures").iterdir()}
+    assert names == {"losses.png", "epochs.png", "predictions.png"}
+    assert all(path.stat().st_size > 1000 for path in (type_run / "figures").iterdir())
