@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from marlab.hunt.diagnose.world import channel_match, diagnose_world, mismatches, open_world_run, pick_samples
+from marlab.hunt.diagnose.world import (
+    channel_match,
+    diagnose_world,
+    draw_world,
+    mismatches,
+    open_world_run,
+    pick_samples,
+)
 from marlab.hunt.training.gates import Gates
 from tests.hunt.diagnose.conftest import Runs
 from tests.hunt.helpers import seeded
@@ -30,3 +39,12 @@ def test_a_model_is_judged_on_held_out_rows(runs: Runs) -> None:
     worst = (seen.predicted.planes - seen.rows.next_obs.float()).square().mean((1, 2, 3))
     picked = pick_samples(seen, 3)
     assert worst[picked[0]] == worst.max() and worst[picked].tolist() == sorted(worst[picked].tolist(), reverse=True)
+
+
+def test_everything_that_was_measured_is_drawn(runs: Runs, tmp_path: Path) -> None:
+    run = open_world_run(runs["world"], "dense", None)
+    section, seen = diagnose_world(run, Gates())
+    draw_world(run, seen, section, tmp_path)
+    drawn = {picture.file.removesuffix("-dense.png") for picture in section.pictures}
+    assert drawn >= {"world-training", "channels", "triplets", "unrounded", "channel-match", "calibration", "drift"}
+    assert all((tmp_path / picture.file).stat().st_size > 5_000 for picture in section.pictures)

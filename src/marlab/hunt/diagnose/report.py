@@ -20,8 +20,7 @@ from marlab.hunt.diagnose.online import diagnose_transfer
 from marlab.hunt.diagnose.pairs import diagnose_pairs
 from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, Verdict, number, verdicts
 from marlab.hunt.diagnose.ppo import PPORun, diagnose_ppo, draw_ppo, open_ppo_run
-from marlab.hunt.diagnose.world import WorldRun, diagnose_world, open_world_run
-from marlab.hunt.diagnose.world_pictures import draw_world
+from marlab.hunt.diagnose.world import WorldRun, diagnose_world, draw_world, open_world_run
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.selfplay.config import HopTrainConfig
