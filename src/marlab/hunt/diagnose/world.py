@@ -1,4 +1,5 @@
-"""Diagnosis of the world model: what it gets wrong, by how much, and whether its channels stand where they should."""
+"""Diagnosis of the world model: what it gets wrong, by how much, whether its channels stand where they should, and
+pictures of what it shows, unrounded, beside the truth."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def diagnose_world(run: WorldRun, gates: Gates) -> tuple[Section, Seen]:
         _metric_block(evaluation.metrics, simple),
         _per_channel(run.game, evaluation.metrics, simple),
         _per_player(run.game, evaluation.metrics),
-        _drift(evaluation.drift),
+        _drift_table(evaluation.drift),
     ]
     return section, Seen(rows, predicted, evaluation)
 
@@ -178,7 +179,7 @@ def _per_player(game: GameConfig, metrics: dict[str, Any]) -> Table:
     return Table("Players (1 is the one who sees)", ("player", *(k.replace("_", " ") for k in keys)), rows)
 
 
-def _drift(drift: dict[str, dict[str, Any]]) -> Table:
+def _drift_table(drift: dict[str, dict[str, Any]]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for steps, m in drift.items():
         spots = [v for v in m["position_accuracy"] if v is not None]

@@ -276,8 +276,7 @@ def _lookup(table: Tensor, index: Tensor) -> Tensor:
 
 
 class Snowdrift(Game):
-    """The Markov snowdrift game: drifts block the road; a removed one pays `drift_reward` to all, and its removers share
-    `drift_cost`.
+    """Drifts block the road: a removed one pays `drift_reward` to all, and its removers share `drift_cost`.
 
     A drift is a prey that one player can take, and nobody ever leaves. Removing is action 5, so there are six actions.
     """
