@@ -13,7 +13,6 @@ from marlab.hunt.others.moa import (
     action_loss,
     averaged_copy,
     balance_weights,
-    one_hot_goals,
     others_of,
     refuse_probabilities,
 )
@@ -69,11 +68,11 @@ def test_of_view_looks_at_the_right_player_through_its_own_eyes(shared: bool):
     game = make_game(GAME)
     view = View(game, game.reset(3, seeded(1)))
     moa = Moa(GAME, 2, shared=shared, generator=seeded(0))
-    found = moa.of_view(view, one_hot_goals())
+    found = moa.of_view(view, torch.eye(2))
     assert found.shape == (3, 4, 3, 2, 7)
     assert others_of(game).tolist() == [[1, 2, 3], [2, 3, 0], [3, 0, 1], [0, 1, 2]]
     observer, slot = 2, 1  # player 0, two places after player 2
-    goals = one_hot_goals().expand(3, 2, 2)
+    goals = torch.eye(2).expand(3, 2, 2)
     given, _ = moa.rows(view.grid[:, 0], view.time, goals, torch.full((3,), slot))
     legal = view.mask[:, 0].unsqueeze(1).expand(-1, 2, -1)
     assert torch.allclose(found[:, observer, slot][legal], given[legal], atol=1e-5)
@@ -84,13 +83,13 @@ def test_learned_likelihoods_feed_a_belief():
     game = make_game(GAME)
     players = RulePlayers(game, [Kind.NS, Kind.NH, Kind.NS, Kind.NH])
     moa = Moa(GAME, 2, shared=True, generator=seeded(0))
-    source = MoaLikelihoods(game, moa, one_hot_goals())
+    source = MoaLikelihoods(game, moa, torch.eye(2))
     state = game.reset(6, seeded(0))
     view = View(game, state)
     actions, _ = players.act(view, players.begin(6, seeded(0)), seeded(1))
     _, outcome = game.step(state, actions)
     likelihood = source(view, outcome.executed)
-    expected = moa.of_view(view, one_hot_goals()).softmax(-1)[2, 3, 0, :, int(outcome.executed[2, 0])]
+    expected = moa.of_view(view, torch.eye(2)).softmax(-1)[2, 3, 0, :, int(outcome.executed[2, 0])]
     assert torch.allclose(likelihood[2, 3, 0], expected)
     tracker = BeliefTracker(game, source)
     memory = tracker.observe(view, outcome, tracker.begin(6))

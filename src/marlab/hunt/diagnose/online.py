@@ -20,7 +20,7 @@ from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.data import goal_data
-from marlab.hunt.others.metrics import ActionScores, score_actions
+from marlab.hunt.others.metrics import score_actions
 from marlab.hunt.others.trainer import predict
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.published import ONLINE_BROKEN
@@ -56,7 +56,10 @@ def diagnose_transfer(run: GoalRun, offline: Judged, ppo: Sequence[PPORun], game
         scores = (score_actions(logits, data.action, played.truth) for logits in (answer.logits, answer.free))
         by_players[name] = (next(scores), next(scores))
     base = by_players["offline validation"][0]
-    rows = [_row(name, scores, free, base) for name, (scores, free) in by_players.items()]
+    rows: list[tuple[Any, ...]] = [
+        (name, s.rows, s.top1, s.top3, s.cross_entropy, s.floor, s.excess, free.excess, base.top1 - s.top1)
+        for name, (s, free) in by_players.items()
+    ]
     low, high = (tuple(v[i] for v in ONLINE_BROKEN.values()) for i in (0, 1))
     published = tuple(f"{a:g} to {b:g}" for a, b in zip(low, high))
     rows.append(("original, online before its buffer was mended", None, *published, None, None, None, None))
@@ -68,11 +71,6 @@ def diagnose_transfer(run: GoalRun, offline: Judged, ppo: Sequence[PPORun], game
     section.figures["transfer"] = {
         name: {"given": scores.to_dict(), "free": free.to_dict()} for name, (scores, free) in by_players.items()
     }
-
-
-def _row(name: str, scores: ActionScores, free: ActionScores, base: ActionScores) -> tuple[Any, ...]:
-    return (name, scores.rows, scores.top1, scores.top3, scores.cross_entropy, scores.floor, scores.excess,
-            free.excess, base.top1 - scores.top1)  # fmt: skip
 
 
 def game_of(run: GoalRun) -> Game:

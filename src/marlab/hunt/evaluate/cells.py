@@ -128,7 +128,7 @@ class Cells:
         key = "best response", c.game, c.layouts, c.maps, c.seed, [kind.name for kind in kinds]
         values: list[float] | None = self.measurements.get(*key)
         if values is None:
-            game = self.game if self.game.device.type == "cpu" else _on_cpu(self.game)
+            game = type(self.game)(self.game.config, self.game.maps.to("cpu"))  # best responses are solved on the CPU
             starts = game.reset(c.layouts, Rngs(c.seed).torch("layouts"))
             values = start_values(game, starts, [Kind.NS, *kinds]).tolist()
             self.measurements.put(values, *key)
@@ -138,11 +138,6 @@ class Cells:
 
 def _seating(scenario: Scenario) -> Seating:
     return scenario.focal, tuple(sorted(scenario.background))
-
-
-def _on_cpu(game: Game) -> Game:
-    """The same game on the CPU, where best responses are solved."""
-    return type(game)(game.config, game.maps.to("cpu"))
 
 
 def _noise(game: Game, config: HuntEvalConfig) -> torch.Tensor:

@@ -42,16 +42,12 @@ class LegacyMoaBuffer:
     """
 
     def __init__(self, my_id: int, players: int, capacity: int = 1000, discount: float = 0.995) -> None:
-        self.my_id, self.players, self.capacity, self.discount = my_id, players, capacity, discount
+        self.my_id, self.capacity, self.discount = my_id, capacity, discount
         self.model_ids = [j for j in range(players) if j != my_id - 1]
         self.rows: list[list[Tensor]] = [[] for _ in self.model_ids]
         self.labels: list[list[int]] = [[] for _ in self.model_ids]
         self.stag_times = [0.0] * len(self.model_ids)
         self.hare_times = [0.0] * len(self.model_ids)
-
-    def place_id(self, slot: int) -> int:
-        """Where the slot's player stands in this player's own order."""
-        return (self.model_ids[slot] + 1 - self.my_id) % self.players
 
     def end_episode(self, part: Part, sequences: Mapping[int, int]) -> dict[int, tuple[Tensor, Tensor]]:
         """Take over an episode: `sequences` says which sequence of `part` belongs to which model id.

@@ -132,16 +132,11 @@ def others_of(game: Game) -> Tensor:
     return game.ego[:, 1:]
 
 
-def one_hot_goals(device: torch.device | str = "cpu") -> Tensor:
-    """[2, 2] the goals stag and hare."""
-    return torch.eye(2, device=device)
-
-
 class MoaLikelihoods:
     """A learned model as the source of a belief's likelihoods, about every pair of observer and other."""
 
     def __init__(self, game: Game, moa: Moa, goals: Tensor) -> None:
-        """goals: [G, W] the candidates, such as `one_hot_goals()` or the prototypes of a codebook."""
+        """goals: [G, W] the candidates, such as `torch.eye(2)` for stag and hare or the prototypes of a codebook."""
         if goals.shape[1] != moa.goal_width:
             raise ValueError(f"goals of width {goals.shape[1]} for a model of goal width {moa.goal_width}")
         self.moa, self.candidates = moa, goals

@@ -307,7 +307,8 @@ class OthersTrainer:
             values |= scores.flat(f"moa/{name}")
             if name == "validation":
                 free = score_actions(predicted.free, data.action, truth.known)
-                values |= {f"moa/validation/free_{k}": v for k, v in _main(free).items()}
+                shown = {"top1": free.top1, "top3": free.top3, "ce": free.cross_entropy, "ece": free.ece}
+                values |= {f"moa/validation/free_{k}": v for k, v in shown.items()}
                 if stage == self.final_stage:
                     values["score"] = -scores.cross_entropy
                 self._tell(scores, predicted, data)
@@ -391,7 +392,3 @@ def vae_scores(models: GoalModels, data: GoalData) -> dict[str, Any]:
 
 def _active(code: Code) -> Tensor:
     return code.mean.new_tensor(float(active_units(code.mean.detach())))
-
-
-def _main(scores: ActionScores) -> dict[str, float]:
-    return {"top1": scores.top1, "top3": scores.top3, "ce": scores.cross_entropy, "ece": scores.ece}

@@ -187,16 +187,12 @@ class HopTrainer:
                 self.play.step(self.replay, self.step, beta)
         rate = c.learn.learning_rate + (c.learn.final_learning_rate - c.learn.learning_rate) * progress
         losses: dict[str, dict[str, Tensor]] = {}
-        if self._ready():
+        if bool((self.replay.written > 0).all()):  # every player of every seed has finished an episode
             with self.watch("train"):
                 losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
                 losses["moa"] = self.learner.learn_others(self.replay, self.offline, rate)
         self.step += 1
         return self._metrics(losses, beta, progress)
-
-    def _ready(self) -> bool:
-        """Every player of every seed has finished an episode at least."""
-        return bool((self.replay.written > 0).all())
 
     # --- metrics --------------------------------------------------------------------------------------------------
 

@@ -176,7 +176,7 @@ def drift(model: WorldModel, data: Transitions, steps: Sequence[int], chunk: int
     reports: dict[str, dict[str, Any]] = {}
     for k in range(1, max(steps) + 1):
         now = data.select(row)
-        predicted = _predict(model, start, now, chunk)
+        predicted = predict_all(model, now._replace(obs=start), chunk)
         if k in steps:
             reports[str(k)] = evaluate(model.game, predicted, start, now)
         goes_on = now.follow >= 0
@@ -184,10 +184,6 @@ def drift(model: WorldModel, data: Transitions, steps: Sequence[int], chunk: int
             break
         start, row = model.settle(predicted.planes)[goes_on], now.follow[goes_on]
     return reports
-
-
-def _predict(model: WorldModel, planes: Tensor, row: Transitions, chunk: int) -> Prediction:
-    return predict_all(model, row._replace(obs=planes), chunk)
 
 
 def calibration(game: GameConfig, predicted: Tensor, true: Tensor) -> dict[str, Any]:
