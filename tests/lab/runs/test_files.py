@@ -6,7 +6,9 @@ import math
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import plain_json, read_json, replacing, write_json, write_text
@@ -42,6 +44,13 @@ def test_json_there_and_back(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", data)
     assert read_json(tmp_path / "a.json", UserError) == data
     assert "ä" in (tmp_path / "a.json").read_text(encoding="utf-8")
+
+
+def test_values_of_numpy_and_torch_are_written_as_numbers(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"a": np.float32(0.5), "b": np.int64(3), "c": torch.tensor(True)})
+    assert read_json(tmp_path / "a.json", UserError) == {"a": 0.5, "b": 3, "c": True}
+    with pytest.raises(TypeError, match="object is no JSON value"):
+        write_json(tmp_path / "a.json", {"a": object()})
 
 
 def test_numbers_that_json_does_not_know_become_null() -> None:

@@ -37,7 +37,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False, default=_number) + "\n")
+
+
+def _number(value: Any) -> Any:
+    """A value of numpy or torch as Python's own."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def plain_json(value: Any) -> Any:
