@@ -125,25 +125,16 @@ def _gather(game: Game, types: Tensor, played: list[Moment]) -> EpisodeBatch:
 
     episode = torch.arange(EPISODES_AT_ONCE).unsqueeze(1).expand(-1, game.players)
     made = Rows(
-        obs=rows([m.view.grid for m in played]),
-        mask=rows([m.view.mask for m in played]),
-        actions_prev=rows([m.view.actions for m in played]),
-        alive=rows([m.view.alive for m in played]),
-        t=everyone([m.view.state.t for m in played]),
-        a=rows([m.outcome.executed for m in played]),
-        joint_a=rows([m.outcome.executed[:, game.ego] for m in played]),
-        r=rows([m.outcome.reward for m in played]),
-        next_obs=rows([View(game, m.after).grid for m in played]),
-        done_i=rows([m.outcome.done for m in played]),
-        done_all=everyone([m.outcome.over for m in played]),
-        episode=constant(episode),
-        player=constant(seats),
-        type=constant(types),
-        outcome=constant(outcome),
-        steps=constant(steps),
+        obs=rows([m.view.grid for m in played]), mask=rows([m.view.mask for m in played]),
+        actions_prev=rows([m.view.actions for m in played]), alive=rows([m.view.alive for m in played]),
+        t=everyone([m.view.state.t for m in played]), a=rows([m.outcome.executed for m in played]),
+        joint_a=rows([m.outcome.executed[:, game.ego] for m in played]), r=rows([m.outcome.reward for m in played]),
+        next_obs=rows([View(game, m.after).grid for m in played]), done_i=rows([m.outcome.done for m in played]),
+        done_all=everyone([m.outcome.over for m in played]), episode=constant(episode), player=constant(seats),
+        type=constant(types), outcome=constant(outcome), steps=constant(steps),
         cause=rows([_causes(game, types, m) for m in played]),
         first_hunt=everyone([m.view.state.first_hunt for m in played]),
-    )
+    )  # fmt: skip
     return EpisodeBatch(made, steps)
 
 

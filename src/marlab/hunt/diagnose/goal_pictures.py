@@ -32,13 +32,9 @@ def draw_goals(run: GoalRun, splits: dict[str, Judged], section: Section, out: P
     """Draw everything that the run has data for, and list it in the section."""
     validation = splits["validation"]
     pictures = [
-        _losses(run, out),
-        _epochs(run, validation, out),
-        _confusion(run, validation, out),
-        _recall(run, validation, out),
-        _reliability(run, validation, out),
-        _transfer(run, section, out),
-    ]
+        _losses(run, out), _epochs(run, validation, out), _confusion(run, validation, out),
+        _recall(run, validation, out), _reliability(run, validation, out), _transfer(run, section, out),
+    ]  # fmt: skip
     if validation.predicted.code is not None:
         pictures.append(_codes(run, validation, out))
     if "belief" in section.figures:

@@ -213,14 +213,10 @@ def draw_world(run: WorldRun, seen: Seen, section: Section, out: Path) -> None:
     """Draw everything and list it in the section."""
     chosen = pick_samples(seen, TRIPLETS)
     section.pictures += [
-        _training(run, out),
-        _channels(run, seen, out),
-        _triplets(run, seen, chosen, out),
-        _unrounded(run, seen, chosen[0], out),
-        _match(run, section, out),
-        _calibration(run, seen, out),
+        _training(run, out), _channels(run, seen, out), _triplets(run, seen, chosen, out),
+        _unrounded(run, seen, chosen[0], out), _match(run, section, out), _calibration(run, seen, out),
         _drift(run, seen, out),
-    ]
+    ]  # fmt: skip
 
 
 def _training(run: WorldRun, out: Path) -> Picture:

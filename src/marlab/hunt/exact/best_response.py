@@ -128,15 +128,11 @@ def _decode(game: Game, codes: Ints, start: State) -> State:
     place, batch = torch.stack(cells[::-1], 1), len(codes)
     alive = place < game.cells
     return State(
-        map=start.map.expand(batch),
-        cell=torch.where(alive, place, 0),
-        alive=alive,
-        prey_cell=start.prey_cell.expand(batch, -1),
-        prey_alive=torch.stack(prey[::-1], 1).bool(),
-        t=torch.zeros(batch, dtype=torch.int64),
-        first_hunt=torch.full((batch,), -1),
+        map=start.map.expand(batch), cell=torch.where(alive, place, 0), alive=alive,
+        prey_cell=start.prey_cell.expand(batch, -1), prey_alive=torch.stack(prey[::-1], 1).bool(),
+        t=torch.zeros(batch, dtype=torch.int64), first_hunt=torch.full((batch,), -1),
         last_action=torch.full((batch, game.players), STAY),
-    )
+    )  # fmt: skip
 
 
 def _canonical(game: Game, state: State, kinds: tuple[Kind, ...], focal: int) -> State:

@@ -81,18 +81,12 @@ def goal_data(
     joint = global_actions(part, game.players) if faults.global_prev_actions else rows.joint_a
     goal = _outcome_goals(game, part) if source == "outcome" else _type_goals(part)
     return GoalData(
-        planes=rows.obs.to(device),
-        mask=rows.mask.to(device),
-        time=(rows.t / game.final_time).to(device),
-        action=rows.a.to(device),
-        joint=joint.to(device),
-        goal=goal.to(device),
-        outcome=rows.outcome.to(device),
+        planes=rows.obs.to(device), mask=rows.mask.to(device), time=(rows.t / game.final_time).to(device),
+        action=rows.a.to(device), joint=joint.to(device), goal=goal.to(device), outcome=rows.outcome.to(device),
         slot=((rows.episode + rows.player) % (game.players - 1)).to(device),
         first=(torch.arange(rows.size) - rows.t.clamp_max(horizon)).to(device),
-        subgoal=subgoal_rows(part.offsets, horizon).to(device),
-        offsets=part.offsets,
-    )
+        subgoal=subgoal_rows(part.offsets, horizon).to(device), offsets=part.offsets,
+    )  # fmt: skip
 
 
 def _type_goals(part: Part) -> Tensor:

@@ -352,13 +352,10 @@ def decision_metrics(
     apart = results.q.std(1, correction=0).masked_fill(off, 0.0).sum(1) / legal.sum(1)
     improvement = ((policy - prior) * q.masked_fill(off, 0.0)).sum(1)
     return {
-        "root_value": results.value.mean(1) * unit,
-        "q_spread": spread * unit,
+        "root_value": results.value.mean(1) * unit, "q_spread": spread * unit,
         "scaled_spread": spread / (results.high - results.low).clamp_min(1e-6),
         "entropy": -(policy * log_policy).sum(1),
         "kl_to_prior": (policy * (log_policy - prior.clamp_min(1e-30).log())).sum(1),
-        "improvement": improvement * unit,
-        "improved_share": (improvement >= -1e-6).to(q.dtype),
-        "disagreement": apart * unit,
-        **results.metrics,
-    }
+        "improvement": improvement * unit, "improved_share": (improvement >= -1e-6).to(q.dtype),
+        "disagreement": apart * unit, **results.metrics,
+    }  # fmt: skip

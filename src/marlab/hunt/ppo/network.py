@@ -160,13 +160,10 @@ def load_agents(path: Path) -> Agents:
     stored: dict[str, Any] = checkpoint.state["agents"]
     where = f"the checkpoint {checkpoint.path}"
     return Agents(
-        game=from_dict(GameConfig, stored["game"], where),
-        network=from_dict(NetworkConfig, stored["network"], where),
-        seeds=tuple(stored["seeds"]),
-        seats=tuple(stored["seats"]),
-        shared=stored["shared"],
+        game=from_dict(GameConfig, stored["game"], where), network=from_dict(NetworkConfig, stored["network"], where),
+        seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=stored["shared"],
         weights={key: state["net"] for key, state in checkpoint.state["learners"].items()},
-    )
+    )  # fmt: skip
 
 
 def _newest(run: Path) -> Checkpoint:

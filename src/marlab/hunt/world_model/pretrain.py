@@ -139,14 +139,10 @@ class WorldTrainer:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "step": self.step,
-            "total": self.total,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "best_loss": self.best_loss,
-            "best_step": self.best_step,
+            "step": self.step, "total": self.total, "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(), "best_loss": self.best_loss, "best_step": self.best_step,
             "rngs": self.rngs.state_dict(),
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step, self.total = state["step"], state["total"]
