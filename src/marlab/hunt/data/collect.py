@@ -51,13 +51,9 @@ class EpisodeBatch(NamedTuple):
 
 
 def collect(
-    config: HuntCollectConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: HuntCollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Collect a data set into a run directory, and check it row by row."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         _write_rows(config, run.path / "data", quiet)
@@ -68,15 +64,10 @@ def collect(
         classes = class_report(data.rows)
         write_json(run.path / "data" / "integrity.json", integrity._asdict())
         write_json(run.path / "data" / "classes.json", classes)
-        run.add_results(
-            {
-                "rows": data.rows.size,
-                "episodes": data.episodes,
-                "replay_equality": integrity.equality,
-                "l1_to_original": classes["l1_to_original"],
-                "stay_share": classes["actions"]["stay"]["share"],
-            }
-        )
+        run.add_results({
+            "rows": data.rows.size, "episodes": data.episodes, "replay_equality": integrity.equality,
+            "l1_to_original": classes["l1_to_original"], "stay_share": classes["actions"]["stay"]["share"],
+        })  # fmt: skip
         if not quiet:
             print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
             print(describe_classes(classes))

@@ -136,13 +136,9 @@ def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Se
 
 @torch.no_grad()
 def play_stream(
-    game: Game,
-    plan: SeatingPlan,
-    starts: Starts,
-    steps: int,
-    generator: torch.Generator,
+    game: Game, plan: SeatingPlan, starts: Starts, steps: int, generator: torch.Generator,
     tick: Callable[[int], None] = lambda steps: None,
-) -> Stream:
+) -> Stream:  # fmt: skip
     """Play every run of the plan for `steps` steps; `tick` hears of the progress."""
     batch, device = len(plan.run), game.device
     episode = torch.zeros(batch, dtype=torch.int64, device=device)

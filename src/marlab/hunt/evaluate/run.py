@@ -32,13 +32,9 @@ CARD = "scorecard.json"
 
 
 def evaluate(
-    config: HuntEvalConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: HuntEvalConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Measure what the run has not measured yet and write its score card; `read_card(run.path)` reads it."""
     lineup = _lineup(config)  # refuses what does not fit together before a folder is made
     others = [find_run(str(path)).path / FOLDER for path in config.measured]
@@ -143,12 +139,9 @@ _SAFE = {ord(c): "." for c in "(),"}
 
 
 def _block(
-    title: str,
-    scenarios: Sequence[Scenario],
-    agents: Sequence[Agent],
-    references: dict[tuple[str, ...], Agent],
+    title: str, scenarios: Sequence[Scenario], agents: Sequence[Agent], references: dict[tuple[str, ...], Agent],
     cells: Cells,
-) -> Block:
+) -> Block:  # fmt: skip
     rules = [scripted(name) for name in SCRIPTED]
     beside = [Cell(agent, scenario) for scenario in scenarios for agent in rules]
     for scenario in scenarios:

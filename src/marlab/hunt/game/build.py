@@ -14,12 +14,9 @@ RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
 
 
 def make_game(
-    config: GameConfig,
-    generator: torch.Generator | None = None,
-    *,
-    maps: int = DEFAULT_MAPS,
+    config: GameConfig, generator: torch.Generator | None = None, *, maps: int = DEFAULT_MAPS,
     device: torch.device | str = "cpu",
-) -> Game:
+) -> Game:  # fmt: skip
     """The game of a config. `generator` (on the CPU) draws its obstacle maps; a game without obstacles needs none."""
     if generator is None:
         if config.max_block_comp:

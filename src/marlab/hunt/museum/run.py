@@ -92,13 +92,9 @@ def exhibit(name: str) -> Exhibit:
 
 
 def visit(
-    config: MuseumConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: MuseumConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Make the chosen exhibits that are not made yet; museum.json and museum.md say what they showed."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         findings: dict[str, Any] = {}

@@ -65,13 +65,9 @@ def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> 
 
 
 def goal_data(
-    game: GameConfig,
-    part: Part,
-    source: GoalSource,
-    horizon: int,
-    device: torch.device | str,
+    game: GameConfig, part: Part, source: GoalSource, horizon: int, device: torch.device | str,
     faults: Faults = NO_FAULTS,
-) -> GoalData:
+) -> GoalData:  # fmt: skip
     """Tensors of a part of a data set. Rows of players who left are a fault: without it they must not occur."""
     if faults.rows_after_exit:
         part = with_rows_after_exit(part, game.players)

@@ -33,13 +33,9 @@ class MoaNet(nn.Module):
     """One observer's network about one other player (or about all of them, told apart by a slot)."""
 
     def __init__(
-        self,
-        shape: tuple[int, int, int],
-        actions: int,
-        goal_width: int,
-        slots: int,
+        self, shape: tuple[int, int, int], actions: int, goal_width: int, slots: int,
         generator: torch.Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.goal_width, self.slots = goal_width, slots
         self.body = Body(shape, goal_width + slots, generator)
@@ -182,16 +178,9 @@ class MoaLoss(NamedTuple):
 
 
 def action_loss(
-    given: Tensor,
-    free: Tensor | None,
-    actions: Tensor,
-    mask: Tensor,
-    goal_weight: Tensor | None = None,
-    *,
-    balance: Balance = "sqrt",
-    entropy_bonus: float = 0.0,
-    legacy_double_softmax: bool = False,
-) -> MoaLoss:
+    given: Tensor, free: Tensor | None, actions: Tensor, mask: Tensor, goal_weight: Tensor | None = None, *,
+    balance: Balance = "sqrt", entropy_bonus: float = 0.0, legacy_double_softmax: bool = False,
+) -> MoaLoss:  # fmt: skip
     """Cross-entropy of logits [R, G, A] (and [R, A] without a goal) on executed actions [R] with legal `mask` [R, A].
 
     goal_weight: [R, G] how probable each goal is; a certain goal is one-hot. balance: rare actions weigh more.

@@ -104,13 +104,9 @@ def label_noise(planes: Tensor, goal: Tensor | None, action: Tensor) -> float:
 
 
 def pretrain_goals(
-    config: PretrainGoalsConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: PretrainGoalsConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Train (or resume), evaluate and save the models."""
     dataset = load_goal_dataset(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:

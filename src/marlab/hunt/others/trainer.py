@@ -71,13 +71,9 @@ class OthersTrainer:
     """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch."""
 
     def __init__(
-        self,
-        config: PretrainGoalsConfig,
-        spec: ModelSpec,
-        splits: Splits,
-        folder: Path | None = None,
+        self, config: PretrainGoalsConfig, spec: ModelSpec, splits: Splits, folder: Path | None = None,
         say: Callable[[str], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """folder: where the evaluation files of every epoch go; say: called with a line about every epoch."""
         self.config, self.spec, self.data = config, spec, splits
         self.folder, self.say = folder, say

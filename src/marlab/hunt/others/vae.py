@@ -107,12 +107,9 @@ class HistoryEncoder(nn.Module):
     """
 
     def __init__(
-        self,
-        shape: tuple[int, int, int],
-        players: int,
-        width: int = CODE_WIDTH,
+        self, shape: tuple[int, int, int], players: int, width: int = CODE_WIDTH,
         generator: torch.Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.players, self.width = players, width
         self.trunk = Trunk(shape, generator)

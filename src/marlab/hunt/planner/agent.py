@@ -61,16 +61,9 @@ class HopAgent(Policy):
     """A mind at play. With the minds of S seeds, games come in S blocks of one size, a block for each seed."""
 
     def __init__(
-        self,
-        game: Game,
-        mind: Mind,
-        *,
-        seats: Sequence[int] | None = None,
-        greedy: bool = True,
-        plan: PlanConfig | None = None,
-        belief: BeliefConfig | None = None,
-        record: bool = False,
-    ) -> None:
+        self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
+        plan: PlanConfig | None = None, belief: BeliefConfig | None = None, record: bool = False,
+    ) -> None:  # fmt: skip
         """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
 
         record: on a GPU, record the search of each size of batch as one CUDA graph.
@@ -146,17 +139,10 @@ class HopAgents:
         save_checkpoint(Path(path), KIND, 0, {"agents": state})
 
     def agent(
-        self,
-        game: Game,
-        seed: int | Sequence[int] | None = None,
-        *,
-        seats: Sequence[int] | None = None,
-        greedy: bool = True,
-        record: bool = False,
-        simulations: int | None = None,
-        trees: int | None = None,
+        self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
+        greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT,
-    ) -> HopAgent:
+    ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
 

@@ -90,18 +90,9 @@ class Planner:
     """Plans with given networks, models of others and dynamics. `seeds` batches are planned side by side."""
 
     def __init__(
-        self,
-        game: Game,
-        nets: PlayerNets,
-        coplayers: CoPlayers,
-        dynamics: Dynamics,
-        config: PlanConfig,
-        *,
-        seeds: int = 1,
-        reward_scale: float = 0.2,
-        one_step: bool = False,
-        rollout: float = 0.0,
-    ) -> None:
+        self, game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics, config: PlanConfig, *,
+        seeds: int = 1, reward_scale: float = 0.2, one_step: bool = False, rollout: float = 0.0,
+    ) -> None:  # fmt: skip
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values."""
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
@@ -149,13 +140,9 @@ class Planner:
         return summarise(search(repeated, start, expand, self.config.search, generator), trees)
 
     def _replay(
-        self,
-        root: Evaluation,
-        start: Embedding,
-        prepared: Tensor,
-        goal_input: Tensor | None,
+        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None,
         generator: torch.Generator,
-    ) -> SearchResult:
+    ) -> SearchResult:  # fmt: skip
         """The recorded search of this size; what is constant in a tree lies where the recording reads it."""
         constants = [prepared] if goal_input is None else [prepared, goal_input]
         size = len(root.value)
@@ -265,15 +252,9 @@ class Planner:
     # --- combining ------------------------------------------------------------------------------------------------
 
     def _combine(
-        self,
-        who: SeatDecisions,
-        results: TreeResults,
-        logits: Tensor,
-        guess: Tensor,
-        legal: Tensor,
-        beta: float,
+        self, who: SeatDecisions, results: TreeResults, logits: Tensor, guess: Tensor, legal: Tensor, beta: float,
         want: Tensor,
-    ) -> JointPlan:
+    ) -> JointPlan:  # fmt: skip
         q = results.q.mean(1)  # [GM, A]
         prior_logits = apply_mask(logits, legal)
         prior = prior_logits.softmax(1)

@@ -103,12 +103,9 @@ class PPOTrainer:
         return (sums[0] / sums[1].clamp_min(1) / self.config.reward_scale**2).tolist()
 
     def _metrics(
-        self,
-        learned: Mapping[str, Mapping[str, float]],
-        errors: list[list[float]],
-        stats: list[dict[str, float]],
+        self, learned: Mapping[str, Mapping[str, float]], errors: list[list[float]], stats: list[dict[str, float]],
         entropy: float,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Every seed's numbers under its own name, and their means over seeds without one."""
         per_seed: list[dict[str, float]] = []
         for place in range(len(self.seeds)):
@@ -176,19 +173,15 @@ class PPOTrainer:
 
     def state_dict(self) -> dict[str, Any]:
         config = self.config
+        agents = {
+            "game": to_dict(config.game), "network": to_dict(config.network), "seeds": list(self.seeds),
+            "seats": list(self.seats), "shared": config.networks == "shared",
+        }  # fmt: skip
+        learners = {learner.key: learner.ppo.state_dict() for learner in self.learners}
         return {
-            "step": self.step,
-            "agents": {
-                "game": to_dict(config.game),
-                "network": to_dict(config.network),
-                "seeds": list(self.seeds),
-                "seats": list(self.seats),
-                "shared": config.networks == "shared",
-            },
-            "learners": {learner.key: learner.ppo.state_dict() for learner in self.learners},
-            "world": self.world.state_dict(),
+            "step": self.step, "agents": agents, "learners": learners, "world": self.world.state_dict(),
             "rngs": self.rngs.state_dict(),
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
@@ -199,13 +192,9 @@ class PPOTrainer:
 
 
 def train_ppo(
-    config: PPOTrainConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: PPOTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Train (or resume), and evaluate every seed on fresh episodes.
 
     The run holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.

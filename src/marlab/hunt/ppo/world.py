@@ -43,16 +43,9 @@ class HuntWorld:
     """B games that restart by themselves."""
 
     def __init__(
-        self,
-        game: Game,
-        games: int,
-        generator: torch.Generator,
-        *,
-        seats: Sequence[int] | None = None,
-        rotate: bool = False,
-        others: Policy | None = None,
-        compile: bool = False,
-    ) -> None:
+        self, game: Game, games: int, generator: torch.Generator, *, seats: Sequence[int] | None = None,
+        rotate: bool = False, others: Policy | None = None, compile: bool = False,
+    ) -> None:  # fmt: skip
         """`generator` lives on the game's device and draws everything that is random here.
 
         seats: the learning seats, all of them by default. rotate: game b moves them on by b, so that a learner meets

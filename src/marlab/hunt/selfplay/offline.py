@@ -43,13 +43,9 @@ def goals_of(config: MindConfig, models: LoadedModels | None) -> Goals:
 
 
 def offline_experience(
-    dataset: Dataset,
-    split: SplitName,
-    config: MindConfig,
-    goals: Goals,
-    models: LoadedModels | None,
+    dataset: Dataset, split: SplitName, config: MindConfig, goals: Goals, models: LoadedModels | None,
     device: torch.device | str,
-) -> Experience:
+) -> Experience:  # fmt: skip
     """All rows of a split [R]; goals [R, 1, K] are those of the players' types, or the prototypes of their codes."""
     part, game = dataset.part(split), dataset.game
     rows = part.rows

@@ -105,18 +105,10 @@ class SelfPlay:
     """B games with the minds of S seeds in the learning seats and rule-based players in the others."""
 
     def __init__(
-        self,
-        game: Game,
-        mind: Mind,
-        planner: Planner,
-        games: int,
-        generator: torch.Generator,
-        *,
-        learns: tuple[int, ...],
-        rules: RulePlayers | None,
-        ranked: RankedRewards | None = None,
+        self, game: Game, mind: Mind, planner: Planner, games: int, generator: torch.Generator, *,
+        learns: tuple[int, ...], rules: RulePlayers | None, ranked: RankedRewards | None = None,
         guests: GuestConfig | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: imagined players, too."""
         self.game, self.mind, self.planner, self.generator = game, mind, planner, generator
         self.seeds, self.games, self.ranked = len(mind.seeds), games, ranked

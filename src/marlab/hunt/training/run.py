@@ -38,13 +38,9 @@ SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
 
 
 def train_hop(
-    config: HopTrainConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: HopTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Go through the phases (or resume).
 
     The run holds phases.json with every gate, phases/ with the runs of earlier phases, agents.pt that

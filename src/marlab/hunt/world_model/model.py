@@ -285,13 +285,9 @@ def contrastive_loss(game: GameConfig, predicted: Tensor, row: Transitions, temp
 
 
 def make_model(
-    kind: ModelKind,
-    game: GameConfig,
-    *,
-    width: int = 64,
-    channel_weights: tuple[float, ...] = (),
+    kind: ModelKind, game: GameConfig, *, width: int = 64, channel_weights: tuple[float, ...] = (),
     generator: torch.Generator | None = None,
-) -> WorldModel:
+) -> WorldModel:  # fmt: skip
     """A fresh model; `width` is the structured one's, `channel_weights` are the dense one's."""
     if kind == "structured":
         return StructuredModel(game, width, generator)

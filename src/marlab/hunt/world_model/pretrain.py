@@ -153,13 +153,9 @@ class WorldTrainer:
 
 
 def pretrain_world(
-    config: PretrainWorldConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: PretrainWorldConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Train (or resume), restore the best epoch, and measure it on every split.
 
     world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
