@@ -12,8 +12,7 @@ from scml.std import StdSyncAgent
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import features, goals, l1
-from marlab.market.rules.coordinator import HeuristicL4Coordinator
-from marlab.market.rules.executor import HeuristicL3Executor, corrected, rule_accepts
+from marlab.market.rules.executor import HeuristicL3Executor, HeuristicL4Coordinator, corrected, rule_accepts
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.offers import OfferBook, offer_slots
@@ -201,8 +200,8 @@ class ParityAgent(StdSyncAgent):
     def on_negotiation_success(self, contract: Any, mechanism: Any) -> None:
         deal, note = contract.agreement, contract.annotation
         selling = note["seller"] == self.id
-        reserve = self.ledger.reserve_sell if selling else self.ledger.reserve_buy
-        reserve(deal["quantity"], deal["unit_price"], deal["time"] - self.awi.current_step, permanent=True)
+        ahead = deal["time"] - self.awi.current_step
+        self.ledger.reserve(selling, deal["quantity"], deal["unit_price"], ahead, permanent=True)
         self._remember(note, mechanism, mechanism.state, deal["quantity"], deal["unit_price"])
 
     def on_negotiation_failure(self, partners: Any, annotation: Any, mechanism: Any, state: Any) -> None:

@@ -2,8 +2,8 @@
 
     import marlab.market as market
 
-    run = market.play(configs=1, runs=1)      # a small tournament; `run.results` says who won
-    agent = market.LitaAgentHRL               # the class itself, for a world of your own
+    run = market.play(agents=("GreedyStdAgent", "RandomStdAgent"), configs=1)  # `run.results` says who won
+    agent = market.LitaAgentHRL                                                # the class, for a world of your own
 
 The names below are imported when they are used; what plays needs scml (`pip install marlab[market]`).
 """

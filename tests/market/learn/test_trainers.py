@@ -85,7 +85,8 @@ def test_l3_learns_256_decisions_by_heart(samples: Samples) -> None:
         max_grad_norm=5.0, device="cpu",
     )  # fmt: skip
     rows = _distinct(samples, 256)
-    table = DecisionTable(samples, CPU, only=rows)
+    micro = {name: values[rows] for name, values in samples.micro.items()}
+    table = DecisionTable(replace(samples, tables={**samples.tables, "micro": micro}), CPU)
     trainer = ActionTrainer(new_executor(settings, 40), table, None, settings, CPU)
     accuracy = error = float("nan")
     for _ in range(settings.l3_epochs):  # one step each

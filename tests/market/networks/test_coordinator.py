@@ -7,7 +7,7 @@ import torch
 
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.losses import weight_loss
-from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.executor import HeuristicL4Coordinator
 from tests.market.network_cases import rounds
 
 

@@ -1,14 +1,16 @@
-"""The rules of L3: acceptance, and the heuristic executor."""
+"""The rules of L3 (acceptance, the heuristic executor) and the heuristic L4."""
 
 import numpy as np
+import pytest
 
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.rules import l1
-from marlab.market.rules.executor import Decision, HeuristicL3Executor, corrected, rule_accepts
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected, rule_accepts
 from marlab.market.rules.l1 import Action, L1Options
 from tests.market.days import a_day, random_days
 
 NEGOTIATED = L1Options()
+DAYS, PRIORITIES = np.array([0.0, 0, 1, 5, 10]), np.array([2.5, 2.0, 2.0, 1.5, 1.2])
 
 
 def test_no_residual_is_the_clipped_baseline_whatever_the_weight() -> None:
@@ -61,3 +63,19 @@ def test_the_rule_accepts_what_fits_at_a_price_near_the_goal() -> None:
     assert not accepts(False, 801, 10, 3)  # not affordable
     assert accepts(True, 40, 20, 3) and not accepts(True, 41, 20, 3)
     assert not accepts(True, np.nan, np.nan, np.nan)
+
+
+def test_the_worked_vector_of_the_teacher() -> None:
+    alpha = HeuristicL4Coordinator().weights(DAYS, PRIORITIES)
+    np.testing.assert_allclose(alpha, [0.4021, 0.3217, 0.1722, 0.0646, 0.0394], atol=5e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 50])
+def test_weights_share_one_and_follow_permutations(count: int) -> None:
+    rng = np.random.default_rng(count)
+    days, priorities = rng.integers(0, 41, count).astype(float), rng.uniform(0.1, 3, count)
+    alpha = HeuristicL4Coordinator().weights(days, priorities)
+    assert (alpha >= 0).all() and alpha.sum() == pytest.approx(1)
+    order = rng.permutation(count)
+    np.testing.assert_allclose(HeuristicL4Coordinator().weights(days[order], priorities[order]), alpha[order])
+    assert HeuristicL4Coordinator().weights(np.zeros(0), np.zeros(0)).shape == (0,)

@@ -5,9 +5,11 @@ import pytest
 
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.rules import goals, l1
-from marlab.market.rules.goals import BUY, NO_TRADES, SELL, Trades
+from marlab.market.rules.goals import BUY, SELL, Trades
 from marlab.market.rules.l1 import L1Options
 from tests.market.days import a_day, random_days, schedule
+
+NO_TRADES = Trades(np.zeros(0, np.intp), np.zeros(0, np.intp), *(np.zeros(0) for _ in range(4)))
 
 
 def trades(*rows: tuple[float, ...]) -> Trades:

@@ -40,7 +40,7 @@ def test_the_worked_vector_of_buying() -> None:
     assert caps.buy[:6].tolist() == [862, 862, 862, 862, 860, 850]
     assert caps.buy[38:].tolist() == [520, 510, 510]
     assert caps.budget == 7655
-    assert l1.baseline(state, caps, False, GUIDE, projected=False) == (431, 9.5, 0)
+    assert l1.guide_baseline(state, caps, False, GUIDE) == (431, 9.5, 0)
     projected = l1.baseline(state, caps, False, GUIDE)
     assert projected == (30, 9.5, 0)
     offer = l1.clip_action(projected, caps.buy, caps.budget, False, l1.issue_of(state, False))
@@ -51,7 +51,7 @@ def test_the_worked_vector_of_selling() -> None:
     state = a_day(inventory_output=3, q_out=schedule({0: 6, 2: 25}))
     caps = l1.caps(state, GUIDE)
     assert caps.sell[:5].tolist() == [2, 2, 2, 12, 22]
-    assert l1.baseline(state, caps, True, GUIDE, projected=False) == (1.5, 21, 0)
+    assert l1.guide_baseline(state, caps, True, GUIDE) == (1.5, 21, 0)
     with_material = state.replace(inventory_input=np.array(5.0), q_in=schedule({0: 8}))
     assert l1.sellable(with_material) == 7
     options = L1Options(sell_inventory="sellable")
@@ -218,9 +218,9 @@ def test_allowed_purchases_can_all_be_processed_before_the_end() -> None:
             day = int(rng.integers(0, left))
             allowed = int(ledger.caps.buy[day])
             if allowed:
-                ledger.reserve_buy(int(rng.integers(1, allowed + 1)), 1, day, permanent=bool(rng.random() < 0.5))
+                ledger.reserve(False, int(rng.integers(1, allowed + 1)), 1, day, permanent=bool(rng.random() < 0.5))
         for day in range(left):  # and greedily whatever is left
-            ledger.reserve_buy(int(ledger.caps.buy[day]), 1, day)
+            ledger.reserve(False, int(ledger.caps.buy[day]), 1, day)
         material = ledger._buying.inventory_input
         for day in range(left):
             material = max(0, material + ledger._buying.q_in[day] - 10)

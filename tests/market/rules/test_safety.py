@@ -23,7 +23,7 @@ def test_a_reserved_sale_lowers_the_earlier_days_too() -> None:
     state = a_day(horizon=3, n_lines=0, inventory_output=5)
     ledger = Ledger(state, GUIDE)
     assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
-    ledger.reserve_sell(5, 20, 2)
+    ledger.reserve(True, 5, 20, 2)
     assert ledger.caps.sell.tolist() == [0, 0, 0, 0]
     ledger.reset()
     assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
@@ -43,21 +43,21 @@ def test_everything_reserved_may_be_signed(options: L1Options) -> None:
                 room = min(room, int(ledger.caps.budget // price))
             if room:
                 quantity = int(rng.integers(1, room + 1))
-                (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day)
+                ledger.reserve(selling, quantity, price, day)
                 planned.append((selling, quantity, price, day))
         ledger.reset()
         for selling, quantity, price, day in planned:  # signed one after the other, each still fits
             assert quantity <= ledger.caps.of(selling)[day]
             assert selling or quantity * price <= ledger.caps.budget
-            (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, day, permanent=True)
+            ledger.reserve(selling, quantity, price, day, permanent=True)
 
 
 def test_signed_deals_stay_and_equal_the_completed_state() -> None:
     state = buying_day()
     ledger = Ledger(state, L1Options(production="material"))
-    ledger.reserve_buy(6, 9, 2, permanent=True)
-    ledger.reserve_sell(3, 21, 4, permanent=True)
-    ledger.reserve_buy(100, 9, 0)
+    ledger.reserve(False, 6, 9, 2, permanent=True)
+    ledger.reserve(True, 3, 21, 4, permanent=True)
+    ledger.reserve(False, 100, 9, 0)
     ledger.reset()
     signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
     for kept, fresh in zip(ledger.caps, l1.caps(signed, ledger.options)):
@@ -66,9 +66,9 @@ def test_signed_deals_stay_and_equal_the_completed_state() -> None:
 
 def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
     ledger = Ledger(a_day(), L1Options(production="material"))
-    ledger.reserve_buy(10, 10, 0)
+    ledger.reserve(False, 10, 10, 0)
     assert ledger.caps.sell[0] == 0
-    ledger.reserve_buy(10, 10, 0, permanent=True)
+    ledger.reserve(False, 10, 10, 0, permanent=True)
     assert ledger.caps.sell[0] == 10
 
 

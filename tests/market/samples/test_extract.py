@@ -8,7 +8,7 @@ import pytest
 from marlab.market.logs.daystate import stack
 from marlab.market.logs.worldlog import ACCEPT, END, NONE, REJECT
 from marlab.market.rules import features, goals, l1
-from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.goals import Trades
 from marlab.market.rules.l1 import Action, L1Options

@@ -123,5 +123,5 @@ def test_bounds_are_ordered_in_a_settled_world() -> None:
     for factory in range(4):
         found = factory_bounds(economy, contracts, settled, factory)
         assert found.no_trade <= found.captured <= found.mean_price + 1e-9 <= found.issue + 2e-9
-        assert found.no_trade <= settled.score(factory) <= found.issue
+        assert found.no_trade <= settled.balance[-1, factory] / settled.balance[0, factory] <= found.issue
     assert factory_bounds(economy, contracts, settled, 3).issue == pytest.approx(1.0)  # no demand: nothing to gain

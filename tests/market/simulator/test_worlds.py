@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
-from marlab.market.simulator.worlds import WorldSpec, hash_seed, play, refuse_oneshot
+from marlab.market.simulator.worlds import WorldSpec, hash_seed, play
 from tests.market import rogue_agents
 
 BUILT_IN = ("SyncRandomStdAgent", "GreedyStdAgent", "RandomStdAgent")
@@ -74,13 +74,6 @@ def test_spec_survives_json() -> None:
 def test_wrong_specs_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         WorldSpec.from_dict(small_world().to_dict() | change)
-
-
-def test_oneshot_worlds_are_refused() -> None:
-    from scml.oneshot import SCML2024OneShotWorld
-
-    with pytest.raises(UserError, match="OneShot worlds are not supported"):
-        refuse_oneshot(SCML2024OneShotWorld)
 
 
 def test_hash_seed_is_what_the_process_was_started_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,8 +282,8 @@ class LitaAgentHRL(StdSyncAgent):
         try:
             deal, note = contract.agreement, contract.annotation
             selling = note["seller"] == self.id
-            reserve = self._ledger.reserve_sell if selling else self._ledger.reserve_buy
-            reserve(deal["quantity"], deal["unit_price"], deal["time"] - self._last_day, permanent=True)
+            ahead = deal["time"] - self._last_day
+            self._ledger.reserve(selling, deal["quantity"], deal["unit_price"], ahead, permanent=True)
             self._plans.clear()
             self.counts["signed"] += 1
             self._remember(note, mechanism, mechanism.state, deal["quantity"], deal["unit_price"])

@@ -20,8 +20,7 @@ from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
 from marlab.market.rules import features, l1
-from marlab.market.rules.coordinator import HeuristicL4Coordinator
-from marlab.market.rules.executor import Decision, HeuristicL3Executor, corrected
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected
 from marlab.market.rules.l1 import Action, Caps
 
 Weigh = Callable[[Situation], Array]

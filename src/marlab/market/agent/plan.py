@@ -121,4 +121,4 @@ def _one(issue: Issue, i: int) -> Issue:
 
 def _reserve(ledger: Ledger, selling: bool, offer: Offer, day: int) -> None:
     quantity, when, price = offer
-    (ledger.reserve_sell if selling else ledger.reserve_buy)(quantity, price, when - day)
+    ledger.reserve(selling, quantity, price, when - day)

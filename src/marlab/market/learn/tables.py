@@ -24,8 +24,6 @@ from marlab.market.samples.dataset import HISTORY, Columns, Samples
 
 CHUNK = 1 << 20
 """Rows that are sent to a GPU at a time."""
-
-
 LENGTHS = (1, 4, 10, HISTORY)
 """Where `DecisionTable.by_length` parts histories."""
 
@@ -96,32 +94,20 @@ class DecisionTable:
         *,
         leaky: bool = False,
         advantage: NDArray[np.float32] | None = None,
-        only: NDArray[np.integer] | None = None,
     ) -> None:
         micro = samples.micro
         _check_numbers(micro, ("baseline", "residual", "aux"), "micro")
-        kept = slice(None) if only is None else only
         self.samples, self.device = samples, device
-        length = np.minimum(micro["history_length"][kept].astype(np.int64), HISTORY if not leaky else 10**6)
-        end = micro["history"][kept] + micro["history_length"][kept]
-        if leaky:
-            answered = micro["op"][kept] == REJECT
-            length, end = length + answered, end + answered
-        length = np.minimum(length, HISTORY)
-        zeros = np.zeros(len(length), np.float32)
+        shown = (micro["op"] == REJECT) & leaky  # one offer more
+        self.length = np.minimum(micro["history_length"].astype(np.int64) + shown, HISTORY)
+        zeros = np.zeros(len(shown), np.float32)
         columns = {
-            "day": np.asarray(micro["macro"][kept]),
-            "end": end.astype(np.int64),
-            "length": length,
-            "op": micro["op"][kept].astype(np.int64),
-            "role": micro["role"][kept].astype(np.int64),
-            "rule_op": rule_operators(samples)[kept],
-            "time_label": micro["time_label"][kept].astype(np.int64),
-            "advantage": zeros if advantage is None else advantage[kept],
-        }
-        names = ("baseline", "residual", "time_valid", "time_open", "aux", "partner")
-        columns |= {name: micro[name] if only is None else micro[name][kept] for name in names}
-        self.length = length
+            "day": np.asarray(micro["macro"]), "length": self.length, "rule_op": rule_operators(samples),
+            "end": (micro["history"] + micro["history_length"] + shown).astype(np.int64),
+            "advantage": zeros if advantage is None else advantage,
+            **{name: micro[name].astype(np.int64) for name in ("op", "role", "time_label")},
+            **{name: micro[name] for name in ("baseline", "residual", "time_valid", "time_open", "aux", "partner")},
+        }  # fmt: skip
         self._store = Store(columns, device)
         self._goals = Store({"goal": samples.macro["goal"]}, device)
         offers = samples.tables["offers"]["row"]
@@ -189,14 +175,9 @@ class RoundTable:
         self.samples, self.device = samples, device
         calls = np.flatnonzero(samples.calls["threads"] > 0)
         self.threads = samples.calls["threads"][calls].astype(np.int64)
-        self._calls = Store(
-            {
-                "first": samples.calls["first"][calls],
-                "threads": self.threads,
-                "context": global_features(samples, calls),
-            },
-            device,
-        )
+        context = global_features(samples, calls)
+        first = samples.calls["first"][calls]
+        self._calls = Store({"first": first, "threads": self.threads, "context": context}, device)
         names = ("thread", "thread_day", "role", "alpha")
         self._micro = Store({name: samples.micro[name] for name in names}, device)
         self.rows, self.widest = len(calls), int(self.threads.max(initial=1))
@@ -213,15 +194,8 @@ class RoundTable:
             values = self._micro.take(name, at.flatten())
             return values.view(*at.shape, *values.shape[1:])
 
-        teacher = threads("alpha") * mask
-        return RoundBatch(
-            threads("thread"),
-            threads("thread_day").long(),
-            threads("role").long(),
-            take("context", index),
-            mask,
-            teacher,
-        )
+        days, roles, teacher = threads("thread_day").long(), threads("role").long(), threads("alpha") * mask
+        return RoundBatch(threads("thread"), days, roles, take("context", index), mask, teacher)
 
 
 def _check_numbers(columns: Columns, names: Iterable[str], table: str) -> None:

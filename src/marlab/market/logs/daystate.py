@@ -141,11 +141,6 @@ def stack(days: Iterable[DayState]) -> DayState:
     return DayState(*(np.stack(fields) for fields in zip(*days)))
 
 
-def concatenate(batches: Iterable[DayState]) -> DayState:
-    """One batch from several."""
-    return DayState(*(np.concatenate(fields) for fields in zip(*batches)))
-
-
 def fit_schedule(schedule: Array, horizon: int) -> Array:
     """A schedule [..., S] cut or filled with zeros to [..., horizon + 1]: near the end of a game logs are shorter."""
     slots = schedule.shape[-1]

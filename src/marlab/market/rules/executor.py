@@ -1,4 +1,4 @@
-"""L3: what to do in one negotiation. Here the rules that need no learning: acceptance, and the heuristic executor.
+"""L3 and L4 without learning: acceptance, the heuristic executor, and the coordinator that teaches L4's network.
 
 Every function works on threads with any leading dimensions `...`.
 """
@@ -17,6 +17,8 @@ from marlab.market.rules.l1 import Action, Bools, Issue
 
 TOLERANCE = 0.1
 """A price may be this much worse than the goal's and still be accepted by rule."""
+REACH = 3.0
+"""Days over which two deliveries get in each other's way."""
 
 
 class Decision(NamedTuple):
@@ -64,3 +66,15 @@ class HeuristicL3Executor:
         day = np.where(is_open.any(-1), np.where(selling, earliest, latest), base.day).astype(np.float64)
         op = np.broadcast_to(np.where(accepts, ACCEPT, REJECT), day.shape)
         return Decision(op, quantity, price, day)
+
+
+class HeuristicL4Coordinator:
+    """Weights threads by urgency and priority, less where many deliver around the same day."""
+
+    def weights(self, days: Array, priorities: Array) -> Array:
+        """alpha [..., K], summing to 1, from `days` (delta*) and `features.priority`, both [..., K]."""
+        days, priorities = np.asarray(days, np.float64), np.asarray(priorities, np.float64)
+        conflict = np.exp(-np.abs(days[..., :, None] - days[..., None, :]) / REACH)
+        conflict = conflict * ~np.eye(days.shape[-1], dtype=bool)
+        raw = priorities / (days + 1) / (1 + conflict.sum(-1))
+        return raw / np.maximum(raw.sum(-1, keepdims=True), np.finfo(np.float64).tiny)

@@ -22,9 +22,6 @@ BALANCE = 10_000.0
 PRICE = 50.0
 QUANTITY = 10.0
 STATIC_SIZE = 12
-THREAD_SIZE = 24
-GLOBAL_SIZE = 30
-AUX_SIZE = 7
 MAX_HISTORY = 20
 FIRST_RELATIVE_TIME = 1 / (ROUNDS + 1)
 """Relative time of a first move. At a joint first proposal most negotiations have not started and would still say 0."""
@@ -274,8 +271,4 @@ class StateBuilder:
     def build(self, state: DayState, slots: OfferSlots | None = None) -> tuple[Array, Array, Array]:
         """x_static [..., 12], X_temporal [..., H+1, 10 or 12] and roles [..., 2] at the start of a day."""
         slots = slots or no_offers(state.day.shape, state.horizon)
-        return (
-            static_features(state, self.options),
-            temporal_features(state, slots, self.options),
-            roles(state),
-        )
+        return static_features(state, self.options), temporal_features(state, slots, self.options), roles(state)

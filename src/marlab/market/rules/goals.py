@@ -39,9 +39,6 @@ class Trades(NamedTuple):
     weight: Array  # 1 for deals; of offers: `offers.weights`
 
 
-NO_TRADES = Trades(np.zeros(0, np.intp), np.zeros(0, np.intp), *(np.zeros(0) for _ in range(4)))
-
-
 def bucket_of(delta: Array) -> NDArray[np.intp]:
     """The bucket [...] of a delivery in `delta` days."""
     return np.searchsorted(BOUNDARIES, delta)

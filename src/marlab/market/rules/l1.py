@@ -219,15 +219,8 @@ def issue_of(state: DayState, selling: Bools | bool) -> Issue:
     return Issue(*(np.where(known, bound, rule) for bound, rule in zip(stated, usual)))
 
 
-def baseline(
-    state: DayState,
-    caps: Caps,
-    selling: Bools | bool,
-    options: L1Options,
-    round: Array | int = 0,
-    projected: bool = True,
-) -> Action:
-    """The stateless action [...] that L3 corrects; `projected` brings it into the bounds of the issue.
+def baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Options, round: Array | int = 0) -> Action:
+    """The stateless action [...] that L3 corrects, inside the bounds of the issue.
 
     The guide ignores `round` (of the negotiation). Where the economic rules want nothing, the quantity is 0.
     """
@@ -237,10 +230,8 @@ def baseline(
         action = Action(*economic.baseline(state, caps, selling, issue, np.asarray(round, np.float64)))
         smallest = 0.0
     else:
-        action = _guide_baseline(state, caps, selling, options)
+        action = guide_baseline(state, caps, selling, options)
         smallest = SMALLEST_TRADE
-    if not projected:
-        return action
     return Action(
         np.minimum(np.maximum(action.quantity, smallest), issue.quantity_max),
         np.clip(action.price, issue.price_min, issue.price_max),
@@ -248,7 +239,8 @@ def baseline(
     )
 
 
-def _guide_baseline(state: DayState, caps: Caps, selling: Bools, options: L1Options) -> Action:
+def guide_baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Options) -> Action:
+    """The guide's action before it is brought into the issue."""
     cap = caps.of(selling)
     day = first_open(cap)
     price = np.where(selling, state.price_out, state.price_in)

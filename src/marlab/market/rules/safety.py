@@ -36,32 +36,17 @@ class Ledger:
         self._buying = self._selling = self.state
         self._caps = l1.caps(self.state, self.options)
 
-    def reserve_buy(self, quantity: float, price: float, day: int, permanent: bool = False) -> None:
-        """Take a purchase of `quantity` units for delivery in `day` days out of what is left; permanent = signed."""
-        bought = self._one(quantity, day)
-        zero = np.zeros_like(bought)
-        self._buying = self._buying.with_signed(bought, bought * price, zero, zero)
+    def reserve(self, selling: bool, quantity: float, price: float, day: int, permanent: bool = False) -> None:
+        """Take a deal of `quantity` units for delivery in `day` days out of what is left; permanent = signed."""
+        units, zero = np.zeros_like(self.state.q_in), np.zeros_like(self.state.q_in)
+        units[min(int(day), self.state.horizon)] = quantity
+        deal = (zero, zero, units, units * price) if selling else (units, units * price, zero, zero)
         if permanent:
-            self.state = self.state.with_signed(bought, bought * price, zero, zero)
-            self._selling = self._selling.with_signed(bought, bought * price, zero, zero)
-        self._refresh()
-
-    def reserve_sell(self, quantity: float, price: float, day: int, permanent: bool = False) -> None:
-        """Take a sale of `quantity` units for delivery in `day` days out of what is left; permanent = signed."""
-        sold = self._one(quantity, day)
-        zero = np.zeros_like(sold)
-        self._selling = self._selling.with_signed(zero, zero, sold, sold * price)
-        if permanent:
-            self.state = self.state.with_signed(zero, zero, sold, sold * price)
-            self._buying = self._buying.with_signed(zero, zero, sold, sold * price)
-        self._refresh()
-
-    def _one(self, quantity: float, day: int) -> Array:
-        schedule = np.zeros_like(self.state.q_in)
-        schedule[min(int(day), self.state.horizon)] = quantity
-        return schedule
-
-    def _refresh(self) -> None:
+            self.state = self.state.with_signed(*deal)
+        if permanent or selling:
+            self._selling = self._selling.with_signed(*deal)
+        if permanent or not selling:
+            self._buying = self._buying.with_signed(*deal)
         buying = l1.caps(self._buying, self.options)
         selling = buying if self._selling is self._buying else l1.caps(self._selling, self.options)
         self._caps = Caps(buying.buy, selling.sell, buying.budget)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, AgentLog
 from marlab.market.rules import features, goals, l1
-from marlab.market.rules.coordinator import HeuristicL4Coordinator
+from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.l1 import Action, Caps, Issue
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
@@ -34,8 +34,8 @@ from marlab.market.samples.known import (
 )
 from marlab.market.samples.options import SampleOptions
 
-RECORDED, COMPUTED = range(2)
-"""Where a baseline comes from."""
+COMPUTED = 1
+"""Where a baseline comes from; 0 stands for one that was recorded."""
 
 
 def extract(log: AgentLog, options: SampleOptions, info: LogInfo | None = None) -> Samples:

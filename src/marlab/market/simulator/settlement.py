@@ -85,10 +85,6 @@ class Settlement:
         """Revenue, supply bill, purchases, production, storage and penalty as shares of the opening balance."""
         return {name: float(self.parts[name][:, factory].sum() / self.balance[0, factory]) for name in MONEY}
 
-    def score(self, factory: int) -> float:
-        """Final balance over opening balance."""
-        return float(self.balance[-1, factory] / self.balance[0, factory])
-
 
 def economy_of(world: Any, names: Sequence[str]) -> Economy:
     """Read it from a world of the simulator; `names` are the ids of the factories in the order wanted."""

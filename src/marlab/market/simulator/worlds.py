@@ -63,9 +63,8 @@ class WorldSpec:
         sizes = {len(self.processes), len(self.agents), len(self.tracked)}
         if len(sizes) != 1:
             raise UserError(f"World {self.world_id} lists {sorted(sizes)} factories; its lists must be equally long.")
-        if sorted(set(self.processes)) != list(range(self.n_processes)) or list(self.processes) != sorted(
-            self.processes
-        ):
+        levels, ordered = sorted(set(self.processes)), sorted(self.processes)
+        if levels != list(range(self.n_processes)) or list(self.processes) != ordered:
             raise UserError(
                 f"World {self.world_id} has processes {self.processes}, expected 0, ..., then 1, ..., in order."
             )
@@ -99,18 +98,6 @@ def hash_seed() -> int | None:
     return int(seed) if seed.isdigit() else None
 
 
-def refuse_oneshot(world_class: type) -> None:
-    """Only worlds of the Standard league are recorded: in OneShot there is no delivery day to learn."""
-    need_simulator()
-    from scml.std import StdWorld
-
-    if not issubclass(world_class, StdWorld):
-        raise UserError(
-            f"{world_class.__name__} is not a world of the Standard league: OneShot worlds are not supported, "
-            "use SCML2024StdWorld."
-        )
-
-
 def make_world(
     spec: WorldSpec,
     folder: Path,
@@ -127,8 +114,6 @@ def make_world(
     need_simulator()
     from scml.std import SCML2024StdWorld
 
-    world_class = world_class or SCML2024StdWorld
-    refuse_oneshot(world_class)
     players = [find_player(name) for name in spec.agents]
     _seed(spec.market_seed)
     generated = SCML2024StdWorld.generate(
@@ -140,7 +125,7 @@ def make_world(
         random_agent_types=False,
     )
     more = _SETTINGS[settings] | (_FORGIVING if forgiving else {})
-    world = world_class(**generated, **more, name=spec.world_id, log_folder=str(folder))
+    world = (world_class or SCML2024StdWorld)(**generated, **more, name=spec.world_id, log_folder=str(folder))
     if settings == "fast":
         world.save_negotiations = False  # the constructor overrides its argument
     _seed(spec.seed)
