@@ -112,17 +112,9 @@ class DayState(NamedTuple):
     def with_exogenous(self) -> DayState:
         """The same morning with today's exogenous contracts among the commitments of slot 0."""
         today = np.arange(self.horizon + 1) == 0
-        return self.with_signed(
-            *(
-                amount[..., None] * today
-                for amount in (
-                    self.exogenous_in_quantity,
-                    self.exogenous_in_price,
-                    self.exogenous_out_quantity,
-                    self.exogenous_out_price,
-                )
-            )
-        )
+        bought, sold = self.exogenous_in_quantity, self.exogenous_out_quantity
+        amounts = (bought, self.exogenous_in_price, sold, self.exogenous_out_price)
+        return self.with_signed(*(amount[..., None] * today for amount in amounts))
 
 
 SCHEDULES = ("q_in", "q_out", "pay", "receive")

@@ -14,23 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marlab.lab.runs.files import replacing
 from marlab.market.logs.tracker_days import SCHEMA_VERSION, daily_status
 from marlab.market.logs.tracker_read import read_tracker
-from marlab.market.logs.tracker_words import (
-    OPERATORS,
-    RANGES,
-    SYSTEM_BUYER,
-    SYSTEM_SELLER,
-    class_name,
-    plain,
-    world_name,
-)
+from marlab.market.logs.tracker_words import OPERATORS, RANGES, SYSTEM_BUYER, SYSTEM_SELLER, plain
 from marlab.market.logs.worldlog import ACCEPT, BROKEN, END, NONE, REJECT, TIMED_OUT, AgentLog
 
-__all__ = ["FOLDER", "class_name", "file_name", "find_trackers", "read_tracker", "world_name", "write_tracker"]
+__all__ = ["FOLDER", "file_name", "find_trackers", "read_tracker", "write_tracker"]
 
 FOLDER = "tracker_logs"
 RESPONSES = {ACCEPT: "ACCEPT_OFFER", REJECT: "REJECT_OFFER", END: "END_NEGOTIATION"}
@@ -114,7 +105,8 @@ class _Writer:
             if day in rows:
                 status = daily_status(log.days, rows[day], self._trading_prices(day))
                 yield day, ("custom", "daily_status", status)
-                yield day, ("inventory", "state", _inventory(status))
+                stock = {"raw_material": status["inventory_input"], "product": status["inventory_output"]}
+                yield day, ("inventory", "state", {**stock, "balance": status["balance"]})
             negotiations = [i for i in self.mine if self.day_of[int(i)] == day]
             for i in negotiations:
                 yield day, ("negotiation", "started", self._started(int(i)))
@@ -129,31 +121,23 @@ class _Writer:
     def _initialized(self) -> Event:
         log = self.log
         first = log.days.take(0)
-        names = {"agent_type_raw": log.agent_type, "agent_type_base": log.agent_type}
-        full = {"agent_type_raw_full": log.full_type, "agent_type_base_full": log.full_type}
         data = {
-            "schema_version": SCHEMA_VERSION,
-            "league": "std",
-            "n_steps": plain(first.n_steps),
-            "n_lines": plain(first.n_lines),
-            "level": plain(first.input_product),
-            **names,
-            **full,
-            "agent_display_name": log.agent_id,
-            "agents": log.names,
-        }
+            "schema_version": SCHEMA_VERSION, "league": "std", "n_steps": plain(first.n_steps),
+            "n_lines": plain(first.n_lines), "level": plain(first.input_product),
+            **dict.fromkeys(("agent_type_raw", "agent_type_base"), log.agent_type),
+            **dict.fromkeys(("agent_type_raw_full", "agent_type_base_full"), log.full_type),
+            "agent_display_name": log.agent_id, "agents": log.names,
+        }  # fmt: skip
         return "custom", "agent_initialized", data
 
     def _happenings(self, day: int) -> Iterator[Event]:
         """Decisions and signatures of a day in the order of `seq`."""
         d, c = self.log.decisions, self.log.contracts
-        decided = [(int(d["seq"][r]), 1, r) for r in np.flatnonzero(self._decision_days() == day)]
+        days = self.log.negotiations["day"][d["negotiation"]]
+        decided = [(int(d["seq"][r]), 1, r) for r in np.flatnonzero(days == day)]
         signed = [(int(c["seq"][r]), 0, r) for r in np.flatnonzero(c["day"] == day)]
         for _, kind, row in sorted(decided + signed):
             yield from self._decision(int(row)) if kind else self._signature(int(row))
-
-    def _decision_days(self) -> NDArray[Any]:
-        return self.log.negotiations["day"][self.log.decisions["negotiation"]]
 
     def _decision(self, row: int) -> Iterator[Event]:
         d = {name: values[row] for name, values in self.log.decisions.items()}
@@ -170,17 +154,11 @@ class _Writer:
             event = "accept" if op == ACCEPT else "reject"
             yield "negotiation", event, {**who, "offer": received, "reason": RESPONSES[op].lower()}
         data = {
-            "sim_step": self.day_of[int(d["negotiation"])],
-            **who,
-            "round": round_,
-            "relative_time": plain(d["relative_time"]),
-            "action_op": OPERATORS[op],
-            "response_type": RESPONSES[op],
-            "offer": received if op == ACCEPT else own,
-            "received": received,
-            "reason": "counter_all" if received else "first_proposal",
-            "call": int(d["call"]),
-        }
+            "sim_step": self.day_of[int(d["negotiation"])], **who, "round": round_,
+            "relative_time": plain(d["relative_time"]), "action_op": OPERATORS[op], "response_type": RESPONSES[op],
+            "offer": received if op == ACCEPT else own, "received": received,
+            "reason": "counter_all" if received else "first_proposal", "call": int(d["call"]),
+        }  # fmt: skip
         yield "custom", "aop_action", data
 
     def _signature(self, row: int) -> Iterator[Event]:
@@ -242,11 +220,3 @@ def _mechanism(negotiation: int) -> str:
 def _offer(decision: dict[str, Any], prefix: str, round_: int) -> dict[str, int]:
     names = {"quantity": "quantity", "delivery_day": "day", "unit_price": "price"}
     return {**{key: int(decision[prefix + name]) for key, name in names.items()}, "round": round_}
-
-
-def _inventory(status: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "raw_material": status["inventory_input"],
-        "product": status["inventory_output"],
-        "balance": status["balance"],
-    }

@@ -29,18 +29,12 @@ UNKNOWN_COST = 1.0
 """What the first trackers, which never wrote it, let their readers assume for `production_cost`."""
 
 KEYS = {
-    "day": "current_step",
-    "input_product": "my_input_product",
-    "output_product": "my_output_product",
-    "price_in": "spot_price_in",
-    "price_out": "spot_price_out",
-    "needed_supplies": "needed_supplies_raw",
-    "needed_sales": "needed_sales_raw",
-    "exogenous_in_quantity": "exo_input_qty",
-    "exogenous_in_price": "exo_input_price",
-    "exogenous_out_quantity": "exo_output_qty",
-    "exogenous_out_price": "exo_output_price",
-}
+    "day": "current_step", "input_product": "my_input_product", "output_product": "my_output_product",
+    "price_in": "spot_price_in", "price_out": "spot_price_out",
+    "needed_supplies": "needed_supplies_raw", "needed_sales": "needed_sales_raw",
+    "exogenous_in_quantity": "exo_input_qty", "exogenous_in_price": "exo_input_price",
+    "exogenous_out_quantity": "exo_output_qty", "exogenous_out_price": "exo_output_price",
+}  # fmt: skip
 """DayState fields that have another name in `daily_status`; all others keep theirs."""
 COMMITMENTS = {"q_in": "Q_in", "q_out": "Q_out", "pay": "Payables", "receive": "Receivables"}
 ISSUES = ("quantity_min", "quantity_max", "price_min", "price_max", "day_min", "day_max")
@@ -83,7 +77,7 @@ def read_days(
     """A batch from the (day, data) of `daily_status` events, which come in the order of days."""
     rows: list[dict[str, Any]] = []
     for day, data in statuses:
-        rows.append(_Morning(day, data, around, missing, rows[0] if rows else None).fields(horizon))
+        rows.append(_Morning(day, data, around, missing).fields(horizon, rows[0] if rows else None))
     _exogenous_past(rows, missing)
     return from_mapping({name: np.array([row[name] for row in rows], np.float64) for name in DayState._fields})
 
@@ -91,22 +85,15 @@ def read_days(
 class _Morning:
     """One `daily_status`, read field by field; what was found so far is in `found`."""
 
-    def __init__(
-        self,
-        day: int,
-        data: Mapping[str, Any],
-        around: Surroundings,
-        missing: Counter[str],
-        first: dict[str, Any] | None,
-    ) -> None:
-        self.data, self.around, self.missing, self.first = data, around, missing, first
+    def __init__(self, day: int, data: Mapping[str, Any], around: Surroundings, missing: Counter[str]) -> None:
+        self.data, self.around, self.missing = data, around, missing
         self.values: dict[str, Any] = {"day": float(day)}
 
-    def fields(self, horizon: int) -> dict[str, Any]:
-        """Every field of DayState; the past of exogenous contracts may still be None."""
+    def fields(self, horizon: int, first: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Every field of DayState; the past of exogenous contracts may still be None. `first`: those of day one."""
         self._game()
         self._schedules(horizon)
-        self._money()
+        self._money(first)
         self._needs()
         for side in ("buy", "sell"):
             self._issues(side)
@@ -181,14 +168,13 @@ class _Morning:
                 self.missing["commitments"] += name == "q_in"
             self.values[name] = fit_schedule(slots, horizon)
 
-    def _money(self) -> None:
-        self.need("balance")
-        self.need("inventory_input")
-        self.need("inventory_output")
+    def _money(self, first: Mapping[str, Any] | None) -> None:
+        for name in ("balance", "inventory_input", "inventory_output"):
+            self.need(name)
         balance = self.values["balance"]
         # the first morning's balance is the opening balance, whatever the tracker believed it to be
-        opening = self.first["initial_balance"] if self.first else self.stated("initial_balance")
-        if self.first is None and (self.values["day"] == 0 or not opening):
+        opening = first["initial_balance"] if first else self.stated("initial_balance")
+        if first is None and (self.values["day"] == 0 or not opening):
             self.missing["initial_balance"] += opening != balance
             opening = balance
         self.values["initial_balance"] = opening
@@ -212,17 +198,12 @@ class _Morning:
             values.update({f"{side}_{name}": self.stated(f"{side}_{name}") or 0.0 for name in ISSUES})
             return
         price = values["price_in"] if side == "buy" else values["price_out"]
-        usual = {
-            "quantity_min": 1.0,
-            "quantity_max": LOT * values["n_lines"],
-            "price_min": (1 - PRICE_WITHIN) * price,
-            "price_max": (1 + PRICE_WITHIN) * price,
-            "day_min": values["day"],
-            "day_max": min(values["day"] + values["league_horizon"], values["n_steps"] - 1),
-        }
+        last = min(values["day"] + values["league_horizon"], values["n_steps"] - 1)
+        prices = (1 - PRICE_WITHIN) * price, (1 + PRICE_WITHIN) * price
+        usual = (1.0, LOT * values["n_lines"], *prices, values["day"], last)
         seen = self.around.ranges.get((int(values["day"]), side), {})
-        for name in ISSUES:
-            self.fill(f"{side}_{name}", seen.get(name, usual[name]))
+        for name, instead in zip(ISSUES, usual):
+            self.fill(f"{side}_{name}", seen.get(name, instead))
 
 
 def _exogenous_past(rows: list[dict[str, Any]], missing: Counter[str]) -> None:

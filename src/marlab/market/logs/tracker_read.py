@@ -14,26 +14,10 @@ from typing import Any
 import numpy as np
 
 from marlab.lab.errors import UserError
+from marlab.market.logs import tracker_words as words
 from marlab.market.logs.daystate import HORIZON, DayState
 from marlab.market.logs.tracker_days import ISSUES, Range, Surroundings, read_days
-from marlab.market.logs.tracker_words import (
-    OPERATOR_OF,
-    RANGES,
-    ROUNDS,
-    SYSTEM_BUYER,
-    SYSTEM_SELLER,
-    Offer,
-    class_of,
-    number,
-    numbers,
-    oneshot,
-    parse,
-    refuse_oneshot,
-    roles_of,
-    terms,
-    whole,
-    world_name,
-)
+from marlab.market.logs.tracker_words import ROUNDS, Offer, number, terms, whole
 from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
 
 Row = dict[str, Any]
@@ -41,7 +25,7 @@ Row = dict[str, Any]
 
 def read_tracker(path: Path, horizon: int = HORIZON) -> AgentLog:
     """One agent in one world; a file that is no tracker log of the Standard league raises UserError."""
-    document = parse(path)
+    document = words.parse(path)
     reader = _Reader(path, document)
     for seq, entry in enumerate(document["entries"]):
         reader.take(seq, entry)
@@ -55,18 +39,15 @@ class _Reader:
         self.path = path
         self.document = document
         self.missing: Counter[str] = Counter()
-        self.game: Mapping[str, Any] = {}
         self.agent_id = str(document.get("agent_id"))
         entries = [entry for entry in document["entries"] if isinstance(entry, dict)]
-        for entry in entries:
-            if entry.get("event") == "agent_initialized":
-                self.game = entry["data"] if isinstance(entry.get("data"), dict) else {}
-                break
+        begun = next((entry.get("data") for entry in entries if entry.get("event") == "agent_initialized"), None)
+        self.game: Mapping[str, Any] = begun if isinstance(begun, dict) else {}
         agents = self.game.get("agents")
         self.names: list[str] = [str(name) for name in agents] if isinstance(agents, list) else []
         self.me = self._index(self.agent_id)
         self.explicit = any(entry.get("event") == "aop_action" for entry in entries)
-        self.roles = roles_of(entries)
+        self.roles = words.roles_of(entries)
         self.statuses: dict[int, Mapping[str, Any]] = {}
         self.traded: set[int] = set()  # days on which an offer was seen
         self.negotiations: list[Row] = []
@@ -81,7 +62,7 @@ class _Reader:
         self.agreed: dict[int, tuple[int, Offer]] = {}
         self.prices: list[Row] = []
         self.reports: list[Row] = []
-        refuse_oneshot(path, document, self.game)
+        words.refuse_oneshot(path, document, self.game)
 
     # entries
 
@@ -113,7 +94,7 @@ class _Reader:
         if day in self.statuses:
             return
         self.statuses[day] = data
-        prices = numbers(data.get("trading_prices"))
+        prices = words.numbers(data.get("trading_prices"))
         self.missing["trading_prices"] += prices is None
         self.prices += [{"day": day, "product": i, "price": price} for i, price in enumerate(prices or [])]
 
@@ -159,7 +140,7 @@ class _Reader:
 
     def _action(self, seq: int, day: int, data: Row) -> None:
         i = self._find(day, data)
-        op = OPERATOR_OF.get(str(data.get("action_op")).upper())
+        op = words.OPERATOR_OF.get(str(data.get("action_op")).upper())
         if i is None or op is None:
             self.missing["operator of an aop_action"] += op is None
             return
@@ -201,7 +182,7 @@ class _Reader:
             self.missing["terms of a contract"] += 1
             return
         partner = str(data.get("partner") or "")
-        exogenous = partner.startswith((SYSTEM_SELLER, SYSTEM_BUYER))
+        exogenous = partner.startswith((words.SYSTEM_SELLER, words.SYSTEM_BUYER))
         i = None if exogenous else self._find(day, data, joined="mechanism_id of a contract")
         if i is None and not exogenous:
             return
@@ -257,7 +238,7 @@ class _Reader:
         return "buyer" if isinstance(prices, list) and level == len(prices) - 2 else None
 
     def _ranges(self, i: int, data: Row) -> None:
-        for key, name in RANGES.items():
+        for key, name in words.RANGES.items():
             bounds = data.get(key)
             if isinstance(bounds, list) and len(bounds) == 2 and all(number(b) is not None for b in bounds):
                 self.negotiations[i] |= {f"{name}_min": bounds[0], f"{name}_max": bounds[1]}
@@ -276,10 +257,8 @@ class _Reader:
         """Everything taken, as tables."""
         if not self.statuses:
             late = " (all follow the first offer of their day)" if self.missing["daily_status of the morning"] else ""
-            raise UserError(
-                f"{self.path} has no daily_status of a morning{late}: there is no state to learn from; "
-                "record it in before_step."
-            )
+            why = f"has no daily_status of a morning{late}: there is no state to learn from; record it in before_step."
+            raise UserError(f"{self.path} {why}")
         self._settle()
         days = read_days(sorted(self.statuses.items()), self._surroundings(), horizon, self.missing)
         first = days.take(0)
@@ -287,27 +266,20 @@ class _Reader:
         self._complete(products, days)
         for contract in self.contracts:
             contract["product"] = products["seller" if contract["product"] else "buyer"]
-        class_name, full_type = class_of(self.document, self.game)
+        class_name, full_type = words.class_of(self.document, self.game)
         stats = self.document.get("stats")
         final = number(stats.get("final_balance")) if isinstance(stats, dict) else None
-        world_id = world_name(self.document.get("world_id"), self.path)
+        world_id = words.world_name(self.document.get("world_id"), self.path)
         self.missing["world_id"] += world_id != self.document.get("world_id")
+        contracts = sorted(self.contracts, key=lambda row: row["seq"])
         log = AgentLog(
-            world_id=world_id,
-            agent_id=self.agent_id,
-            agent_type=class_name,
-            full_type=full_type,
-            index=self.me,
-            names=self.names,
-            days=days,
+            world_id, self.agent_id, class_name, full_type, self.me, self.names, days,
             negotiations=_table("negotiations", self.negotiations),
-            decisions=_table("decisions", self._decision_rows()),
-            contracts=_table("contracts", sorted(self.contracts, key=lambda row: row["seq"])),
-            prices=_table("prices", self.prices),
-            reports=_table("reports", self.reports),
+            decisions=_table("decisions", self._decision_rows()), contracts=_table("contracts", contracts),
+            prices=_table("prices", self.prices), reports=_table("reports", self.reports),
             final_balance=np.nan if final is None else final,
             missing={name: count for name, count in sorted(self.missing.items()) if count},
-        )
+        )  # fmt: skip
         refuse_same_day_issues(self.path, log)
         return log
 
@@ -405,7 +377,7 @@ def refuse_same_day_issues(path: Path, log: AgentLog) -> None:
     n = log.negotiations
     ahead = n["day"] < int(log.days.n_steps[0]) - 1
     if ahead.any() and (n["day_max"][ahead] == n["day"][ahead]).all():
-        raise oneshot(path)
+        raise words.oneshot(path)
 
 
 def _table(name: str, rows: list[Row]) -> Table:

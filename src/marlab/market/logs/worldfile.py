@@ -34,24 +34,18 @@ def write_world(path: Path, log: WorldLog) -> None:
         for column, kind in kinds.items():
             columns[f"{name}.{column}"] = _one_list(np.asarray(log.tables[name][column]).astype(kind))
     for name in SCHEDULES:
-        columns[f"days.{name}"] = _one_list(
-            log.schedules[name].astype("float64" if name in ("pay", "receive") else "int16").ravel()
-        )
+        kind = "float64" if name in ("pay", "receive") else "int16"
+        columns[f"days.{name}"] = _one_list(log.schedules[name].astype(kind).ravel())
     columns["days.exogenous_reach"] = _one_list(log.reach.astype("int16").ravel())
     table = pa.table(columns)
     packed = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in _COUNTING}
     plain = [f"{name}.list.element" for name in table.column_names if name != "meta" and name not in _COUNTING]
     with replacing(path) as temporary:
+        # the types survive without a stored schema, and a hundred columns make it 14 KB
         pq.write_table(
-            table,
-            temporary,
-            compression="zstd",
-            compression_level=9,
-            write_statistics=False,
-            store_schema=False,  # the types survive without it, and a hundred columns make it 14 KB
-            use_dictionary=plain,
-            column_encoding=packed,
-        )
+            table, temporary, compression="zstd", compression_level=9, write_statistics=False, store_schema=False,
+            use_dictionary=plain, column_encoding=packed,
+        )  # fmt: skip
 
 
 def read_world(path: Path) -> WorldLog:
@@ -64,9 +58,8 @@ def read_world(path: Path) -> WorldLog:
     if not isinstance(meta, dict):
         raise UserError(f"{path} is not a log of a market world: its meta data is {meta!r}, expected a table.")
     if meta.get("schema") != SCHEMA:
-        raise UserError(
-            f"{path} has log schema {meta.get('schema')}; this version reads schema {SCHEMA}: collect again."
-        )
+        schema = meta.get("schema")
+        raise UserError(f"{path} has log schema {schema}; this version reads schema {SCHEMA}: collect again.")
     flat = {name: _flat(table.column(name)) for name in table.column_names if name != "meta"}
     tables = {name: {column: flat[f"{name}.{column}"] for column in kinds} for name, kinds in TABLES.items()}
     rows = len(tables["days"]["agent"])

@@ -39,33 +39,20 @@ TABLES: dict[str, dict[str, str]] = {
     },
     # every offer of every negotiation, in order
     "offers": {
-        "negotiation": "int32",
-        "round": "int16",
-        "relative_time": "float64",
-        "by": "int16",
-        "quantity": "int16",
-        "day": "int16",
-        "price": "int32",
+        "negotiation": "int32", "round": "int16", "relative_time": "float64",
+        **dict.fromkeys(("by", "quantity", "day"), "int16"), "price": "int32",
     },
     # one row per own decision of a tracked agent: the offer on the table (or -1) and the answer.
     # `call` counts the agent's joint decisions: rows with the same (agent, call) were decided together.
     "decisions": {
-        "seq": "int32",
-        "agent": "int16",
-        "call": "int32",
-        "negotiation": "int32",
-        "round": "int16",
-        "relative_time": "float64",
-        **dict.fromkeys(("received_quantity", "received_day"), "int16"),
-        "received_price": "int32",
-        "op": "int8",
-        **dict.fromkeys(("quantity", "day"), "int16"),
-        "price": "int32",
+        "seq": "int32", "agent": "int16", "call": "int32", "negotiation": "int32",
+        "round": "int16", "relative_time": "float64",
+        "received_quantity": "int16", "received_day": "int16", "received_price": "int32",
+        "op": "int8", "quantity": "int16", "day": "int16", "price": "int32",
     },
     # signed contracts; exogenous ones have negotiation -1 and seller or buyer -1
     "contracts": {
-        "seq": "int32",
-        "negotiation": "int32",
+        "seq": "int32", "negotiation": "int32",
         **dict.fromkeys(("day", "seller", "buyer", "product", "quantity", "delivery"), "int16"),
         "price": "int32",
     },
@@ -73,7 +60,7 @@ TABLES: dict[str, dict[str, str]] = {
     "prices": {"day": "int16", "product": "int16", "price": "float64"},
     # public financial reports, every few days
     "reports": {"day": "int16", "agent": "int16", "cash": "float64", "bankrupt": "int8"},
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,21 +85,15 @@ class WorldLog:
         reach = self.reach[mine].astype(np.float64)
         days = DayState(**scalars, **schedules, exogenous_reach=reach)
         about = self.agents[index]
+        decisions, contracts = self.tables["decisions"], self.tables["contracts"]
+        mine_signed = (contracts["seller"] == index) | (contracts["buyer"] == index)
         return AgentLog(
-            world_id=self.meta["world_id"],
-            agent_id=about["id"],
-            agent_type=about["type"],
-            full_type=about["full_type"],
-            index=index,
-            names=[agent["id"] for agent in self.agents],
-            days=days,
-            negotiations=self.tables["negotiations"],
-            decisions=_where(self.tables["decisions"], "agent", index),
-            contracts=_either(self.tables["contracts"], index),
-            prices=self.tables["prices"],
-            reports=self.tables["reports"],
+            self.meta["world_id"], about["id"], about["type"], about["full_type"], index,
+            [agent["id"] for agent in self.agents], days, negotiations=self.tables["negotiations"],
+            decisions=_rows(decisions, decisions["agent"] == index), contracts=_rows(contracts, mine_signed),
+            prices=self.tables["prices"], reports=self.tables["reports"],
             final_balance=float(about.get("final_balance", np.nan)),
-        )
+        )  # fmt: skip
 
     def tracked(self) -> Iterator[AgentLog]:
         """The agents whose decisions were recorded."""
@@ -139,11 +120,5 @@ class AgentLog:
     missing: dict[str, int] = field(default_factory=dict)  # what the file lacked, and how often; ours lack nothing
 
 
-def _where(table: Table, column: str, value: int) -> Table:
-    rows = table[column] == value
+def _rows(table: Table, rows: NDArray[np.bool_]) -> Table:
     return {name: values[rows] for name, values in table.items()}
-
-
-def _either(contracts: Table, index: int) -> Table:
-    rows = (contracts["seller"] == index) | (contracts["buyer"] == index)
-    return {name: values[rows] for name, values in contracts.items()}

@@ -31,10 +31,8 @@ class Reader:
         """This morning as a DayState with schedules [horizon + 1]."""
         scalars, schedules, reach = self.values(awi, horizon)
         q_in, q_out, pay, receive = schedules
-        return from_mapping(
-            dict(zip(SCALARS, scalars))
-            | {"q_in": q_in, "q_out": q_out, "pay": pay, "receive": receive, "exogenous_reach": reach}
-        )
+        more = {"q_in": q_in, "q_out": q_out, "pay": pay, "receive": receive, "exogenous_reach": reach}
+        return from_mapping(dict(zip(SCALARS, scalars)) | more)
 
     def values(self, awi: Any, horizon: int) -> tuple[list[float], tuple[Schedule, ...], list[int]]:
         """The same as plain numbers, for the recorder: scalars in the order of SCALARS, schedules (q_in, q_out, pay,
@@ -42,12 +40,9 @@ class Reader:
         try:
             return self._values(awi, horizon)
         except AttributeError as error:
-            raise AttributeError(
-                f"The simulator does not tell an agent its {error.name!r}, which a DayState is made of; "
-                "scml 0.8.4 does: install that version.",
-                name=error.name,
-                obj=error.obj,
-            ) from error
+            lacks = f"The simulator does not tell an agent its {error.name!r}, which a DayState is made of"
+            why = f"{lacks}; scml 0.8.4 does: install that version."
+            raise AttributeError(why, name=error.name, obj=error.obj) from error
 
     def _values(self, awi: Any, horizon: int) -> tuple[list[float], tuple[Schedule, ...], list[int]]:
         day = awi.current_step
@@ -59,38 +54,19 @@ class Reader:
         self._see(inside, outside)
         profile, prices = awi.profile, awi.trading_prices
         first, last = awi.is_first_level, awi.is_last_level
+        score = balance / initial if initial else balance  # the simulator's own, which is dear to ask for
         scalars: list[float] = [
-            day,
-            awi.n_steps,
-            profile.n_lines,
-            awi.n_products,
-            profile.input_product,
-            profile.output_product,
-            awi.n_input_negotiations,
-            awi.n_output_negotiations,
-            awi.horizon,
-            profile.cost,
-            balance,
-            initial,
-            balance / initial if initial else balance,  # the simulator's own score, which is dear to ask for
-            awi.current_inventory_input,
-            awi.current_inventory_output,
-            float(prices[profile.input_product]),
-            float(prices[profile.output_product]),
-            awi.current_storage_cost,
-            awi.current_shortfall_penalty,
-            awi.current_disposal_cost,
-            awi.needed_supplies,
-            awi.needed_sales,
-            inside,
-            awi.current_exogenous_input_price,
-            outside,
-            awi.current_exogenous_output_price,
-            self._exogenous_in / self._days,
-            self._exogenous_out / self._days,
+            day, awi.n_steps, profile.n_lines, awi.n_products, profile.input_product, profile.output_product,
+            awi.n_input_negotiations, awi.n_output_negotiations, awi.horizon, profile.cost,
+            balance, initial, score, awi.current_inventory_input, awi.current_inventory_output,
+            float(prices[profile.input_product]), float(prices[profile.output_product]),
+            awi.current_storage_cost, awi.current_shortfall_penalty, awi.current_disposal_cost,
+            awi.needed_supplies, awi.needed_sales,
+            inside, awi.current_exogenous_input_price, outside, awi.current_exogenous_output_price,
+            self._exogenous_in / self._days, self._exogenous_out / self._days,
             *_ranges(None if first else awi.current_input_issues),
             *_ranges(None if last else awi.current_output_issues),
-        ]
+        ]  # fmt: skip
         slots = horizon + 1
         schedules = (
             _schedule(awi.supplies, awi.future_supplies, day, slots),
@@ -134,14 +110,7 @@ def _ranges(issues: Any) -> tuple[float, ...]:
     if issues is None:
         return (0.0,) * 6
     quantity, day, price = issues
-    return (
-        quantity.min_value,
-        quantity.max_value,
-        price.min_value,
-        price.max_value,
-        day.min_value,
-        day.max_value,
-    )
+    return tuple(bound for issue in (quantity, price, day) for bound in (issue.min_value, issue.max_value))
 
 
 def _schedule(today: Mapping[str, float], later: Mapping[int, Mapping[str, float]], day: int, slots: int) -> Schedule:

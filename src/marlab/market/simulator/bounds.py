@@ -90,22 +90,15 @@ def foresight_of(economy: Economy, contracts: Table, settled: Settlement, factor
     traded = (contracts["product"] == level + 1) & (buyer != NONE) & (seller != NONE) & settled.executed
     demand = per_day(demanded, quantity)
     earned = per_day(demanded, quantity * price)
+    buy_price, sell_price = settled.prices[:-1, level], settled.prices[:-1, level + 1]
     return Foresight(
-        balance=float(economy.balance[factory]),
-        lines=int(economy.lines[factory]),
-        cost=float(economy.cost[factory]),
-        supply=per_day(supplied, quantity).astype(np.int64),
-        bill=per_day(supplied, quantity * price),
-        demand=demand.astype(np.int64),
+        balance=float(economy.balance[factory]), lines=int(economy.lines[factory]), cost=float(economy.cost[factory]),
+        supply=per_day(supplied, quantity).astype(np.int64), bill=per_day(supplied, quantity * price),
+        demand=demand.astype(np.int64), delivered=per_day(traded, quantity).astype(np.int64),
         demand_price=np.divide(earned, demand, out=np.zeros(days), where=demand > 0),
-        delivered=per_day(traded, quantity).astype(np.int64),
-        storage=economy.storage[factory] * settled.prices[:-1, level],
-        penalty=economy.shortfall[factory] * settled.prices[:-1, level + 1],
-        buy_price=settled.prices[:-1, level],
-        sell_price=settled.prices[:-1, level + 1],
-        buys=level > 0,
-        sells=level < economy.last_level,
-    )
+        storage=economy.storage[factory] * buy_price, penalty=economy.shortfall[factory] * sell_price,
+        buy_price=buy_price, sell_price=sell_price, buys=level > 0, sells=level < economy.last_level,
+    )  # fmt: skip
 
 
 def no_trade_score(known: Foresight) -> float:

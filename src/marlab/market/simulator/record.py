@@ -156,17 +156,10 @@ class Recording:
         number = self._number.get(contract.mechanism_id, NONE) if contract.mechanism_id else NONE
         if number == NONE and contract.mechanism_id:  # its negotiation has just ended and was closed
             number = self.number_with[self.index[note["seller"]]][note["buyer"]]
-        self._rows["contracts"].append(
-            (
-                self.next_seq(),
-                number,
-                world.current_step,
-                self.index.get(note["seller"], NONE),
-                self.index.get(note["buyer"], NONE),
-                note["product"],
-                *_whole((agreement["quantity"], agreement["time"], agreement["unit_price"])),
-            )
-        )
+        seller, buyer = (self.index.get(note[side], NONE) for side in ("seller", "buyer"))
+        terms = _whole((agreement["quantity"], agreement["time"], agreement["unit_price"]))
+        row = (self.next_seq(), number, world.current_step, seller, buyer, note["product"], *terms)
+        self._rows["contracts"].append(row)
 
     def evening(self, world: Any) -> None:
         """Financial reports, on the days on which they are published."""
@@ -200,34 +193,21 @@ class Recording:
         agents = []
         for place, name in enumerate(self._ids):
             cls = type(world.agents[name].adapted_object)
-            agents.append(
-                {
-                    "id": name,
-                    "type": cls.__name__,
-                    "full_type": f"{cls.__module__}.{cls.__qualname__}",
-                    "level": int(world.agent_profiles[name].input_product),
-                    "tracked": bool(self.spec.tracked[place]),
-                    "score": float(scores[name]),
-                    "final_balance": float(world.current_balance(name)),
-                    "bankrupt": bool(world.is_bankrupt[name]),
-                    "exceptions": len(world.agent_exceptions.get(name, ())) + self._errors[place],
-                    "decisions": int(decided[place]),
-                }
-            )
+            agents.append({
+                "id": name, "type": cls.__name__, "full_type": f"{cls.__module__}.{cls.__qualname__}",
+                "level": int(world.agent_profiles[name].input_product), "tracked": bool(self.spec.tracked[place]),
+                "score": float(scores[name]), "final_balance": float(world.current_balance(name)),
+                "bankrupt": bool(world.is_bankrupt[name]), "decisions": int(decided[place]),
+                "exceptions": len(world.agent_exceptions.get(name, ())) + self._errors[place],
+            })  # fmt: skip
         return {
-            "world_id": self.spec.world_id,
-            "world_type": "SCML2024StdWorld",
-            "spec": self.spec.to_dict(),
-            "hash_seed": hash_seed(),
-            "n_steps": int(world.n_steps),
-            "days_played": int(world.current_step),
-            "n_processes": int(world.n_processes),
-            "league_horizon": self._slots,
+            "world_id": self.spec.world_id, "world_type": "SCML2024StdWorld", "spec": self.spec.to_dict(),
+            "hash_seed": hash_seed(), "n_steps": int(world.n_steps), "days_played": int(world.current_step),
+            "n_processes": int(world.n_processes), "league_horizon": self._slots,
             "versions": {name: _version(name) for name in ("scml", "negmas", "scml-agents")},
-            "agents": agents,
-            "failures": dict(sorted(self.failures.items())),
+            "agents": agents, "failures": dict(sorted(self.failures.items())),
             **_agreement_of(tables, [agent["tracked"] for agent in agents]),
-        }
+        }  # fmt: skip
 
 
 class Watch:
@@ -328,9 +308,8 @@ class Watch:
         received = _NO_OFFER if state.current_offer is None else _whole(state.current_offer)
         made = _NO_OFFER if offer is None else _whole(offer)
         number = self._recording.number_with[self._agent][partner]
-        self._recording.decision(
-            (seq, self._agent, call, number, state.step, state.relative_time, *received, op, *made)
-        )
+        row = (seq, self._agent, call, number, state.step, state.relative_time, *received, op, *made)
+        self._recording.decision(row)
 
 
 def record_world(spec: WorldSpec, *, tables: Path | None = None) -> WorldLog:

@@ -89,13 +89,12 @@ class Settlement:
 def economy_of(world: Any, names: Sequence[str]) -> Economy:
     """Read it from a world of the simulator; `names` are the ids of the factories in the order wanted."""
     profiles = [world.agent_profiles[name] for name in names]
+    given = (world.initial_balances, world.agent_storage_cost, world.agent_shortfall_penalty)
     return Economy(
-        level=np.array([p.input_product for p in profiles], dtype=np.int64),
-        lines=np.array([p.n_lines for p in profiles], dtype=np.int64),
-        cost=np.array([p.cost for p in profiles], dtype=np.float64),
-        balance=np.array([world.initial_balances[name] for name in names], dtype=np.float64),
-        storage=np.array([world.agent_storage_cost[name] for name in names], dtype=np.float64),
-        shortfall=np.array([world.agent_shortfall_penalty[name] for name in names], dtype=np.float64),
+        np.array([p.input_product for p in profiles], dtype=np.int64),
+        np.array([p.n_lines for p in profiles], dtype=np.int64),
+        np.array([p.cost for p in profiles], dtype=np.float64),
+        *(np.array([numbers[name] for name in names], dtype=np.float64) for numbers in given),
         catalogue=np.array(world.catalog_prices, dtype=np.float64),
     )
 
@@ -194,17 +193,10 @@ def settle_day(due: Due, stock: float, balance: float, rates: Rates) -> Day:
     paid, bought = _sum(due.purchases)
     left = own + bought - produced
     return Day(
-        revenue=_served(outputs, produced),
-        supply=bill,
-        purchases=paid,
-        production=rates.cost * produced,
-        storage=rates.storage * left,
-        penalty=rates.penalty * (owed - produced),
-        produced=produced,
-        shortfall=owed - produced,
-        stock=stock + max(0.0, supplied + bought - produced),
-        bought=bought,
-    )
+        revenue=_served(outputs, produced), supply=bill, purchases=paid, production=rates.cost * produced,
+        storage=rates.storage * left, penalty=rates.penalty * (owed - produced), produced=produced,
+        shortfall=owed - produced, stock=stock + max(0.0, supplied + bought - produced), bought=bought,
+    )  # fmt: skip
 
 
 def _sum(lots: Lots) -> tuple[float, float]:
