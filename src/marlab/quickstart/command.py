@@ -112,31 +112,15 @@ def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
     from marlab.market.samples.make import make_samples
 
     return [
-        Stage(
-            "worlds",
-            "PenguinAgent plays small worlds; all that it sees and does is recorded",
-            config.collect,
-            lambda options: collect(config.collect, options, engine=engine, command=COMMAND),
-        ),
-        Stage(
-            "samples",
-            "the records become samples: what each layer would have seen, what the expert did",
-            config.samples,
-            lambda options: make_samples(config.samples, options, engine=engine, command=COMMAND),
-        ),
-        Stage(
-            "layers",
-            "L2 learns the day's goal, L3 the answers and offers, L4 how much each negotiation counts",
-            config.train,
-            lambda options: _train(config.train, options),
-        ),
-        Stage(
-            "arena",
-            "five agents play the same seats of the same new worlds, each once",
-            config.play,
-            lambda options: play(config.play, options, engine=engine, command=COMMAND),
-        ),
-    ]
+        Stage("worlds", "PenguinAgent plays small worlds; all that it sees and does is recorded", config.collect,
+              lambda options: collect(config.collect, options, engine=engine, command=COMMAND)),
+        Stage("samples", "the records become samples: what each layer would have seen, what the expert did",
+              config.samples, lambda options: make_samples(config.samples, options, engine=engine, command=COMMAND)),
+        Stage("layers", "L2 learns the day's goal, L3 the answers and offers, L4 how much each negotiation counts",
+              config.train, lambda options: _train(config.train, options)),
+        Stage("arena", "five agents play the same seats of the same new worlds, each once", config.play,
+              lambda options: play(config.play, options, engine=engine, command=COMMAND)),
+    ]  # fmt: skip
 
 
 def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: EngineConfig | None = None) -> int:

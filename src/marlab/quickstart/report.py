@@ -18,7 +18,7 @@ from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import Tournament, gather
-from marlab.market.arena.report import Result, stored
+from marlab.market.arena.report import Result, interval, signed, stored
 from marlab.market.arena.stats import Comparison, compare, score_interval
 
 STAGES = ("worlds", "samples", "layers", "arena")
@@ -56,20 +56,15 @@ class Story:
 
     def comparisons(self) -> dict[str, Comparison]:
         """Trained minus every other agent, in the same seats; empty if the trained agent could not play."""
-        comparisons: dict[str, Comparison] = {}
-        for other in self.result.agents:
-            if TRAINED in self.result.agents and other != TRAINED:
-                comparisons[other] = compare(
-                    self.result.seats, [TRAINED, other], other, self.result.config.alpha, True
-                )[0]
-        return comparisons
+        agents, seats, alpha = self.result.agents, self.result.seats, self.result.config.alpha
+        others = [other for other in agents if other != TRAINED] if TRAINED in agents else []
+        return {other: compare(seats, [TRAINED, other], other, alpha, True)[0] for other in others}
 
     def results(self) -> dict[str, Any]:
         """The headline for the record of the run."""
         results: dict[str, Any] = {"verdict": verdict(self)}
         for agent in self.result.agents:
-            mean, interval = score_interval(self.result.seats, agent)
-            results[f"score {agent}"] = stored(mean, interval)
+            results[f"score {agent}"] = stored(*score_interval(self.result.seats, agent))
         for other, c in self.comparisons().items():
             results[f"trained - {other}"] = stored(c.mean, c.student)
         return results
@@ -129,7 +124,7 @@ def verdict(story: Story) -> str:
     if PURE_L1 not in comparisons:
         return "Pure L1 could not play, so that it is unknown whether training helped."
     c = comparisons[PURE_L1]
-    numbers = f"trained minus pure L1 is {_signed(c.mean)}{_between(c)}"
+    numbers = f"trained minus pure L1 is {signed(c.mean)}{_between(c)}"
     if c.student is None:
         return f"One market cannot tell whether training helped: {numbers}."
     low, high = c.student
@@ -148,7 +143,8 @@ def standing(story: Story) -> str:
             continue
         low, high = c.student or (c.mean, c.mean)
         how = "ahead of" if low > 0 else "behind" if high < 0 else "not told apart from"
-        parts.append(f"{how} {_article(other)} ({_signed(c.mean)}{_between(c)})")
+        whom = "its own rules" if other == RULES else other
+        parts.append(f"{how} {whom} ({signed(c.mean)}{_between(c)})")
     return f"The trained agent is {' and '.join(parts)}." if parts else ""
 
 
@@ -188,12 +184,12 @@ def _headline(story: Story) -> tuple[list[str], list[list[str]]]:
     comparisons, seats = story.comparisons(), story.result.seats
     rows = []
     for agent in sorted(story.result.agents, key=lambda agent: -score_interval(seats, agent)[0]):
-        mean, interval = score_interval(seats, agent)
-        range_ = "" if interval is None else f"[{written(interval[0], 3)}, {written(interval[1], 3)}]"
-        row = [agent, written(mean, 3), range_, "", "", ""]
+        mean, limits = score_interval(seats, agent)
+        between = "" if limits is None else f"[{written(limits[0], 3)}, {written(limits[1], 3)}]"
+        row = [agent, written(mean, 3), between, "", "", ""]
         if agent in comparisons:
             c = comparisons[agent]
-            row[3:] = [_signed(c.mean), _interval(c), f"{100 * (c.pair_wins or 0):.0f} % of {c.pairs}"]
+            row[3:] = [signed(c.mean), interval(c.student), f"{100 * (c.pair_wins or 0):.0f} % of {c.pairs}"]
         rows.append(row)
     return ["agent", "score", "bootstrap", "trained minus it", "Student", "seats won by trained"], rows
 
@@ -320,17 +316,5 @@ def _arena_part(story: Story) -> list[str]:
     ]
 
 
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + written(value, 3)
-
-
-def _interval(c: Comparison) -> str:
-    return "" if c.student is None else f"[{_signed(c.student[0])}, {_signed(c.student[1])}]"
-
-
 def _between(c: Comparison) -> str:
-    return f" {_interval(c)}" if c.student is not None else ""
-
-
-def _article(agent: str) -> str:
-    return "its own rules" if agent == RULES else agent
+    return f" {interval(c.student)}" if c.student is not None else ""

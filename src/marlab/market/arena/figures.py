@@ -13,8 +13,8 @@ from matplotlib.patheffects import withStroke
 from marlab.lab.report import figures, style
 from marlab.lab.stats import Measured, mean_interval, written
 from marlab.market.arena.plan import label
-from marlab.market.arena.report import Result
-from marlab.market.arena.stats import POSITIONS, closed, means_by_config, score_interval
+from marlab.market.arena.report import Result, ranked, signed
+from marlab.market.arena.stats import POSITIONS, closed, means_by_config
 from marlab.market.arena.world import money_parts
 from marlab.market.simulator.settlement import MONEY
 
@@ -34,8 +34,7 @@ def _panels(agents: int) -> tuple[Figure, list[Axes]]:
 
 def draw(result: Result, scores: Path, parts: Path) -> None:
     """`scores`: differences to the baseline, and scores by level; `parts`: money, and shares of the bound."""
-    names = [name for name in result.agents if any(seat["agent"] == name for seat in result.seats)]
-    names.sort(key=lambda name: -score_interval(result.seats, name)[0])
+    names = ranked(result)
     figure, axes = _panels(len(names))
     _differences(axes[0], result)
     groups = [_short(name) for name in names]
@@ -74,7 +73,7 @@ def _differences(ax: Axes, result: Result) -> None:
         spread = row + 0.16 * np.linspace(-1, 1, len(c.differences)) if len(c.differences) > 1 else [row]
         ax.plot(c.differences, spread, "o", color=style.colour(0), alpha=0.45, markersize=5, markeredgewidth=0)
         ax.plot([c.mean], [row], "D", color=style.colour(1), markersize=9, markeredgecolor="white")
-        text = ("+" if c.mean > 0 else "") + written(c.mean, 3)
+        text = signed(c.mean)
         ax.annotate(text, (c.mean, row), (0, 11), textcoords="offset points", ha="center", fontsize=11, **_READABLE)
     ax.axvline(0.0, color=style.GREY, linewidth=1.2)
     ax.set_yticks(range(len(comparisons)), [_short(c.agent) for c in comparisons])
@@ -87,12 +86,12 @@ def _differences(ax: Axes, result: Result) -> None:
 
 
 def _by_level(result: Result, names: list[str]) -> dict[str, list[Measured | None]]:
-    parts: dict[str, list[Measured | None]] = {}
-    for place in POSITIONS:
-        seats = [seat for seat in result.seats if seat["position"] == place]
-        if seats:
-            parts[place] = [_measured(list(means_by_config(seats, name).values())) for name in names]
-    return parts
+    places = {place: [seat for seat in result.seats if seat["position"] == place] for place in POSITIONS}
+    return {
+        place: [_measured(list(means_by_config(seats, name).values())) for name in names]
+        for place, seats in places.items()
+        if seats
+    }
 
 
 def _measured(values: list[float]) -> Measured | None:

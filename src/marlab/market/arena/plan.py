@@ -184,29 +184,19 @@ class Arena:
             agents += [*(seated[i] for i in here), *fillers]
             levels += [level] * (places + len(fillers))
         seed = int(np.random.default_rng([config.seed, 11, number, turn]).integers(2**31))
+
+        def game(player: str | None, agents: list[str], tested: tuple[int, ...]) -> Game:
+            world = (market.seed, seed, market.n_steps, tuple(levels), tuple(agents), (False,) * len(agents))
+            digest = hashlib.sha256(json.dumps((number, turn, *world)).encode()).hexdigest()[:10]
+            return Game(WorldSpec(f"c{number:03d}-t{turn:02d}-{digest}", *world), number, turn, player, tested)
+
         if config.replace is None:
             tested = tuple(place for place, i in enumerate(seats) if 0 <= i < len(self._seated))
-            yield self._game(number, turn, None, market, seed, levels, agents, tested)
+            yield game(None, agents, tested)
             return
         mine = seats.index(0)  # the replaced agent is the first of the seated
         for player in (config.replace, *self.players):
-            players = [*agents[:mine], player, *agents[mine + 1 :]]
-            yield self._game(number, turn, player, market, seed, levels, players, (mine,))
-
-    @staticmethod
-    def _game(
-        number: int,
-        turn: int,
-        player: str | None,
-        market: Market,
-        seed: int,
-        levels: list[int],
-        agents: list[str],
-        tested: tuple[int, ...],
-    ) -> Game:
-        world = (market.seed, seed, market.n_steps, tuple(levels), tuple(agents), (False,) * len(agents))
-        digest = hashlib.sha256(json.dumps((number, turn, *world)).encode()).hexdigest()[:10]
-        return Game(WorldSpec(f"c{number:03d}-t{turn:02d}-{digest}", *world), number, turn, player, tested)
+            yield game(player, [*agents[:mine], player, *agents[mine + 1 :]], (mine,))
 
 
 def _factories(shape: str) -> tuple[int, ...] | None:

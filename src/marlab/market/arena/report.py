@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,9 @@ from rich.table import Table as RichTable
 from marlab.lab.report import markdown
 from marlab.lab.runs.files import plain_json, replacing
 from marlab.lab.stats import written
+from marlab.market.arena import stats
 from marlab.market.arena.plan import PlayConfig, label
-from marlab.market.arena.stats import (
-    POSITIONS,
-    Comparison,
-    Seat,
-    best_shares,
-    closed,
-    compare,
-    grouped,
-    mean_of,
-    means_by_config,
-    score_interval,
-)
+from marlab.market.arena.stats import POSITIONS, Comparison, Seat, mean_of, score_interval
 from marlab.market.arena.world import money_parts
 from marlab.market.simulator.settlement import MONEY
 
@@ -60,7 +50,7 @@ class Result:
     def comparisons(self) -> list[Comparison]:
         """Everybody minus the baseline."""
         config = self.config
-        return compare(self.seats, self.agents, config.against, config.alpha, config.design == "seats")
+        return stats.compare(self.seats, self.agents, config.against, config.alpha, config.design == "seats")
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,8 @@ def tables(result: Result) -> list[Table]:
     ]  # fmt: skip
 
 
-def _ranked(result: Result) -> list[str]:
+def ranked(result: Result) -> list[str]:
+    """The agents that have played, best first."""
     own = {name for name in result.agents if any(seat["agent"] == name for seat in result.seats)}
     return sorted(own, key=lambda name: -score_interval(result.seats, name)[0])
 
@@ -89,17 +80,26 @@ def _own(result: Result, name: str) -> list[Seat]:
     return [seat for seat in result.seats if seat["agent"] == name]
 
 
+def _by_place(result: Result) -> Iterator[tuple[str, str, list[Seat]]]:
+    """Agent, level and the seats there, of all levels at which the agent sat."""
+    for name in ranked(result):
+        for place in POSITIONS:
+            seats = [seat for seat in _own(result, name) if seat["position"] == place]
+            if seats:
+                yield name, place, seats
+
+
 def _scores(result: Result) -> Table:
-    best = best_shares(result.seats, _ranked(result))
+    best = stats.best_shares(result.seats, ranked(result))
     rows = []
-    for name in _ranked(result):
-        mean, interval = score_interval(result.seats, name)
+    for name in ranked(result):
+        mean, limits = score_interval(result.seats, name)
         seats = _own(result, name)
         places = []
         for place in POSITIONS:
-            here = means_by_config([s for s in seats if s["position"] == place], name)
+            here = stats.means_by_config([s for s in seats if s["position"] == place], name)
             places.append(_number(float(np.mean(list(here.values())))) if here else "")
-        rows.append([label(name), str(len(seats)), _number(mean), _range(interval), *places, _percent(best[name])])
+        rows.append([label(name), str(len(seats)), _number(mean), _range(limits), *places, _percent(best[name])])
     header = ("agent", "seats", "score", "95 % over configs", *POSITIONS, "best of config")
     n = len(result.configs)
     note = f"Final over opening balance, averaged per config, {n} config{'' if n == 1 else 's'}."
@@ -116,11 +116,11 @@ def _differences(result: Result) -> Table:
     header += ["any-time interval", "decided"] if sequential else []
     rows = []
     for c in comparisons:
-        row = [label(c.agent), _signed(c.mean), _interval(c.bootstrap), _interval(c.student)]
+        row = [label(c.agent), signed(c.mean), interval(c.bootstrap), interval(c.student)]
         row += [_with_half(c.by_position.get(place)) for place in POSITIONS]
-        row += [_signed(c.money, 0), _percent(c.wins)]
+        row += [signed(c.money, 0), _percent(c.wins)]
         row += [f"{_percent(c.pair_wins)} of {c.pairs}"] if paired else []
-        row += [_interval(c.sequence), "yes" if c.decided else "no"] if sequential else []
+        row += [interval(c.sequence), "yes" if c.decided else "no"] if sequential else []
         rows.append(row)
     how = "the same seats, neighbours and random numbers" if paired else "the same worlds, all seats of each config"
     note = f"Agent minus {label(result.config.against)} in {how}, tested over configs; money: gain in profit per world."
@@ -136,14 +136,11 @@ def _differences(result: Result) -> Table:
 
 def _parts(result: Result) -> Table:
     rows = []
-    for name in _ranked(result):
-        for place in POSITIONS:
-            seats = [s for s in _own(result, name) if s["position"] == place]
-            if seats:
-                parts = money_parts(seats)
-                units = [_number(mean_of(seats, key), 1) for key in ("produced", "bought", "stock")]
-                cells = [_number(parts[key]) for key in MONEY]
-                rows.append([label(name), place, _number(mean_of(seats, "score")), *cells, *units])
+    for name, place, seats in _by_place(result):
+        parts = money_parts(seats)
+        units = [_number(mean_of(seats, key), 1) for key in ("produced", "bought", "stock")]
+        cells = [_number(parts[key]) for key in MONEY]
+        rows.append([label(name), place, _number(mean_of(seats, "score")), *cells, *units])
     header = ("agent", "level", "score", *MONEY, "sold", "bought", "last stock")
     note = (
         "Means over seats. Score = 1 + revenue - supply bill - purchases - production - storage - penalty, as shares "
@@ -155,13 +152,10 @@ def _parts(result: Result) -> Table:
 
 def _possible(result: Result) -> Table:
     rows = []
-    for name in _ranked(result):
-        for place in POSITIONS:
-            seats = [s for s in _own(result, name) if s["position"] == place]
-            if seats:
-                scores = [_number(mean_of(seats, key)) for key in ("score", *BOUNDS)]
-                shares = [_percent(closed(seats, bound)) for bound in BOUNDS[1:]]
-                rows.append([label(name), place, *scores, *shares])
+    for name, place, seats in _by_place(result):
+        scores = [_number(mean_of(seats, key)) for key in ("score", *BOUNDS)]
+        shares = [_percent(stats.closed(seats, bound)) for bound in BOUNDS[1:]]
+        rows.append([label(name), place, *scores, *shares])
     header = ("agent", "level", "score", "no trade", "captured", "mean price", "issue")
     note = "Means over seats. The last three columns: share of (bound - no trade) that was reached, against each bound."
     closing = ("of captured", "of mean price", "of issue")
@@ -169,10 +163,10 @@ def _possible(result: Result) -> Table:
 
 
 def _downstream(result: Result) -> Table:
-    cells = grouped(result.seats, "agent", "position", "downstream")
+    cells = stats.grouped(result.seats, "agent", "position", "downstream")
     kinds = sorted({(p, d) for _, p, d in cells if p != "last"}, key=lambda kind: (POSITIONS.index(kind[0]), kind[1]))
     rows = []
-    for name in _ranked(result):
+    for name in ranked(result):
         row = [label(name)]
         for kind in kinds:
             seats = cells.get((name, *kind), [])
@@ -185,25 +179,20 @@ def _downstream(result: Result) -> Table:
 
 def _conduct(result: Result) -> Table:
     rows = []
-    for name in _ranked(result):
+    for name in ranked(result):
         seats = _own(result, name)
         days = sum(seat["days"] for seat in seats)
         decided = sum(seat.get("own_decisions", 0) for seat in seats)
         unsafe = sum(seat.get("own_unsafe", 0) for seat in seats)
         # the agent's own count includes what it caught itself; the simulator's what came through
         raised = sum(seat["exceptions"] + seat.get("own_exceptions", 0) for seat in seats)
-        rows.append(
-            [
-                label(name),
-                _number(sum(seat["shortfall"] for seat in seats) / days, 2),
-                _percent(mean_of(seats, "bankrupt")),
-                str(raised),
-                _percent(unsafe / decided, 2) if decided else "",
-                _number(mean_of(seats, "ms_50"), 1),
-                _number(max((s["ms_95"] for s in seats if "ms_95" in s), default=math.nan), 1),
-                _number(50 * sum(seat["cpu_s"] for seat in seats) / days, 2),
-            ]
-        )
+        slowest = max((seat["ms_95"] for seat in seats if "ms_95" in seat), default=math.nan)
+        rows.append([
+            label(name), _number(sum(seat["shortfall"] for seat in seats) / days, 2),
+            _percent(mean_of(seats, "bankrupt")), str(raised), _percent(unsafe / decided, 2) if decided else "",
+            _number(mean_of(seats, "ms_50"), 1), _number(slowest, 1),
+            _number(50 * sum(seat["cpu_s"] for seat in seats) / days, 2),
+        ])  # fmt: skip
     header = ("agent", "short/day", "bankrupt", "exceptions", "unsafe", "ms", "ms 95 %", "CPU s/50 days")
     note = (
         "Unsafe actions and milliseconds per joint decision as the agents report them (median of a world, and the "
@@ -273,9 +262,8 @@ def numbers(result: Result) -> dict[str, Any]:
         "worlds": result.worlds, "configs": len(result.configs), "worlds_failed": len(result.failed),
         "left_out": [label(name) for name in result.left_out], "settlement_error": result.settlement_error,
     }  # fmt: skip
-    for name in _ranked(result):
-        mean, interval = score_interval(result.seats, name)
-        numbers[f"score {label(name)}"] = stored(mean, interval)
+    for name in ranked(result):
+        numbers[f"score {label(name)}"] = stored(*score_interval(result.seats, name))
     for c in result.comparisons() if result.seats else []:
         numbers[f"{label(c.agent)} - {label(c.against)}"] = stored(c.mean, c.bootstrap)
     return numbers
@@ -311,7 +299,8 @@ def _number(value: float, digits: int = 3) -> str:
     return written(value, digits) if np.isfinite(value) else ""
 
 
-def _signed(value: float, digits: int = 3) -> str:
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, also a plus."""
     return ("+" if value > 0 else "") + written(value, digits)
 
 
@@ -319,10 +308,11 @@ def _percent(value: float | None, digits: int = 0) -> str:
     return "" if value is None or not np.isfinite(value) else f"{written(100 * value, digits)} %"
 
 
-def _interval(pair: tuple[float, float] | None) -> str:
+def interval(pair: tuple[float, float] | None) -> str:
+    """[low, high] with signs; nothing where there is none."""
     if pair is None:
         return ""
-    return f"[{_signed(pair[0])}, {_signed(pair[1])}]" if np.isfinite(pair[0]) else "unlimited"
+    return f"[{signed(pair[0])}, {signed(pair[1])}]" if np.isfinite(pair[0]) else "unlimited"
 
 
 def _range(pair: tuple[float, float] | None) -> str:
@@ -332,4 +322,4 @@ def _range(pair: tuple[float, float] | None) -> str:
 def _with_half(value: tuple[float, float | None, int] | None) -> str:
     if value is None:
         return ""
-    return _signed(value[0]) + (f" ±{value[1]:.3f}" if value[1] is not None else "")
+    return signed(value[0]) + (f" ±{value[1]:.3f}" if value[1] is not None else "")

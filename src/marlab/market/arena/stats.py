@@ -84,19 +84,11 @@ def _compare(own: Mapping[str, list[Seat]], agent: str, against: str, alpha: flo
                 float(np.mean(gaps)), None if interval is None else (interval[1] - interval[0]) / 2, len(gaps)
             )  # fmt: skip
     return Comparison(
-        agent=agent,
-        against=against,
-        differences=tuple(differences),
-        mean=float(np.mean(differences)),
-        bootstrap=bootstrap(differences),
-        student=student(differences),
-        sequence=confidence_sequence(differences, alpha),
-        money=float(np.mean(money)),
-        wins=_share([d > 0 for d in differences]),
+        agent, against, tuple(differences), mean=float(np.mean(differences)), bootstrap=bootstrap(differences),
+        student=student(differences), sequence=confidence_sequence(differences, alpha), money=float(np.mean(money)),
+        wins=_share([d > 0 for d in differences]), pairs=len(pairs), by_position=by_position,
         pair_wins=_share([a["score"] > b["score"] for a, b in pairs]) if pairs else None,
-        pairs=len(pairs),
-        by_position=by_position,
-    )
+    )  # fmt: skip
 
 
 def _with_money(seats: Sequence[Seat]) -> list[Seat]:

@@ -98,34 +98,19 @@ def measured_world(spec: WorldSpec) -> dict[str, Any]:
     seats = []
     for f, (agent, clock) in enumerate(zip(log.agents, clocks)):
         days = {name: float(settled.parts[name][:, f].sum()) for name in ("shortfall", "produced", "bought")}
-        seats.append(
-            {
-                "place": f,
-                "agent": spec.agents[f],
-                "level": agent["level"],
-                "position": position(agent["level"], spec.n_processes),
-                "downstream": downstream(spec, agent["level"]),
-                "score": agent["score"],
-                "opening": float(economy.balance[f]),
-                "bankrupt": agent["bankrupt"],
-                "exceptions": agent["exceptions"],
-                **settled.shares(f),
-                **days,
-                "stock": float(settled.parts["stock"][-1, f]),
-                **factory_bounds(economy, contracts, settled, f)._asdict(),
-                **clock.report(),
-            }
-        )
+        seats.append({
+            "place": f, "agent": spec.agents[f], "level": agent["level"],
+            "position": position(agent["level"], spec.n_processes), "downstream": downstream(spec, agent["level"]),
+            "score": agent["score"], "opening": float(economy.balance[f]), "bankrupt": agent["bankrupt"],
+            "exceptions": agent["exceptions"], **settled.shares(f), **days,
+            "stock": float(settled.parts["stock"][-1, f]),
+            **factory_bounds(economy, contracts, settled, f)._asdict(), **clock.report(),
+        })  # fmt: skip
     return {
-        "world_id": spec.world_id,
-        "days": log.meta["days_played"],
-        "n_processes": spec.n_processes,
-        "settlement_error": float(error),
-        "recorder_failures": sum(log.meta["failures"].values()),
-        "hash_seed": log.meta["hash_seed"],
-        "cpu_s": round(time.process_time() - started, 3),
-        "seats": seats,
-    }
+        "world_id": spec.world_id, "days": log.meta["days_played"], "n_processes": spec.n_processes,
+        "settlement_error": float(error), "recorder_failures": sum(log.meta["failures"].values()),
+        "hash_seed": log.meta["hash_seed"], "cpu_s": round(time.process_time() - started, 3), "seats": seats,
+    }  # fmt: skip
 
 
 def position(level: int, levels: int) -> str:

@@ -32,11 +32,9 @@ def summary_of(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> dict[str, Any]:
     """Numbers for run.json."""
-    decisions = decisions_by_type(rows)
+    decisions, sizes = decisions_by_type(rows), [row.get("bytes", np.nan) for row in rows]
     return {
-        "worlds": len(rows),
-        "worlds_planned": planned,
-        "worlds_failed": len(failed),
+        "worlds": len(rows), "worlds_planned": planned, "worlds_failed": len(failed),
         "days": sum(row["days"] for row in rows),
         "decisions": sum(decisions.values()),
         **{f"decisions_{name}": count for name, count in decisions.items()},
@@ -44,11 +42,9 @@ def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> 
         "recorder_failures": sum(row["recorder_failures"] for row in rows),
         "unheard_offers": sum(row["unheard_offers"] for row in rows),
         "agent_exceptions": sum(agent["exceptions"] for row in rows for agent in row["agents"]),
-        "log_kb_per_world": round(float(np.mean([row.get("bytes", np.nan) for row in rows])) / 1000, 1)
-        if rows
-        else None,
+        "log_kb_per_world": round(float(np.mean(sizes)) / 1000, 1) if rows else None,
         "cpu_s": round(sum(row.get("cpu_s", 0.0) for row in rows), 1),
-    }
+    }  # fmt: skip
 
 
 def decisions_by_type(rows: Sequence[Row]) -> dict[str, int]:
@@ -74,11 +70,9 @@ def describe(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> st
     ]
     for name, seats in sorted(_seats(rows).items(), key=lambda item: (-item[1]["decisions"], item[0])):
         scores, played = np.asarray(seats["scores"]), seats["days"]
-        done = (
-            f"{seats['decisions']:>10,} {seats['decisions'] / played:>6.1f}"
-            if seats["tracked"]
-            else f"{'-':>10} {'-':>6}"
-        )
+        done = f"{'-':>10} {'-':>6}"
+        if seats["tracked"]:
+            done = f"{seats['decisions']:>10,} {seats['decisions'] / played:>6.1f}"
         lines.append(
             f"{name:<34} {len(scores):>6} {done} {scores.mean():>7.3f} {seats['bankrupt']:>8} {seats['exceptions']:>10}"
         )
@@ -98,15 +92,8 @@ def _seats(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
     for row in rows:
         for agent in row["agents"]:
             name = agent["type"] + ("" if agent["tracked"] else " (filler)")
-            empty = {
-                "tracked": agent["tracked"],
-                "scores": [],
-                "decisions": 0,
-                "days": 0,
-                "bankrupt": 0,
-                "exceptions": 0,
-            }
-            seats = found.setdefault(name, empty)
+            counts = dict.fromkeys(("decisions", "days", "bankrupt", "exceptions"), 0)
+            seats = found.setdefault(name, {"tracked": agent["tracked"], "scores": [], **counts})
             seats["scores"].append(agent["score"])
             seats["days"] += row["days"]
             for word in ("decisions", "bankrupt", "exceptions"):
@@ -138,11 +125,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 def _scores(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Measured | None]]:
     """Mean scores with intervals of tracked classes at the first, a middle and the last level."""
-    found: dict[str, dict[str, list[float]]] = {
-        "first": defaultdict(list),
-        "middle": defaultdict(list),
-        "last": defaultdict(list),
-    }
+    found: dict[str, dict[str, list[float]]] = {place: defaultdict(list) for place in ("first", "middle", "last")}
     for row in rows:
         for agent in row["agents"]:
             last = agent["level"] == row["n_processes"] - 1
