@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from marlab.market.agent.decide import (
-    Ablated,
     Neural,
     NeuralWeights,
-    Partly,
     Weigh,
+    ablated,
     heuristic_weights,
+    partly,
     pure_l1,
     uniform_weights,
 )
@@ -67,7 +67,7 @@ def test_switches_replace_a_part_of_what_a_network_wants() -> None:
         at = situation(state, some_threads(state, 5, rng), RULES["economic"])
         alpha = uniform_weights(at)
         full, plain = inner(at, alpha), pure_l1(at, alpha)
-        no_residual, no_op = Ablated(inner, True, False)(at, alpha), Ablated(inner, False, True)(at, alpha)
+        no_residual, no_op = ablated(inner, True, False)(at, alpha), ablated(inner, False, True)(at, alpha)
         for i in range(5):
             wants, base = full.wish(i, at.caps), plain.wish(i, at.caps)
             assert no_residual.wish(i, at.caps) == (wants.op, base.action)
@@ -84,7 +84,7 @@ def test_the_rule_decides_purchases_and_where_the_network_is_unsure() -> None:
     for state, rng in open_days(20, 9):
         at = situation(state, some_threads(state, 5, rng), RULES["economic"])
         alpha, left = heuristic_weights(at), Ledger(state, RULES["economic"]).caps
-        network, by_rule, shared = learnt(at, alpha), rule(at, alpha), Partly(learnt, rule, 0.99, True)(at, alpha)
+        network, by_rule, shared = learnt(at, alpha), rule(at, alpha), partly(learnt, rule, 0.99, True)(at, alpha)
         for i, selling in enumerate(at.selling):
             expected = network if selling and network.confidence(i) >= 0.99 else by_rule
             assert shared.wish(i, left) == expected.wish(i, left) and shared.explain(i) == expected.explain(i)

@@ -9,7 +9,6 @@ from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, save_checkpoint
 from marlab.market.networks.manager import (
-    HeuristicL2Manager,
     HorizonManagerPPO,
     L2StrategicManager,
     find_manager,
@@ -103,7 +102,7 @@ def test_the_model_of_a_folder_is_found_in_the_order_of_the_guide(tmp_path):
 
 def test_rules_of_thumb_follow_the_rules_of_l1():
     days = tracked_logs()[2].days
-    np.testing.assert_array_equal(HeuristicL2Manager().compute(days), goals.heuristic_goal(days))
+    np.testing.assert_array_equal(L2StrategicManager().compute(days), goals.heuristic_goal(days))
     economic = L1Options(rules="economic")
     np.testing.assert_array_equal(
         L2StrategicManager(l1=economic).compute(days), goals.economic_goal(days, l1.caps(days, economic))

@@ -70,9 +70,8 @@ class LitaAgentHRL(StdSyncAgent):
     def _begin(self) -> None:
         awi = self.awi
         if awi.is_perishable or awi.allow_zero_quantity:
-            raise RuntimeError(
-                "LitaAgentHRL plays SCML Standard: stock must not perish and quantities must be positive."
-            )
+            rules = "stock must not perish and quantities must be positive"
+            raise RuntimeError(f"LitaAgentHRL plays SCML Standard: {rules}.")
         if awi.horizon > self.settings.horizon:
             raise RuntimeError(f"Deliveries are up to {awi.horizon} days away, plans only {self.settings.horizon}.")
         self.layers: Layers = load_layers(self.settings)
@@ -185,9 +184,7 @@ class LitaAgentHRL(StdSyncAgent):
         if not self._ready:  # the morning failed, or a signed deal is not in the books
             return dict.fromkeys(offers, Answer(END, None, "not ready"))
         try:
-            threads = self._heard(offers, states)
-            plan = self._planned(threads)
-            answers = plan.answers
+            answers = self._planned(self._heard(offers, states)).answers
         except Exception as error:
             self._caught("negotiation", error)
             answers = dict.fromkeys(offers, Answer(END, None, "not ready"))

@@ -125,15 +125,9 @@ def heuristic(at: Situation, alpha: Array) -> Batch:
     return Batch(at, alpha, decision, strength=alpha)
 
 
-class Ablated:
+def ablated(inner: Decider, residual_off: bool, op_head_off: bool) -> Decider:
     """Another decider with its operators or its offers replaced by those of pure L1."""
-
-    def __init__(self, inner: Decider, residual_off: bool, op_head_off: bool) -> None:
-        self._inner, self._residual_off, self._op_head_off = inner, residual_off, op_head_off
-
-    def __call__(self, at: Situation, alpha: Array) -> Intentions:
-        """Look at a round once."""
-        return _Mixed(self._inner(at, alpha), pure_l1(at, alpha), self._residual_off, self._op_head_off)
+    return lambda at, alpha: _Mixed(inner(at, alpha), pure_l1(at, alpha), residual_off, op_head_off)
 
 
 class _Mixed:
@@ -173,18 +167,19 @@ class Neural:
         return Learnt(at, alpha, decision, chances, time_logits, self._modulation)
 
 
-class Partly:
-    """A network where it may decide and is sure; a rule in the other threads."""
+def partly(network: Neural, rule: Decider, least: float, sales_only: bool) -> Decider:
+    """A network where it may decide and is sure; a rule in the other threads.
 
-    def __init__(self, network: Neural, rule: Decider, least: float, sales_only: bool) -> None:
-        """`least`: probability of the likeliest operator below which the rule decides; `sales_only`: the rule buys."""
-        self._network, self._rule, self._least, self._sales_only = network, rule, least, sales_only
+    `least`: probability of the likeliest operator below which the rule decides; `sales_only`: the rule buys.
+    """
 
-    def __call__(self, at: Situation, alpha: Array) -> Intentions:
-        """Look at a round once."""
-        learnt, rule = self._network(at, alpha), self._rule(at, alpha)
-        may = at.selling if self._sales_only else np.ones(len(at.threads), bool)
-        return _Divided(learnt, rule, [bool(m) and learnt.confidence(i) >= self._least for i, m in enumerate(may)])
+    def decide(at: Situation, alpha: Array) -> Intentions:
+        learnt = network(at, alpha)
+        may = at.selling if sales_only else np.ones(len(at.threads), bool)
+        by_network = [bool(m) and learnt.confidence(i) >= least for i, m in enumerate(may)]
+        return _Divided(learnt, rule(at, alpha), by_network)
+
+    return decide
 
 
 class _Divided:
@@ -226,16 +221,12 @@ def l3_inputs(at: Situation, partners: bool) -> L3Inputs:
         return torch.from_numpy(np.ascontiguousarray(values, np.float32))
 
     return L3Inputs(
-        history=tensor(history),
-        present=torch.from_numpy(present),
+        history=tensor(history), present=torch.from_numpy(present),
         goal=tensor(np.broadcast_to(at.goal, (len(threads), len(at.goal)))),
-        role=torch.from_numpy(at.selling.astype(np.int64)),
-        baseline=tensor(np.stack(at.base, -1)),
-        aux=tensor(at.aux),
+        role=torch.from_numpy(at.selling.astype(np.int64)), baseline=tensor(np.stack(at.base, -1)), aux=tensor(at.aux),
         time_open=torch.from_numpy(l1.open_mask(at.mask, at.base.day) == 0),
-        rule_op=torch.from_numpy(np.where(at.accepts, ACCEPT, REJECT)),
-        partner=tensor(statistics),
-    )
+        rule_op=torch.from_numpy(np.where(at.accepts, ACCEPT, REJECT)), partner=tensor(statistics),
+    )  # fmt: skip
 
 
 def uniform_weights(at: Situation) -> Array:

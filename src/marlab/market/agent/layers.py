@@ -13,18 +13,8 @@ from torch import nn
 
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
-from marlab.market.agent.decide import (
-    Ablated,
-    Decider,
-    Neural,
-    NeuralWeights,
-    Partly,
-    Weigh,
-    heuristic,
-    heuristic_weights,
-    pure_l1,
-    uniform_weights,
-)
+from marlab.market.agent import decide
+from marlab.market.agent.decide import Decider, Neural, NeuralWeights, Weigh, heuristic_weights, uniform_weights
 from marlab.market.agent.rule import RuleW
 from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
 from marlab.market.networks.coordinator import GlobalCoordinator
@@ -90,7 +80,7 @@ def _make(settings: AgentSettings) -> Layers:
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
     usual = {"horizon": settings.horizon, "include_exogenous": rules.include_exogenous}
     features = from_dict(FeatureOptions, {**usual, **learnt_with.get("features", {})}, "the networks")
-    decider = pure_l1
+    decider = decide.pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
         decider = _ablated(_shared(network, rules, settings), settings)
@@ -102,7 +92,7 @@ def _make(settings: AgentSettings) -> Layers:
 
 def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
     """What decides without a network, by the rules of L1."""
-    return RuleW(settings.rule_options()) if rules.rules == "economic" else heuristic
+    return RuleW(settings.rule_options()) if rules.rules == "economic" else decide.heuristic
 
 
 def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decider:
@@ -111,14 +101,14 @@ def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decid
     learnt = settings.learnt or ("sales" if only_sales else "both")
     if learnt == "both" and settings.min_confidence == 0:
         return network
-    return Partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
+    return decide.partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
 
 
 def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
     if settings.residual_off and settings.op_head_off:
-        return pure_l1
+        return decide.pure_l1
     if settings.residual_off or settings.op_head_off:
-        return Ablated(decider, settings.residual_off, settings.op_head_off)
+        return decide.ablated(decider, settings.residual_off, settings.op_head_off)
     return decider
 
 
@@ -167,10 +157,8 @@ def _find(layer: str, place: Place) -> Path:
     if place is None:
         shipped = _in_folder(SHIPPED, layer)
         if shipped is None:
-            raise UserError(
-                f"LitaAgentHRL in neural mode needs {layer}_model_path: no weights of {layer.upper()} come with "
-                "this package."
-            )
+            needs = f"LitaAgentHRL in neural mode needs {layer}_model_path"
+            raise UserError(f"{needs}: no weights of {layer.upper()} come with this package.")
         return shipped
     path = Path(place)
     if path.is_file():

@@ -136,17 +136,10 @@ class _Wishes:
             at, options = self._at, self._options
             thread, lowest, highest = at.threads[i], float(at.issue.price_min[i]), float(at.issue.price_max[i])
             self._seats[i] = Seat(
-                thread.round,
-                float(at.state.day) < options.opening_days,
-                lowest,
-                highest,
-                at.record(i),
-                options,
-                float(at.state.production_cost),
-                sum(mine for *_, mine in thread.history),
-                tuple(thread.heard_offers(lowest, highest)),
-                self._room(at.caps),
-            )
+                thread.round, float(at.state.day) < options.opening_days, lowest, highest, at.record(i), options,
+                cost=float(at.state.production_cost), offered=sum(mine for *_, mine in thread.history),
+                heard=tuple(thread.heard_offers(lowest, highest)), room=self._room(at.caps),
+            )  # fmt: skip
         return self._seats[i]
 
 

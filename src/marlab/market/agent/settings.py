@@ -103,11 +103,9 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         words: dict[str, tuple[str | None, ...]] = {
-            "mode": (None, "heuristic", "neural"),
-            "l4": (None, "heuristic", "uniform", "neural"),
-            "decode": ("argmax", "sample"),
-            "learnt": (None, "both", "sales"),
-        }
+            "mode": (None, "heuristic", "neural"), "l4": (None, "heuristic", "uniform", "neural"),
+            "decode": ("argmax", "sample"), "learnt": (None, "both", "sales"),
+        }  # fmt: skip
         for field, allowed in words.items():
             if getattr(self, field) not in allowed:
                 right = ", ".join(word for word in allowed if word)

@@ -22,16 +22,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.runs.trainer import loop
 from marlab.market.learn.advantage import day_advantages
-from marlab.market.learn.settings import TrainConfig
-from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
-from marlab.market.learn.trainers import (
-    NAMES,
-    ActionTrainer,
-    AdvantageTrainer,
-    DayGoalTrainer,
-    PhaseTrainer,
-    WeightTrainer,
-)
+from marlab.market.learn.settings import Phase, TrainConfig
+from marlab.market.learn.trainers import NAMES, TRAINERS, PhaseTrainer
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO
@@ -67,12 +59,12 @@ class HRLXFTrainer:
         """Behaviour cloning: of L2 if there are days, of L3 if there are decisions."""
         histories: dict[str, History] = {}
         if len(macro):
-            histories["l2"] = self._learn(DayGoalTrainer, self.l2, _days(macro), self.config.l2_resume_path)
+            histories["l2"] = self._learn("l2", self.l2, _days(macro), self.config.l2_resume_path)
         if len(micro):
             samples = _decisions(micro)
             if not self.config.allow_zero_goal:
                 refuse_zero_goals(samples, "load them with goal_backfill l2 or v2, or set allow_zero_goal")
-            histories["l3"] = self._learn(ActionTrainer, self.l3, samples, self.config.l3_bc_resume_path)
+            histories["l3"] = self._learn("l3", self.l3, samples, self.config.l3_bc_resume_path)
         return histories
 
     def train_phase1_awr(self, micro: Sequence[Any]) -> dict[str, History]:
@@ -83,11 +75,11 @@ class HRLXFTrainer:
         except UserError as error:
             print(f"{error} Every decision counts the same.")
             advantage = np.zeros(samples.rows("micro"), np.float32)
-        return {"awr": self._learn(AdvantageTrainer, self.l3, samples, self.config.l3_awr_resume_path, advantage)}
+        return {"awr": self._learn("awr", self.l3, samples, self.config.l3_awr_resume_path, advantage)}
 
     def train_l4_distill(self, samples: Sequence[Any]) -> dict[str, History]:
         """L4 learns the teacher's weights."""
-        return {"l4": self._learn(WeightTrainer, self.l4, _rounds(samples), self.config.l4_resume_path)}
+        return {"l4": self._learn("l4", self.l4, _rounds(samples), self.config.l4_resume_path)}
 
     def save_all(self, suffix: str) -> list[Path]:
         """Write l2_<suffix>.pt, l3_<suffix>.pt and l4_<suffix>.pt of the layers there are."""
@@ -99,15 +91,16 @@ class HRLXFTrainer:
 
     def _learn(
         self,
-        kind: type[PhaseTrainer],
+        phase: Phase,
         model: nn.Module | None,
         samples: Samples,
         resume: str | Path | None,
         advantage: np.ndarray[Any, Any] | None = None,
     ) -> History:
         if model is None:
-            raise UserError(f"The trainer was made without the network that {NAMES[kind.phase]} trains.")
-        trainer = kind(model, self._table(kind, samples, advantage), None, self.config, self.device)
+            raise UserError(f"The trainer was made without the network that {NAMES[phase]} trains.")
+        table = TRAINERS[phase].table(samples, self.device, self.config.l3_leaky, advantage)
+        trainer = TRAINERS[phase](model, table, None, self.config, self.device)
         if resume is not None:
             trainer.load_state_dict(load_checkpoint(Path(resume), kind_of(model), self.device).state)
         history: History = []
@@ -115,18 +108,9 @@ class HRLXFTrainer:
             trainer, log=lambda values: history.append(dict(values)), save=lambda _: self._save(trainer),
             save_every=self.config.save_every,
         )  # fmt: skip
-        save_network(self.folder / f"{NAMES[kind.phase]}.pt", model, trainer.step)
+        save_network(self.folder / f"{NAMES[phase]}.pt", model, trainer.step)
         model.eval()
         return history
-
-    def _table(
-        self, kind: type[PhaseTrainer], samples: Samples, advantage: np.ndarray[Any, Any] | None
-    ) -> DayTable | DecisionTable | RoundTable:
-        if kind is DayGoalTrainer:
-            return DayTable(samples, self.device)
-        if kind is WeightTrainer:
-            return RoundTable(samples, self.device)
-        return DecisionTable(samples, self.device, leaky=self.config.l3_leaky, advantage=advantage)
 
     def _save(self, trainer: PhaseTrainer) -> None:
         stem = self.folder / f"{NAMES[trainer.phase]}_epoch{trainer.step}"

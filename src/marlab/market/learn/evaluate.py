@@ -25,7 +25,7 @@ from marlab.market.samples.dataset import HISTORY, Samples
 
 Floats = NDArray[np.float64]
 BATCH = 4096
-"""Bootstrap repetitions."""
+"""Rows that a network sees at a time."""
 
 
 # --- L2 -----------------------------------------------------------------------------------------------------------

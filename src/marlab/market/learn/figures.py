@@ -43,12 +43,8 @@ def draw_losses(run: Run, phase: Phase) -> None:
     curves(loss, lines, xlabel="epoch", ylabel="loss", title="Loss")
     _logarithmic_if_wide(loss)
     legend(loss)
-    curves(
-        rate,
-        {"rate": Curve(epoch, [row[f"{name}/learning_rate"] for row in rows])},
-        xlabel="epoch",
-        ylabel="learning rate",
-    )
+    rates = {"rate": Curve(epoch, [row[f"{name}/learning_rate"] for row in rows])}
+    curves(rate, rates, xlabel="epoch", ylabel="learning rate")
     _logarithmic_if_wide(rate)
     save(figure, run.figure(f"{name}_loss.png"))
 

@@ -30,30 +30,12 @@ from marlab.market.learn import evaluate, figures
 from marlab.market.learn.advantage import day_advantages
 from marlab.market.learn.command import MarketTrainConfig
 from marlab.market.learn.settings import Phase
-from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
-from marlab.market.learn.trainers import (
-    NAMES,
-    ActionTrainer,
-    AdvantageTrainer,
-    DayGoalTrainer,
-    PhaseTrainer,
-    WeightTrainer,
-    new_coordinator,
-    new_executor,
-    new_manager,
-)
+from marlab.market.learn.trainers import NAMES, TRAINERS, PhaseTrainer, new_coordinator, new_executor, new_manager
+from marlab.market.networks import weights
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.manager import HorizonManagerPPO, find_manager
-from marlab.market.networks.weights import (
-    L3_KIND,
-    L4_KIND,
-    check_options,
-    kind_of,
-    load_manager,
-    load_network,
-    save_network,
-)
+from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network, save_network
 from marlab.market.samples.dataset import Dataset, Samples, open_dataset
 from marlab.market.samples.goals import check_network, fill_goals, refuse_zero_goals
 
@@ -91,11 +73,8 @@ class _Work:
         self._splits: dict[str, Samples] = {}
         self.models: dict[str, nn.Module] = {}
         stores = {phase: self._store(phase) for phase in config.chosen}
-        self._metrics: MetricsWriter = (
-            run.metrics(resume_step=sum(max(s.steps(), default=0) for s in stores.values()))
-            if run.resumed
-            else run.metrics()
-        )
+        done = sum(max(store.steps(), default=0) for store in stores.values())
+        self._metrics: MetricsWriter = run.metrics(resume_step=done) if run.resumed else run.metrics()
         self._offset = 0  # epochs of earlier phases
 
     # --- samples ----------------------------------------------------------------------------------------------------
@@ -128,7 +107,7 @@ class _Work:
             return cast(HorizonManagerPPO, self.models["l2"])
         assert self.config.l2_model_path is not None
         path = find_manager(self.config.l2_model_path)
-        manager = load_manager(path, self.device)
+        manager = weights.load_manager(path, self.device)
         check_network(path, manager, self.dataset.sizes, self.dataset.options)
         return manager
 
@@ -157,38 +136,34 @@ class _Work:
 
     def _trainer(self, phase: Phase) -> PhaseTrainer:
         config, device, sizes = self.config, self.device, self.dataset.sizes
+        kind, leaky = TRAINERS[phase], config.l3_leaky
         train, val = self.samples("train"), self.samples("val")
         if train is None:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
+        advantage = None
         if phase == "l2":
             model: nn.Module = new_manager(config, sizes)
-            made: PhaseTrainer = DayGoalTrainer(
-                model, DayTable(train, device), DayTable(val, device) if val else None, config, device
-            )
         elif phase == "l4":
             model = new_coordinator(config, sizes.horizon)
-            made = WeightTrainer(
-                model, RoundTable(train, device), RoundTable(val, device) if val else None, config, device
-            )
+        elif phase == "l3":
+            model = new_executor(config, sizes.horizon, sizes.partner)
         else:
-            made = self._executor_trainer(phase, train, val)
+            model = self._cloned()
+            advantage = day_advantages(train, config.gamma, config.seed)[train.micro["macro"]]
+        judged = kind.table(val, device, leaky) if val else None
+        made = kind(model, kind.table(train, device, leaky, advantage), judged, config, device)
         made.model.data = dict(self.dataset.options)  # type: ignore[assignment]
         return made
 
-    def _executor_trainer(self, phase: Phase, train: Samples, val: Samples | None) -> PhaseTrainer:
-        config, device, leaky = self.config, self.device, self.config.l3_leaky
-        judged = DecisionTable(val, device, leaky=leaky) if val else None
-        if phase == "l3":
-            model = new_executor(config, self.dataset.sizes.horizon, self.dataset.sizes.partner)
-            return ActionTrainer(model, DecisionTable(train, device, leaky=leaky), judged, config, device)
-        start = self.models.get("l3")
-        if start is None:
-            assert config.l3_model_path is not None
-            start = load_network(config.l3_model_path, L3_KIND, device)
-            check_options(config.l3_model_path, start, self.dataset.options)
-        advantage = day_advantages(train, config.gamma, config.seed)[train.micro["macro"]]
-        table = DecisionTable(train, device, leaky=leaky, advantage=advantage)
-        return AdvantageTrainer(start, table, judged, config, device)
+    def _cloned(self) -> nn.Module:
+        """The L3 network that the phase awr starts from."""
+        path = self.config.l3_model_path
+        if "l3" in self.models:
+            return self.models["l3"]
+        assert path is not None
+        start = load_network(path, L3_KIND, self.device)
+        weights.check_options(path, start, self.dataset.options)
+        return start
 
     def _store(self, phase: Phase) -> CheckpointStore:
         kind = {"l2": L2_KIND, "l4": L4_KIND}.get(phase, L3_KIND)
@@ -230,12 +205,8 @@ def _goal_results(found: dict[str, Any], split: str) -> dict[str, Any]:
     results = {}
     for part, unit in (("Q", "units"), ("P", "money")):
         low, high = found["L2"][part]["rmse_interval"]
-        results[f"L2 {part} RMSE, {split}"] = {
-            "value": found["L2"][part]["rmse"],
-            "low": low,
-            "high": high,
-            "unit": unit,
-        }
+        value = found["L2"][part]["rmse"]
+        results[f"L2 {part} RMSE, {split}"] = {"value": value, "low": low, "high": high, "unit": unit}
         for name in ("zero and spot", "gap only"):
             results[f"{name} {part} RMSE, {split}"] = {"value": found[name][part]["rmse"], "unit": unit}
     return results
@@ -269,6 +240,6 @@ def finish(trainer: PhaseTrainer, folder: Path) -> nn.Module:
     name, best = NAMES[trainer.phase], folder / f"{NAMES[trainer.phase]}_best.pt"
     model = trainer.model
     if trainer.best is not None and best.exists():
-        model = load_network(best, kind_of(trainer.model), trainer.device)
+        model = load_network(best, weights.kind_of(trainer.model), trainer.device)
     save_network(folder / f"{name}.pt", model, trainer.step)
     return model.eval()

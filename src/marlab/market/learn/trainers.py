@@ -14,23 +14,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 from marlab.market.learn.settings import Phase, TrainSettings
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
+from marlab.market.networks import losses as loss_of
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3Output, L3PolicyModel, TemporalDecisionTransformer
-from marlab.market.networks.losses import (
-    ActionLabels,
-    action_loss,
-    advantage_weights,
-    goal_loss,
-    standardise,
-    weight_loss,
-)
+from marlab.market.networks.losses import ActionLabels
 from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.samples.dataset import Samples
 from marlab.market.samples.options import Sizes
 
 Table = DayTable | DecisionTable | RoundTable
@@ -60,9 +56,18 @@ class PhaseTrainer(ABC):
         if train.rows == 0:
             raise UserError(f"There are no samples for {NAMES[self.phase]}; collect more worlds or check the expert.")
 
-    @property
+    @staticmethod
     @abstractmethod
-    def batch_size(self) -> int: ...
+    def table(
+        samples: Samples, device: torch.device, leaky: bool = False, advantage: NDArray[np.float32] | None = None
+    ) -> Table:
+        """Samples as the phase learns from them; only L3 can be shown more than it knows, and has advantages."""
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a batch."""
+        layer = "l3" if self.phase == "awr" else self.phase
+        return int(getattr(self.settings, f"{layer}_batch_size"))
 
     @abstractmethod
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -159,15 +164,17 @@ class DayGoalTrainer(PhaseTrainer):
 
     phase: Phase = "l2"
 
-    @property
-    def batch_size(self) -> int:
-        return self.settings.l2_batch_size
+    @staticmethod
+    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> DayTable:
+        return DayTable(samples, device)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DayTable)
         days = table.batch(index)
         mean = self.model(days.x_static, days.x_temporal, days.x_role)[0]
-        losses = goal_loss(mean, days.label, days.x_role, self.settings.l2_q_transform, self.settings.l2_q_weight)
+        losses = loss_of.goal_loss(
+            mean, days.label, days.x_role, self.settings.l2_q_transform, self.settings.l2_q_weight
+        )
         return losses.loss, {"mse": losses.square / losses.weight.clamp_min(1)}
 
 
@@ -182,14 +189,14 @@ class ActionTrainer(PhaseTrainer):
         super().__init__(model, train, val, settings, device)
         self._run = torch.compile(model, dynamic=False) if settings.compile else model
 
-    @property
-    def batch_size(self) -> int:
-        return self.settings.l3_batch_size
+    @staticmethod
+    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> DecisionTable:
+        return DecisionTable(samples, device, leaky=leaky, advantage=advantage)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DecisionTable)
         output, labels, advantage = self._decide(table, index)
-        losses = action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
+        losses = loss_of.action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
         hits = (output.op_logits.argmax(1) == labels.op).float().mean()
         return losses.total, {
             "loss_op": losses.op, "loss_q": losses.quantity, "loss_p": losses.price, "loss_t": losses.day,
@@ -230,7 +237,8 @@ class AdvantageTrainer(ActionTrainer):
     def weights(self, advantage: Tensor) -> Tensor | None:
         if not self.model.training:
             return None
-        return advantage_weights(standardise(advantage), self.settings.awr_beta, self.settings.awr_clip)[0]
+        standard = loss_of.standardise(advantage)
+        return loss_of.advantage_weights(standard, self.settings.awr_beta, self.settings.awr_clip)[0]
 
 
 class WeightTrainer(PhaseTrainer):
@@ -238,16 +246,21 @@ class WeightTrainer(PhaseTrainer):
 
     phase: Phase = "l4"
 
-    @property
-    def batch_size(self) -> int:
-        return self.settings.l4_batch_size
+    @staticmethod
+    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> RoundTable:
+        return RoundTable(samples, device)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, RoundTable) and isinstance(self.model, GlobalCoordinator)
         rounds = table.batch(index)
         scores, _ = self.model.scores(rounds.threads, rounds.days, rounds.roles, rounds.context, rounds.mask)
-        losses = weight_loss(scores, rounds.teacher, rounds.mask)
+        losses = loss_of.weight_loss(scores, rounds.teacher, rounds.mask)
         return losses.loss, {"kl": losses.kl, "agree": losses.agree}
+
+
+TRAINERS: dict[Phase, type[PhaseTrainer]] = {
+    kind.phase: kind for kind in (DayGoalTrainer, ActionTrainer, AdvantageTrainer, WeightTrainer)
+}
 
 
 def seeded(settings: TrainSettings, phase: Phase) -> None:

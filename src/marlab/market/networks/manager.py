@@ -139,20 +139,6 @@ def find_manager(place: Path) -> Path:
     raise UserError(f"{place} holds no L2 model: expected l2_bc.pt or l2_bc_epochN.pt in it or in its checkpoints/.")
 
 
-class HeuristicL2Manager:
-    """Goals by rule of thumb, for a cold start and for comparison."""
-
-    def __init__(self, l1: L1Options | None = None) -> None:
-        """The rules of L1 decide which thumb: fill the lines (guide), or buy the need and sell the room (economic)."""
-        self.l1 = l1 or L1Options()
-
-    def compute(self, state: DayState) -> Array:
-        """A goal [..., 16] for a morning or a batch of them."""
-        if self.l1.rules == "economic":
-            return goals.economic_goal(state, caps(state, self.l1))
-        return goals.heuristic_goal(state)
-
-
 class L2StrategicManager:
     """The manager of a playing agent: rules of thumb, or a trained network with the features it learnt from."""
 
@@ -168,7 +154,7 @@ class L2StrategicManager:
         if mode == "neural" and model_path is None:
             raise UserError("L2 in neural mode needs its weights: give l2_model_path.")
         self.mode = mode
-        self.rule = HeuristicL2Manager(l1)
+        self.l1 = l1 or L1Options()
         self.features = FeatureOptions(horizon=horizon)
         self.network: HorizonManagerPPO | None = None
         if mode == "neural" and model_path is not None:
@@ -179,17 +165,18 @@ class L2StrategicManager:
             learnt_with = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
             self.features = from_dict(FeatureOptions, {"horizon": horizon, **learnt_with}, f"the L2 model {path}")
             if self.network.options["horizon"] != horizon:
-                raise UserError(
-                    f"The L2 model {path} looks {self.network.options['horizon']} days ahead, not {horizon}."
-                )
+                looks = self.network.options["horizon"]
+                raise UserError(f"The L2 model {path} looks {looks} days ahead, not {horizon}.")
 
     def compute(self, state: DayState, slots: OfferSlots | None = None, extra: Array | None = None) -> Array:
         """The goal [..., 16] of a morning: nothing negative, zeros on sides the factory cannot trade on.
 
         `slots` are yesterday's offers; `extra` [..., n] the further features of a network that learnt from them.
         """
-        if self.network is None:
-            return self.rule.compute(state)
+        if self.network is None and self.l1.rules == "economic":  # buy the need and sell the room
+            return goals.economic_goal(state, caps(state, self.l1))
+        if self.network is None:  # fill the lines
+            return goals.heuristic_goal(state)
         slots = slots or no_offers(state.day.shape, state.horizon)
         static = static_features(state, self.features)
         if extra is not None:

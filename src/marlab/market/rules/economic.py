@@ -129,11 +129,8 @@ def baseline(
     sell_price = np.where(round < YIELD_ROUND, issue.price_max, issue.price_min)
     sell_day, room = _sell_day(state, caps, issue)
     sold = np.minimum(room, np.where(round < PATIENT_ROUND, LOT, LARGE_LOT))
-    return (
-        np.where(selling, sold, bought),
-        np.where(selling, sell_price, buy_price),
-        np.where(selling, sell_day, 0.0),
-    )
+    quantity, price = np.where(selling, sold, bought), np.where(selling, sell_price, buy_price)
+    return quantity, price, np.where(selling, sell_day, 0.0)
 
 
 def _sell_day(state: DayState, caps: Caps, issue: Issue) -> tuple[Array, Array]:

@@ -53,17 +53,13 @@ class FeatureOptions:
     def __post_init__(self) -> None:
         """Refuse values outside the lists above, wherever the options come from."""
         words = {
-            "balance_norm": ("constant", "own"),
-            "offers": ("prev_day", "none", "same_day_full"),
-            "channels": (10, 12),
-            "pressure_base": ("capacity", "demand"),
-        }
+            "balance_norm": ("constant", "own"), "offers": ("prev_day", "none", "same_day_full"),
+            "channels": (10, 12), "pressure_base": ("capacity", "demand"),
+        }  # fmt: skip
         for field, allowed in words.items():
-            if getattr(self, field) not in allowed:
-                raise UserError(
-                    f"feature option {field} is {getattr(self, field)!r}; it must be one of "
-                    f"{', '.join(map(str, allowed))}."
-                )
+            value, right = getattr(self, field), ", ".join(map(str, allowed))
+            if value not in allowed:
+                raise UserError(f"feature option {field} is {value!r}; it must be one of {right}.")
         if self.horizon < 1 or not self.pressure_smoothing >= 0:
             raise UserError("feature options need a horizon of at least 1 and a pressure_smoothing of at least 0.")
 
@@ -226,16 +222,9 @@ def global_features(goal: Array, x_static: Array, n_buy: Array, n_sell: Array) -
 
 
 def micro_aux(
-    state: DayState,
-    budget: Array,
-    selling: Bools,
-    issue: Issue,
-    relative_time: Array,
-    offer_day: Array,
-    base_day: Array,
-    goal: Array,
-    signed: Array,
-) -> Array:
+    state: DayState, budget: Array, selling: Bools, issue: Issue, relative_time: Array, offer_day: Array,
+    base_day: Array, goal: Array, signed: Array,
+) -> Array:  # fmt: skip
     """L3's aux [..., 7]; `offer_day` is that of the partner's offer on the table (nan without one), `signed`
     [..., H+1] the units signed today on the thread's side before the decision, by delivery slot.
     """
@@ -245,14 +234,9 @@ def micro_aux(
     same_bucket = goals.bucket_of(np.arange(state.horizon + 1.0)) == bucket[..., None]
     done = np.where(same_bucket, signed, 0).sum(-1)
     columns = [
-        relative_time,
-        state.day / np.maximum(1, state.n_steps),
-        budget / BALANCE,
-        issue.price_min / PRICE,
-        issue.price_max / PRICE,
-        ~np.isnan(offer_day),
-        (wanted - done) / QUANTITY,
-    ]
+        relative_time, state.day / np.maximum(1, state.n_steps), budget / BALANCE, issue.price_min / PRICE,
+        issue.price_max / PRICE, ~np.isnan(offer_day), (wanted - done) / QUANTITY,
+    ]  # fmt: skip
     return np.stack(np.broadcast_arrays(*columns), -1).astype(np.float64)
 
 

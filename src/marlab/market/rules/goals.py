@@ -94,15 +94,8 @@ def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = 
 
     spot = np.stack([state.price_in, state.price_out], -1)[..., None]
     plain = spot * np.array([0.95, 1.05])[:, None]
-    price = np.select(
-        [dealt & wished, dealt, wished],
-        [
-            0.65 * deal_price + 0.25 * wish_price + 0.10 * spot,
-            0.775 * deal_price + 0.225 * spot,
-            0.575 * wish_price + 0.425 * spot,
-        ],
-        plain,
-    )
+    both, deal = 0.65 * deal_price + 0.25 * wish_price + 0.10 * spot, 0.775 * deal_price + 0.225 * spot
+    price = np.select([dealt & wished, dealt, wished], [both, deal, 0.575 * wish_price + 0.425 * spot], plain)
     goal = np.stack([quantity, price], -1).transpose(0, 2, 1, 3).reshape(days, GOAL_SIZE)  # bucket, side, (Q, P)
     return mask_goal(goal, roles(state))
 
@@ -173,15 +166,8 @@ def heuristic_goal(state: DayState) -> Array:
     buy = np.maximum(0, state.n_lines - state.inventory_input) * np.select([late, early], [0.5, 1.5], 1.0)
     sell = l1.sellable(state) * np.select([late, early], [2.0, 0.5], 1.0)
     near = 1 - 0.2 * np.arange(BUCKETS)  # [4]
-    goal = np.stack(
-        [
-            buy[..., None] * near / 4,
-            state.price_in[..., None] * (1 - 0.1 * near),
-            sell[..., None] * near / 4,
-            state.price_out[..., None] * (1 + 0.1 * near),
-        ],
-        -1,
-    )
+    buy_price, sell_price = state.price_in[..., None] * (1 - 0.1 * near), state.price_out[..., None] * (1 + 0.1 * near)
+    goal = np.stack([buy[..., None] * near / 4, buy_price, sell[..., None] * near / 4, sell_price], -1)
     return mask_goal(goal.reshape(*goal.shape[:-2], GOAL_SIZE), roles(state))
 
 

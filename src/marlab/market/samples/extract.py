@@ -19,19 +19,9 @@ from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.l1 import Action, Caps, Issue
 from marlab.market.rules.offers import Offers, as_trades, offer_slots
+from marlab.market.samples import known as knowledge
 from marlab.market.samples.dataset import LogInfo, Samples, schema
-from marlab.market.samples.known import (
-    Deals,
-    History,
-    Known,
-    LogDecisions,
-    Signed,
-    deals_of,
-    decisions_of,
-    history_of,
-    morning_features,
-    signed_before,
-)
+from marlab.market.samples.known import Deals, History, Known, LogDecisions, Signed
 from marlab.market.samples.options import SampleOptions
 
 COMPUTED = 1
@@ -43,12 +33,12 @@ def extract(log: AgentLog, options: SampleOptions, info: LogInfo | None = None) 
     if log.days.horizon != options.features.horizon:
         raise ValueError(f"the log looks {log.days.horizon} days ahead, the options {options.features.horizon}")
     info = info or LogInfo(log.world_id, log.agent_id, log.agent_type, log.full_type, "")
-    decisions, deals = decisions_of(log), deals_of(log)
-    history = history_of(decisions)
+    decisions, deals = knowledge.decisions_of(log), knowledge.deals_of(log)
+    history = knowledge.history_of(decisions)
     known = Known(log, decisions, history)
     extra, partner = np.zeros((len(log.days), 0)), np.zeros((len(decisions.day), 0))
     if options.features.extra:
-        extra, partner = morning_features(log, decisions)
+        extra, partner = knowledge.morning_features(log, decisions)
     tables: dict[str, dict[str, Any]] = {
         "macro": _macro(log, options, deals, known) | {"extra": extra},
         "calls": _calls(decisions),
@@ -148,7 +138,7 @@ def _micro(
 ) -> dict[str, Any]:
     leaky = options.features.offers == "same_day_full"
     offers = known.of_whole_day(decisions.call_day) if leaky else known.before_calls(decisions)
-    signed = signed_before(decisions, deals, log.days.horizon)
+    signed = knowledge.signed_before(decisions, deals, log.days.horizon)
     at = _situations(log, options, decisions, signed, offers)
     table, of = decisions.table, at.of
     base = Action(*(values[of] for values in at.base))

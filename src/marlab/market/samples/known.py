@@ -56,15 +56,9 @@ def decisions_of(log: AgentLog) -> LogDecisions:
     starts = np.ones(len(order), bool)
     starts[1:] = (np.diff(table["call"]) != 0) | (np.diff(row) != 0)
     first = np.flatnonzero(starts)
-    return LogDecisions(
-        table=table,
-        day=row,
-        call=np.cumsum(starts) - 1,
-        selling=negotiation["seller"][number] == log.index,
-        first=first,
-        call_day=row[first],
-        call_seq=np.minimum.reduceat(table["seq"].astype(np.int64), first) if len(first) else np.zeros(0, np.int64),
-    )
+    call_seq = np.minimum.reduceat(table["seq"].astype(np.int64), first) if len(first) else np.zeros(0, np.int64)
+    selling = negotiation["seller"][number] == log.index
+    return LogDecisions(table, row, np.cumsum(starts) - 1, selling, first, row[first], call_seq)
 
 
 def rows_of_days(days: DayState, wanted: NDArray[np.integer]) -> Index:

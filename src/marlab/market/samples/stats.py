@@ -41,23 +41,16 @@ def describe(samples: Samples) -> dict[str, Any]:
         sources += np.bincount(micro["source"][piece], minlength=len(SOURCES))
         np.add.at(per_round, (op, np.minimum(micro["round"][piece], 20)), 1)
     return {
-        "logs": len(samples.logs),
-        "worlds": len({log.world for log in samples.logs}),
-        "macro": samples.rows("macro"),
-        "micro": rows,
-        "calls": samples.rows("calls"),
-        "offers": samples.rows("offers"),
-        "ops": dict(zip(OPERATORS, ops.tolist())),
-        "all_masked": masked,
+        "logs": len(samples.logs), "worlds": len({log.world for log in samples.logs}),
+        "macro": samples.rows("macro"), "micro": rows, "calls": samples.rows("calls"), "offers": samples.rows("offers"),
+        "ops": dict(zip(OPERATORS, ops.tolist())), "all_masked": masked,
         "mean_history": length / rows if rows else None,
         "mean_threads": rows / samples.rows("calls") if rows else None,
-        "time_projected": projected,
-        "time_invalid": invalid,
-        "breaks_caps": breaks,
+        "time_projected": projected, "time_invalid": invalid, "breaks_caps": breaks,
         "baseline_source": dict(zip(SOURCES, sources.tolist())),
         "ops_per_round": {name: counts.tolist() for name, counts in zip(OPERATORS, per_round)},
         **_scales(samples),
-    }
+    }  # fmt: skip
 
 
 def _pieces(rows: int) -> Iterator[slice]:
@@ -114,11 +107,9 @@ def table(stats: Mapping[str, Mapping[str, Any]]) -> str:
     for name in OPERATORS:
         line(f"op {name}", [s["ops"][name] for s in splits])
     names = {
-        "all_masked": "time mask all closed",
-        "time_projected": "time labels projected",
-        "time_invalid": "time labels not used",
-        "breaks_caps": "actions beyond the caps",
-    }
+        "all_masked": "time mask all closed", "time_projected": "time labels projected",
+        "time_invalid": "time labels not used", "breaks_caps": "actions beyond the caps",
+    }  # fmt: skip
     for key, name in names.items():
         line(name, [s[key] for s in splits])
     line("mean history length", [s["mean_history"] for s in splits], 2)
@@ -126,7 +117,7 @@ def table(stats: Mapping[str, Mapping[str, Any]]) -> str:
     for name in SOURCES:
         line(f"baseline {name}", [s["baseline_source"][name] for s in splits])
     for name in ("quantity", "price", "residual_quantity", "residual_price"):
-        for key in ("p01", "p05", "p25", "p50", "p75", "p95", "p99"):
+        for key in (f"p{round(100 * q):02d}" for q in QUANTILES):
             line(f"{name.replace('_', ' ')} {key}", [s[name].get(key) for s in splits], 2)
     return "\n".join(lines)
 
@@ -164,9 +155,8 @@ def _operators(stats: Mapping[str, Any], folder: Path) -> Path:
     counts = counts[:, :last]
     shares = counts / np.maximum(counts.sum(0), 1)
     figure, axes = panels(1, 2)
-    for ax, values, name in zip(
-        axes, (shares, np.where(counts > 0, counts, np.nan)), ("share of decisions", "decisions")
-    ):
+    seen = np.where(counts > 0, counts, np.nan)
+    for ax, values, name in zip(axes, (shares, seen), ("share of decisions", "decisions")):
         lines = {word: figures.Curve(np.arange(last), line) for word, line in zip(OPERATORS, values)}
         figures.curves(ax, lines, xlabel="round", ylabel=name)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -62,12 +62,7 @@ def make_part(
     reading = Reading()
     samples = reading.samples(paths, frozenset(experts), from_dict(SampleOptions, options, "the task"))
     save_part(Path(f"{out}.npz"), [fill(samples)])
-    summary = {
-        "files": len(paths),
-        "micro": samples.rows("micro"),
-        "bad": reading.bad,
-        "missing": dict(reading.missing),
-        "without_day": reading.without_day,
-    }
+    summary = {"files": len(paths), "micro": samples.rows("micro"), "bad": reading.bad}
+    summary |= {"missing": dict(reading.missing), "without_day": reading.without_day}
     write_json(Path(f"{out}.json"), summary)
     return summary
