@@ -83,16 +83,9 @@ class Situation:
     """One joint decision. Costly features are computed when they are first asked for."""
 
     def __init__(
-        self,
-        morning: Morning,
-        state: DayState,
-        caps: Caps,
-        threads: Iterable[Thread],
-        offers: OfferBook,
-        book: PartnerBook,
-        l1_options: L1Options,
-        feature_options: FeatureOptions,
-    ) -> None:
+        self, morning: Morning, state: DayState, caps: Caps, threads: Iterable[Thread], offers: OfferBook,
+        book: PartnerBook, l1_options: L1Options, feature_options: FeatureOptions,
+    ) -> None:  # fmt: skip
         """`state` is the morning with the deals signed since, `caps` are L1's for it."""
         self.morning, self.state, self.caps, self.goal = morning, state, caps, morning.goal
         self.threads: Sequence[Thread] = sorted(threads, key=lambda thread: thread.partner)

@@ -253,13 +253,9 @@ def _console() -> Console:
 
 
 def _play_official(
-    config: PlayConfig,
-    engine: EngineConfig,
-    options: RunOptions | None,
-    preset: Preset | None,
-    command: Sequence[str] | None,
-    quiet: bool,
-) -> Run:
+    config: PlayConfig, engine: EngineConfig, options: RunOptions | None, preset: Preset | None,
+    command: Sequence[str] | None, quiet: bool,
+) -> Run:  # fmt: skip
     """The league's own tournament, as a run."""
     config.check_agents()
     with Run.open("market", config, options, preset=preset, command=command) as run:

@@ -33,6 +33,7 @@ from marlab.market.simulator.experts import need_simulator
 SECONDS_PER_FACTORY_DAY = 0.0075
 """What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
 MatchingPennies, XenoSotaAgent) cost up to ten times as much."""
+FULL_DISK = ("No space left on device", "Disk quota exceeded")
 
 
 class Collection:
@@ -134,14 +135,9 @@ def announce(plan: CollectionPlan, finished: int, engine: EngineConfig) -> str:
 
 
 def _play(
-    plan: CollectionPlan,
-    rows: dict[str, dict[str, Any]],
-    collection: Collection,
-    run: Run,
-    engine: EngineConfig,
-    simulator_tables: bool,
-    quiet: bool,
-) -> dict[str, str]:
+    plan: CollectionPlan, rows: dict[str, dict[str, Any]], collection: Collection, run: Run, engine: EngineConfig,
+    simulator_tables: bool, quiet: bool,
+) -> dict[str, str]:  # fmt: skip
     """Play what is missing, adding to `rows`; returns the reasons of failures by world."""
     from marlab.market.simulator.record import record_task
 
@@ -167,7 +163,8 @@ def _play(
                 days += rows[result.key]["days"]
             else:
                 failed[result.key] = collection.add_failure(result)
-                _refuse_full_disk(result.error, collection)
+                if any(why in result.error for why in FULL_DISK):  # playing on would fail in every world
+                    raise _full_disk(collection)
                 bar.say(f"world {result.key} failed ({failed[result.key]})")
             hours = (time.monotonic() - started) / 3600
             pace: dict[str, float | str] = {"worlds/h": f"{(len(rows) - len(finished)) / hours:.0f}"}
@@ -185,12 +182,6 @@ def _kept(collection: Collection, result: TaskResult) -> dict[str, Any]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full_disk(collection) from None
         raise
-
-
-def _refuse_full_disk(error: str, collection: Collection) -> None:
-    """Playing on would fail in every world, each after its full time."""
-    if "No space left on device" in error or "Disk quota exceeded" in error:
-        raise _full_disk(collection)
 
 
 def _full_disk(collection: Collection) -> UserError:

@@ -79,10 +79,9 @@ class MarketCollectConfig:
         at_least(self, 1, "configs", "runs", "seats", *given)
         check_range("days", self.days, 5)
         check_range("processes", self.processes, 2)
-        if (self.steps or self.days[0]) <= self.processes[1]:
-            raise UserError(
-                f"A world of {self.steps or self.days[0]} days is too short for {self.processes[1]} levels."
-            )
+        shortest = self.steps or self.days[0]
+        if shortest <= self.processes[1]:
+            raise UserError(f"A world of {shortest} days is too short for {self.processes[1]} levels.")
         if not 0 <= self.max_top_2025 <= 5 or not 0 <= self.max_top_2024 <= 5:
             raise UserError(
                 f"max_top_2025 is {self.max_top_2025} and max_top_2024 is {self.max_top_2024}, expected 0 to 5 (the "
@@ -109,12 +108,9 @@ class Market(NamedTuple):
 
 
 def draw_market(
-    rng: np.random.Generator,
-    competitors: int,
-    processes: tuple[int, int],
-    days: int | tuple[int, int],
+    rng: np.random.Generator, competitors: int, processes: tuple[int, int], days: int | tuple[int, int],
     fillers: Sequence[str],
-) -> Market:
+) -> Market:  # fmt: skip
     """The league's rule: places for competitors and fillers are spread at random, four to six factories a level."""
     levels = int(rng.integers(processes[0], processes[1] + 1))
     n_steps = days if isinstance(days, int) else int(rng.integers(days[0], days[1] + 1))

@@ -40,17 +40,13 @@ class HRLXFTrainer:
     """Trains the layers it is given; the others may be None."""
 
     def __init__(
-        self,
-        l2: HorizonManagerPPO | None,
-        l3: TemporalDecisionTransformer | None,
-        l4: GlobalCoordinator | None,
+        self, l2: HorizonManagerPPO | None, l3: TemporalDecisionTransformer | None, l4: GlobalCoordinator | None,
         config: TrainConfig,
-    ) -> None:
+    ) -> None:  # fmt: skip
         for name, model in (("L2", l2), ("L3", l3), ("L4", l4)):
             if model is not None and model.options["horizon"] != config.horizon:
-                raise UserError(
-                    f"{name} looks {model.options['horizon']} days ahead, the config {config.horizon}; make them equal."
-                )
+                looks = model.options["horizon"]
+                raise UserError(f"{name} looks {looks} days ahead, the config {config.horizon}; make them equal.")
         self.l2, self.l3, self.l4, self.config = l2, l3, l4, config
         self.device = choose_device(config.device)
         self.folder = Path(config.output_dir)
@@ -90,13 +86,9 @@ class HRLXFTrainer:
         return made
 
     def _learn(
-        self,
-        phase: Phase,
-        model: nn.Module | None,
-        samples: Samples,
-        resume: str | Path | None,
+        self, phase: Phase, model: nn.Module | None, samples: Samples, resume: str | Path | None,
         advantage: np.ndarray[Any, Any] | None = None,
-    ) -> History:
+    ) -> History:  # fmt: skip
         if model is None:
             raise UserError(f"The trainer was made without the network that {NAMES[phase]} trains.")
         table = TRAINERS[phase].table(samples, self.device, self.config.l3_leaky, advantage)

@@ -88,13 +88,9 @@ class DecisionTable:
     """What L3 learns from. `leaky` also shows it the very offer it is to predict, for comparison with old figures."""
 
     def __init__(
-        self,
-        samples: Samples,
-        device: torch.device,
-        *,
-        leaky: bool = False,
+        self, samples: Samples, device: torch.device, *, leaky: bool = False,
         advantage: NDArray[np.float32] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         micro = samples.micro
         _check_numbers(micro, ("baseline", "residual", "aux"), "micro")
         self.samples, self.device = samples, device

@@ -84,9 +84,8 @@ class TemporalDecisionTransformer(nn.Module):
     """A small causal transformer over [what the day wants, offer, offer, ...]; the last place decides.
 
     Places are counted from the end, so the number of padding rows does not matter; at least one row must be there, if
-    only padding, because the last place decides. The last layers of the residual
-    heads start at zero, and so do those of the two discrete heads, whose logits get the rules' choice as a prior: an
-    untrained network plays L1's baseline.
+    only padding, because the last place decides. The last layers of the residual heads start at zero, and so do those
+    of the two discrete heads, whose logits get the rules' choice as a prior: an untrained network plays L1's baseline.
     """
 
     plan = "E"
@@ -94,17 +93,9 @@ class TemporalDecisionTransformer(nn.Module):
     _base_scale: Tensor
 
     def __init__(
-        self,
-        horizon: int = 40,
-        d_model: int = 128,
-        n_heads: int = 4,
-        n_layers: int = 4,
-        max_seq_len: int = 20,
-        scale_q: float = 30.0,
-        scale_p: float = 2.0,
-        dropout: float = 0.1,
-        d_partner: int = 0,
-    ) -> None:
+        self, horizon: int = 40, d_model: int = 128, n_heads: int = 4, n_layers: int = 4, max_seq_len: int = 20,
+        scale_q: float = 30.0, scale_p: float = 2.0, dropout: float = 0.1, d_partner: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.options: dict[str, Any] = {
             "horizon": horizon, "d_model": d_model, "n_heads": n_heads, "n_layers": n_layers,

@@ -46,16 +46,9 @@ class HorizonManagerPPO(nn.Module):
     """
 
     def __init__(
-        self,
-        horizon: int = 40,
-        n_buckets: int = 4,
-        d_static: int = 12,
-        d_temporal: int = 10,
-        d_role: int = 16,
-        positive_q: bool = True,
-        spot_prices: bool = True,
-        gap_quantities: bool = False,
-    ) -> None:
+        self, horizon: int = 40, n_buckets: int = 4, d_static: int = 12, d_temporal: int = 10, d_role: int = 16,
+        positive_q: bool = True, spot_prices: bool = True, gap_quantities: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.options: dict[str, int | bool] = {
             "horizon": horizon, "n_buckets": n_buckets, "d_static": d_static, "d_temporal": d_temporal,
@@ -97,13 +90,9 @@ class HorizonManagerPPO(nn.Module):
         return mean, self.log_std(seen).clamp(*LOG_STD_RANGE), self.value(seen).squeeze(1)
 
     def sample_action(
-        self,
-        x_static: Tensor,
-        x_temporal: Tensor,
-        x_role: Tensor,
-        deterministic: bool = False,
+        self, x_static: Tensor, x_temporal: Tensor, x_role: Tensor, deterministic: bool = False,
         generator: torch.Generator | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """A goal [B, 16] (the mean if `deterministic`), its log-probability [B] and the value [B]."""
         mean, log_std, value = self(x_static, x_temporal, x_role)
         goal = mean
@@ -143,12 +132,9 @@ class L2StrategicManager:
     """The manager of a playing agent: rules of thumb, or a trained network with the features it learnt from."""
 
     def __init__(
-        self,
-        mode: Literal["heuristic", "neural"] = "heuristic",
-        horizon: int = HORIZON,
-        model_path: Path | None = None,
-        l1: L1Options | None = None,
-    ) -> None:
+        self, mode: Literal["heuristic", "neural"] = "heuristic", horizon: int = HORIZON,
+        model_path: Path | None = None, l1: L1Options | None = None,
+    ) -> None:  # fmt: skip
         if mode not in ("heuristic", "neural"):
             raise UserError(f"The mode of L2 is '{mode}', expected heuristic or neural.")
         if mode == "neural" and model_path is None:
