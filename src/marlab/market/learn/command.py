@@ -1,4 +1,4 @@
-"""`marlab market train` and `marlab market eval-l2`: their flags. `phases` and `eval_l2` do the work."""
+"""`marlab market train` and `marlab market eval-l2`: their flags. `phases` and `evaluate` do the work."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ main = RunCommand(
 def eval_l2_main(argv: Sequence[str]) -> int:
     """`marlab market eval-l2 RUN [--split val]`"""
     config = parse(EvalL2Config, argv, prog="marlab market eval-l2", positional=("run",))
-    from marlab.market.learn.eval_l2 import eval_l2, show
+    from marlab.market.learn.evaluate import eval_l2, show
 
     report = eval_l2(config)
     if config.output_dir is not None:
