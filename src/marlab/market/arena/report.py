@@ -72,7 +72,7 @@ def tables(result: Result) -> list[Table]:
 
 def ranked(result: Result) -> list[str]:
     """The agents that have played, best first."""
-    own = {name for name in result.agents if any(seat["agent"] == name for seat in result.seats)}
+    own = [name for name in result.agents if any(seat["agent"] == name for seat in result.seats)]
     return sorted(own, key=lambda name: -score_interval(result.seats, name)[0])
 
 
