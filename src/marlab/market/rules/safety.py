@@ -47,9 +47,8 @@ class Ledger:
             self._selling = self._selling.with_signed(*deal)
         if permanent or not selling:
             self._buying = self._buying.with_signed(*deal)
-        buying = l1.caps(self._buying, self.options)
-        selling = buying if self._selling is self._buying else l1.caps(self._selling, self.options)
-        self._caps = Caps(buying.buy, selling.sell, buying.budget)
+        bought = l1.caps(self._buying, self.options)
+        self._caps = Caps(bought.buy, l1.caps(self._selling, self.options).sell, bought.budget)
 
 
 @dataclass(frozen=True)

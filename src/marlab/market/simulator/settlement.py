@@ -90,13 +90,14 @@ def economy_of(world: Any, names: Sequence[str]) -> Economy:
     """Read it from a world of the simulator; `names` are the ids of the factories in the order wanted."""
     profiles = [world.agent_profiles[name] for name in names]
     given = (world.initial_balances, world.agent_storage_cost, world.agent_shortfall_penalty)
+    balance, storage, shortfall = (np.array([n[name] for name in names], dtype=np.float64) for n in given)
     return Economy(
-        np.array([p.input_product for p in profiles], dtype=np.int64),
-        np.array([p.n_lines for p in profiles], dtype=np.int64),
-        np.array([p.cost for p in profiles], dtype=np.float64),
-        *(np.array([numbers[name] for name in names], dtype=np.float64) for numbers in given),
+        level=np.array([p.input_product for p in profiles], dtype=np.int64),
+        lines=np.array([p.n_lines for p in profiles], dtype=np.int64),
+        cost=np.array([p.cost for p in profiles], dtype=np.float64),
+        balance=balance, storage=storage, shortfall=shortfall,
         catalogue=np.array(world.catalog_prices, dtype=np.float64),
-    )
+    )  # fmt: skip
 
 
 def settle(economy: Economy, contracts: Table) -> Settlement:
