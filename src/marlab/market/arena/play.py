@@ -88,14 +88,9 @@ class Tournament:
 
 
 def play(
-    config: PlayConfig,
-    options: RunOptions | None = None,
-    *,
-    engine: EngineConfig | str | None = None,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: PlayConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Play a tournament, or what is missing of it, and write its tables; returns the run, closed."""
     need_simulator()
     asked = PlayCommand.of(config)

@@ -273,13 +273,9 @@ def as_json(result: Result) -> dict[str, Any]:
     """Everything that the tables show, as plain values."""
     comparisons = [asdict(c) for c in result.comparisons()] if result.seats else []
     return {
-        **numbers(result),
-        "complete_configs": result.configs,
-        "left_out": result.left_out,
-        "failed": result.failed,
-        "notes": result.notes,
-        "comparisons": [plain_json(c) for c in comparisons],
-    }
+        **numbers(result), "complete_configs": result.configs, "left_out": result.left_out, "failed": result.failed,
+        "notes": result.notes, "comparisons": [plain_json(c) for c in comparisons],
+    }  # fmt: skip
 
 
 def write_seats(seats: Sequence[Seat], path: Path) -> None:

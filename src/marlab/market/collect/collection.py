@@ -85,14 +85,9 @@ class Collection:
 
 
 def collect(
-    config: MarketCollectConfig,
-    options: RunOptions | None = None,
-    *,
-    engine: EngineConfig | str | None = None,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: MarketCollectConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Play and record all worlds of a plan that are not there yet; returns the run, closed."""
     need_simulator()
     asked = CollectCommand.of(config)

@@ -19,15 +19,12 @@ def summary_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The line of a world in worlds.jsonl, from the meta data of its log."""
     kept = ("type", "level", "tracked", "score", "decisions", "bankrupt", "exceptions")
     return {
-        "world_id": meta["world_id"],
-        "days": meta["days_played"],
-        "complete": meta["days_played"] == meta["n_steps"],
+        "world_id": meta["world_id"], "days": meta["days_played"], "complete": meta["days_played"] == meta["n_steps"],
         "n_processes": meta["n_processes"],
         "agents": [{name: agent[name] for name in kept} for agent in meta["agents"]],
-        "recorder_failures": sum(meta["failures"].values()),
-        "invalid_offers": meta["invalid_offers"],
+        "recorder_failures": sum(meta["failures"].values()), "invalid_offers": meta["invalid_offers"],
         "unheard_offers": meta["unheard_offers"],
-    }
+    }  # fmt: skip
 
 
 def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> dict[str, Any]:

@@ -42,16 +42,10 @@ CHUNK = 16
 
 
 def load_tournament_data(
-    tournament_dir: str | Path,
-    agent_name: str = "PenguinAgent",
-    num_workers: int | None = None,
-    goal_backfill: GoalSource = "none",
-    l2_model_path: str | Path | None = None,
-    strict_json_only: bool = True,
-    l2_backfill_device: str = "cpu",
-    l2_backfill_batch_size: int = 256,
-    options: SampleOptions | None = None,
-) -> tuple[MacroSamples, MicroSamples]:
+    tournament_dir: str | Path, agent_name: str = "PenguinAgent", num_workers: int | None = None,
+    goal_backfill: GoalSource = "none", l2_model_path: str | Path | None = None, strict_json_only: bool = True,
+    l2_backfill_device: str = "cpu", l2_backfill_batch_size: int = 256, options: SampleOptions | None = None,
+) -> tuple[MacroSamples, MicroSamples]:  # fmt: skip
     """Days and decisions of one expert in all logs below a folder; prints how many there are.
 
     `num_workers` None or 0 uses all cores, 1 this process. `goal_backfill` l2 needs `l2_model_path`.
@@ -64,14 +58,10 @@ def load_tournament_data(
 
 
 def load_l4_distill_data(
-    tournament_dir: str | Path,
-    agent_name: str = "PenguinAgent",
-    goal_source: GoalSource = "l2",
-    l2_model_path: str | Path | None = None,
-    num_workers: int | None = None,
-    l2_backfill_device: str = "cpu",
+    tournament_dir: str | Path, agent_name: str = "PenguinAgent", goal_source: GoalSource = "l2",
+    l2_model_path: str | Path | None = None, num_workers: int | None = None, l2_backfill_device: str = "cpu",
     options: SampleOptions | None = None,
-) -> L4Samples:
+) -> L4Samples:  # fmt: skip
     """Joint decisions with the weights of the heuristic coordinator, for goals of the chosen source."""
     fill = _backfill(goal_source, l2_model_path, l2_backfill_device, 256, options)
     return L4Samples.view(_load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions()))

@@ -41,13 +41,9 @@ from marlab.market.samples.goals import check_network, fill_goals, refuse_zero_g
 
 
 def train(
-    config: MarketTrainConfig,
-    options: RunOptions | None = None,
-    *,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: MarketTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Train (or resume) all phases of a config; returns the run, closed."""
     if config.data == Path():
         raise UserError("Say what to learn from: the run directory of `marlab market samples` as --data.")

@@ -59,12 +59,9 @@ class L1Options:
 
 
 _WORDS = {
-    "rules": ("guide", "economic"),
-    "production": ("full_load", "material", "platform"),
-    "sell_inventory": ("output", "sellable"),
-    "buy_cap": ("capacity", "useful"),
-    "supply": ("expected", "sure"),
-}
+    "rules": ("guide", "economic"), "production": ("full_load", "material", "platform"),
+    "sell_inventory": ("output", "sellable"), "buy_cap": ("capacity", "useful"), "supply": ("expected", "sure"),
+}  # fmt: skip
 
 
 class Caps(NamedTuple):

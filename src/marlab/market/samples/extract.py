@@ -64,17 +64,13 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
         deals.day, deals.selling.astype(np.intp), deals.delta, deals.quantity, deals.price, np.ones(len(deals.day))
     )
     return {
-        "log": np.zeros(len(days)),
-        "day": days.day,
-        "x_static": features.static_features(days, options.features),
+        "log": np.zeros(len(days)), "day": days.day, "x_static": features.static_features(days, options.features),
         "x_temporal": features.temporal_features(days, offer_slots(days, seen), options.features),
-        "x_role": goals.roles(days),
-        "units": features.stock_norm(days),
+        "x_role": goals.roles(days), "units": features.stock_norm(days),
         "needs": np.maximum(0, np.stack([days.needed_supplies, days.needed_sales], -1)),
         "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days)), options.bounded_needs),
-        "goal": np.zeros((len(days), GOAL_SIZE)),
-        "reward": rewards(log),
-    }
+        "goal": np.zeros((len(days), GOAL_SIZE)), "reward": rewards(log),
+    }  # fmt: skip
 
 
 def rewards(log: AgentLog) -> Array:
@@ -90,12 +86,9 @@ def rewards(log: AgentLog) -> Array:
 def _calls(decisions: LogDecisions) -> dict[str, Any]:
     n = len(decisions.first)
     return {
-        "macro": decisions.call_day,
-        "first": decisions.first,
-        "threads": np.bincount(decisions.call, minlength=n),
-        "seq": decisions.call_seq,
-        "buying": np.bincount(decisions.call[~decisions.selling], minlength=n),
-    }
+        "macro": decisions.call_day, "first": decisions.first, "threads": np.bincount(decisions.call, minlength=n),
+        "seq": decisions.call_seq, "buying": np.bincount(decisions.call[~decisions.selling], minlength=n),
+    }  # fmt: skip
 
 
 class L1View(NamedTuple):
@@ -152,26 +145,17 @@ def _micro(
     acceptable = l1.can_accept(_received(log, decisions), at.cap[of], at.budget[of], decisions.selling, issue)
     residual = np.stack([expert.quantity - base.quantity, expert.price - base.price], -1)
     return {
-        "macro": decisions.day,
-        "call": decisions.call,
-        "history": history.start,
-        "history_length": history.length,
+        "macro": decisions.day, "call": decisions.call, "history": history.start, "history_length": history.length,
         **{name: table[name] for name in ("negotiation", "seq", "round", "relative_time", "op")},
-        "role": decisions.selling,
-        "baseline": np.stack(base, -1),
-        "residual": np.where(decisions.answers[:, None], residual, 0),
-        "time_label": label,
+        "role": decisions.selling, "baseline": np.stack(base, -1),
+        "residual": np.where(decisions.answers[:, None], residual, 0), "time_label": label,
         "time_shift": np.where(decisions.answers, shift, 0),
-        "time_valid": decisions.answers & (shift <= options.max_shift),
-        "time_open": is_open,
-        **_goal_free(log, decisions, history, at, base),
-        "alpha": np.zeros(len(of)),
-        "source": np.full(len(of), COMPUTED),
-        "acceptable": decisions.has_offer & acceptable,
+        "time_valid": decisions.answers & (shift <= options.max_shift), "time_open": is_open,
+        **_goal_free(log, decisions, history, at, base), "alpha": np.zeros(len(of)),
+        "source": np.full(len(of), COMPUTED), "acceptable": decisions.has_offer & acceptable,
         "breaks_caps": ~fits & (decisions.answers | (table["op"] == ACCEPT)),
-        "masked": np.all(at.mask < 0, axis=-1)[of],
-        "outcome": log.negotiations["outcome"][table["negotiation"]],
-    }
+        "masked": np.all(at.mask < 0, axis=-1)[of], "outcome": log.negotiations["outcome"][table["negotiation"]],
+    }  # fmt: skip
 
 
 def _expert(log: AgentLog, decisions: LogDecisions) -> Action:

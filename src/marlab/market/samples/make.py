@@ -44,14 +44,9 @@ class Part(NamedTuple):
 
 
 def make_samples(
-    config: SamplesConfig,
-    options: RunOptions | None = None,
-    *,
-    engine: EngineConfig | str | None = None,
-    preset: Preset | None = None,
-    command: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> Run:
+    config: SamplesConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
     """Make the data set of a folder of logs in a run directory; returns the run, closed."""
     asked = SamplesCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
