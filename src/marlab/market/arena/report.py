@@ -201,9 +201,6 @@ def _conduct(result: Result) -> Table:
     return Table("Conduct", header, rows, note)
 
 
-# --- writing ----------------------------------------------------------------------------------------------------
-
-
 def preface(result: Result) -> list[str]:
     """Sentences that belong above the tables."""
     config, n = result.config, len(result.configs)

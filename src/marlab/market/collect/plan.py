@@ -164,8 +164,6 @@ class CollectionPlan:
                     for market in range(len(self.markets)):
                         yield self._spec(market, number, group, turn, run)
 
-    # --- competitors ----------------------------------------------------------------------------------------------
-
     def _count_sets(self) -> int:
         n, k = len(self.experts), self.k
         if not self.config.round_robin:
@@ -207,8 +205,6 @@ class CollectionPlan:
                 f"{self.k}, the number of competitors in a world."
             )
         return wanted // self.k * self.k
-
-    # --- markets --------------------------------------------------------------------------------------------------
 
     def _draw_market(self, number: int) -> Market:
         config, rng = self.config, np.random.default_rng([self.config.seed, 0, number])

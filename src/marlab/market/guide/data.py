@@ -121,9 +121,6 @@ def _workers(
         return [load_part(Path(folder) / f"{name}.npz") for name in names]
 
 
-# --- pieces -------------------------------------------------------------------------------------------------------
-
-
 def reconstruct_l2_goals(log: AgentLog, options: SampleOptions | None = None) -> dict[int, NDArray[np.float32]]:
     """The v2 goal [16] of every day of a log: what the expert did, was offered and still needed."""
     macro = extract(log, options or _options_for(log.days)).macro

@@ -131,9 +131,6 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
     return model.eval()
 
 
-# --- lists of records as tables ---------------------------------------------------------------------------------
-
-
 def _days(macro: Sequence[Any]) -> Samples:
     days = cast("SampleList[Any]", MacroSamples.of(macro))
     if days.samples is not None:

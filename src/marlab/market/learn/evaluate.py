@@ -264,9 +264,6 @@ def _calibration(probability: Floats, wanted: NDArray[np.int64], bins: int = 10)
     ]  # fmt: skip
 
 
-# --- L4 -----------------------------------------------------------------------------------------------------------
-
-
 @torch.inference_mode()
 def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.device) -> dict[str, float]:
     """KL to the teacher and top-1 agreement of L4 over rounds with two threads or more, and of uniform weights."""
@@ -282,9 +279,6 @@ def evaluate_weights(model: GlobalCoordinator, samples: Samples, device: torch.d
         sums += len(index) * np.array([float(ours.kl), float(ours.agree), float(flat.kl), float(flat.agree)])
     kl, agree, flat_kl, flat_agree = sums / max(1, len(chosen))
     return {"rounds": len(chosen), "kl": kl, "top1": agree, "uniform_kl": flat_kl, "uniform_top1": flat_agree}
-
-
-# --- intervals ----------------------------------------------------------------------------------------------------
 
 
 def world_numbers(samples: Samples) -> NDArray[np.int64]:

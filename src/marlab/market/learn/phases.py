@@ -73,8 +73,6 @@ class _Work:
         self._metrics: MetricsWriter = run.metrics(resume_step=done) if run.resumed else run.metrics()
         self._offset = 0  # epochs of earlier phases
 
-    # --- samples ----------------------------------------------------------------------------------------------------
-
     def samples(self, split: str) -> Samples | None:
         """A split, with goals once they are known; None if the dataset has no rows of it."""
         if split not in self.dataset.splits:
@@ -106,8 +104,6 @@ class _Work:
         manager = weights.load_manager(path, self.device)
         check_network(path, manager, self.dataset.sizes, self.dataset.options)
         return manager
-
-    # --- phases -----------------------------------------------------------------------------------------------------
 
     def do(self, phase: Phase) -> None:
         """Learn one phase (or take up where it stopped), write its weights and figures, and measure it."""
@@ -165,8 +161,6 @@ class _Work:
         kind = {"l2": L2_KIND, "l4": L4_KIND}.get(phase, L3_KIND)
         return CheckpointStore(self.run.checkpoints, kind, NAMES[phase] + "_epoch{step}.ckpt.pt", Keep(last=None))
 
-    # --- reports ----------------------------------------------------------------------------------------------------
-
     def _report(self, phase: Phase, model: nn.Module) -> None:
         """Measure a trained layer on the validation and test worlds; JSON, figures and results of the run."""
         train = self.samples("train")
@@ -218,9 +212,6 @@ def _action_results(found: dict[str, Any], split: str, phase: str) -> dict[str, 
     results[f"{label} operator recall, {split}"] = found["L3"]["recall"]
     results[f"best trivial operator recall, {split}"] = found["L3"]["best_trivial_recall"]
     return results
-
-
-# --- one phase ------------------------------------------------------------------------------------------------------
 
 
 def save_weights(trainer: PhaseTrainer, folder: Path) -> None:

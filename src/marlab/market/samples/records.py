@@ -248,9 +248,6 @@ class L4Samples(SampleList[L4DistillSample]):
         return cls({**columns, **threads, **_logs(samples, samples.macro["log"][calls["macro"]])}, samples)
 
 
-# --- files --------------------------------------------------------------------------------------------------------
-
-
 def save_columns(path: Path, columns: Columns, **more: int) -> None:
     """An `.npz` of plain arrays."""
     arrays = {**columns, **{name: np.asarray(value) for name, value in {"schema": SCHEMA, **more}.items()}}

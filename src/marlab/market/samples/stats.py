@@ -119,9 +119,6 @@ def table(stats: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-# --- pictures -----------------------------------------------------------------------------------------------------
-
-
 def draw(samples: Samples, stats: Mapping[str, Any], folder: Path) -> list[Path]:
     """Figures of one split: residuals, operators per round, goals per bucket."""
     if not samples.rows("micro"):

@@ -334,9 +334,6 @@ def record_task(spec: dict[str, Any], tables: str | None) -> tuple[bytes, float]
         return path.read_bytes(), time.process_time() - started
 
 
-# --- small pieces -------------------------------------------------------------------------------------------------
-
-
 def _whole(offer: Sequence[Any]) -> tuple[int, int, int]:
     """(quantity, day, price) as the log keeps them."""
     quantity, day, price = offer
