@@ -81,13 +81,9 @@ def _directions(velocities: np.ndarray) -> np.ndarray:
 
 
 def _trails(
-    frame: np.ndarray,
-    centres: np.ndarray,
-    directions: np.ndarray,
-    discs: tuple[tuple[float, float], ...],
-    unit: float,
-    colour: tuple[int, int, int],
-) -> None:
+    frame: np.ndarray, centres: np.ndarray, directions: np.ndarray, discs: tuple[tuple[float, float], ...],
+    unit: float, colour: tuple[int, int, int],
+) -> None:  # fmt: skip
     """Discs at given distances along (unit > 0) or against each direction."""
     places = [centres + directions * (distance * unit) for distance, _ in discs]
     radii = [np.full(len(centres), radius * abs(unit)) for _, radius in discs]

@@ -100,11 +100,9 @@ class FishEscapeSingleEnv(gym.Env[np.ndarray, np.int64]):
         survival = self._survival_sum / info["timestep"]
         over = result.terminated or result.truncated
         info.update(
-            avg_survival_rate=survival,
-            avg_num_alive=survival * fish,
-            single_reward=gain,
+            avg_survival_rate=survival, avg_num_alive=survival * fish, single_reward=gain,
             final_num_alive=info["num_alive"] if over else None,
-        )
+        )  # fmt: skip
         return self._watch(result.observation, info), gain, result.terminated, result.truncated, info
 
     def render(self) -> np.ndarray | None:

@@ -156,11 +156,9 @@ class EscapeBoost:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "gate_stage": self.gate_stage,
-            "phase": self._phase,
-            "speed": self._speed,
+            "gate_stage": self.gate_stage, "phase": self._phase, "speed": self._speed,
             "signals": list(self._signals),
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.gate_stage, self._phase = state["gate_stage"], state["phase"]

@@ -97,12 +97,8 @@ class GateConfig:
 
     def __post_init__(self) -> None:
         shares = (
-            "failure_min_final",
-            "success_early_death",
-            "success_step_one_ratio",
-            "success_score",
-            "failure_score",
-        )
+            "failure_min_final", "success_early_death", "success_step_one_ratio", "success_score", "failure_score",
+        )  # fmt: skip
         share(self, *shares, prefix="penalty_gate_")
         if not 0.5 <= self.confidence_level < 1.0:
             raise UserError(f"penalty_gate_confidence_level is {self.confidence_level:g}, expected 0.5 to below 1.")

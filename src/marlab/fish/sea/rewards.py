@@ -51,13 +51,9 @@ def crowding(cfg: SeaConfig, device: torch.device | str = "cpu", dtype: torch.dt
 
 
 def reward(
-    state: SeaState,
-    was_alive: Tensor,
-    cfg: SeaConfig,
-    social: Neighbours | None = None,
-    seen: Sight | None = None,
+    state: SeaState, was_alive: Tensor, cfg: SeaConfig, social: Neighbours | None = None, seen: Sight | None = None,
     crowd: Crowding | None = None,
-) -> RewardTerms:
+) -> RewardTerms:  # fmt: skip
     """Rewards for arriving in `state` when `was_alive` [B, F] held before the step.
 
     Living fish get the shaped terms, those that died in this step the death penalty, the others nothing. Without
@@ -77,8 +73,6 @@ def reward(
     return RewardTerms(
         life=LIFE * living,
         predator=torch.where(seen.visible, inside, OUTSIDE_VISION[cfg.vision_reward or "continuous"]) * living,
-        wall=-WALL_SLOPE * near_wall * living,
-        density=density,
-        divergence=divergence,
+        wall=-WALL_SLOPE * near_wall * living, density=density, divergence=divergence,
         death=torch.where(was_alive & ~state.alive, DEATH, zero),
-    )
+    )  # fmt: skip

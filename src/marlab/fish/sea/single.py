@@ -57,11 +57,9 @@ class SingleFishView:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "world": self.world.state_dict(),
-            "pointer": self._pointer.clone(),
-            "watched": self.watched.clone(),
+            "world": self.world.state_dict(), "pointer": self._pointer.clone(), "watched": self.watched.clone(),
             "generator": self.generator.get_state(),
-        }
+        }  # fmt: skip
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         self.world.load_state_dict(saved["world"])

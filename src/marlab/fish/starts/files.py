@@ -104,11 +104,9 @@ def load_starts(path: Path, *, lenient: bool = False) -> StartSet:
     if declared is not None and not isinstance(declared, str):
         raise UserError(f"The start file {path} has a 'type' that is not a text.")
     return StartSet(
-        name=path.name,
-        position=np.array([r[0] for r in rows], dtype=np.float64),
-        velocity=np.array([r[1] for r in rows], dtype=np.float64),
-        declared_type=declared,
-    )
+        name=path.name, position=np.array([r[0] for r in rows], dtype=np.float64),
+        velocity=np.array([r[1] for r in rows], dtype=np.float64), declared_type=declared,
+    )  # fmt: skip
 
 
 Row = tuple[tuple[float, float], tuple[float, float]]  # position, velocity

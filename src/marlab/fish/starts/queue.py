@@ -240,11 +240,9 @@ class StartQueue:
 
 def _planned(active: NDArray[np.bool_], stage: Ints, velocity: NDArray[Any], position: NDArray[Any]) -> PlannedStarts:
     return PlannedStarts(
-        active=torch.from_numpy(active.copy()),
-        velocity=torch.from_numpy(velocity.astype(np.float32)),
-        position=torch.from_numpy(position.astype(np.float32)),
-        stage=torch.from_numpy(stage.astype(np.int64)),
-    )
+        active=torch.from_numpy(active.copy()), velocity=torch.from_numpy(velocity.astype(np.float32)),
+        position=torch.from_numpy(position.astype(np.float32)), stage=torch.from_numpy(stage.astype(np.int64)),
+    )  # fmt: skip
 
 
 class LowRatioWarning:

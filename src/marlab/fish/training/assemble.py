@@ -51,12 +51,10 @@ def start_queue(config: FishTrainConfig) -> tuple[StartQueue, list[str]]:
 
     stages, warnings = load_stages(config.starts.stages, lenient=config.compat)
     queue = StartQueue(
-        stages,
-        config.num_envs,
-        mode=config.rules.tail_queue or "cyclic",
+        stages, config.num_envs, mode=config.rules.tail_queue or "cyclic",
         advance=config.rules.tail_stage_advance or "iterations",
         override_probability=config.starts.override_probability,
-    )
+    )  # fmt: skip
     return queue, warnings
 
 

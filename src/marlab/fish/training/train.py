@@ -262,8 +262,6 @@ def _describe_stages(run: Run, trainer: FishTrainer) -> None:
     for phase in schedules.phases:
         first, last = (schedules.begin_iteration(i).learning_rate for i in (phase.first, phase.last))
         run.add_stage(
-            f"phase {phase.index}: {phase.num_fish} fish",
-            lr=f"{first:.3g} -> {last:.3g}",
-            first_step=phase.first,
+            f"phase {phase.index}: {phase.num_fish} fish", lr=f"{first:.3g} -> {last:.3g}", first_step=phase.first,
             last_step=phase.last,
-        )
+        )  # fmt: skip

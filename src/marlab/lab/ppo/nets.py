@@ -23,13 +23,9 @@ def orthogonal_linear(n_in: int, n_out: int, gain: float, generator: torch.Gener
 
 
 def mlp(
-    n_in: int,
-    hidden: Sequence[int],
-    n_out: int,
-    out_gain: float,
-    activation: Activation = "tanh",
+    n_in: int, hidden: Sequence[int], n_out: int, out_gain: float, activation: Activation = "tanh",
     generator: torch.Generator | None = None,
-) -> nn.Sequential:
+) -> nn.Sequential:  # fmt: skip
     """[*, n_in] -> [*, n_out] through hidden layers with orthogonal weights of gain sqrt(2)."""
     layers: list[nn.Module] = []
     sizes = [n_in, *hidden]

@@ -208,11 +208,9 @@ class PPO:
             means = torch.cat([sums / max(steps, 1), explained[None]]).tolist()  # the one host transfer
         named = {f"ppo/{k}": v for k, v in zip([*_Stats._fields, "explained_variance"], means)}
         return {
-            **named,
-            "ppo/gradient_steps": float(steps),
-            "ppo/samples": float(n),
+            **named, "ppo/gradient_steps": float(steps), "ppo/samples": float(n),
             "ppo/learning_rate": learning_rate,
-        }
+        }  # fmt: skip
 
     def _epoch(self, data: dict[str, Tensor], n: int, entropy_coef: float, sums: Tensor) -> tuple[int, bool]:
         """One pass; (gradient steps taken, whether the KL limit was passed)."""

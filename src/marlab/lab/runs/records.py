@@ -94,13 +94,9 @@ def find_run(text: str, root: Path = Path("runs")) -> RunInfo:
 
 
 def plan_run(
-    run_id: str,
-    goal: str | None,
-    reason: str | None,
-    tags: Sequence[str] = (),
-    group: str | None = None,
+    run_id: str, goal: str | None, reason: str | None, tags: Sequence[str] = (), group: str | None = None,
     root: Path = Path("runs"),
-) -> RunInfo:
+) -> RunInfo:  # fmt: skip
     """Write down a run that is to be made; starting it later with the same name keeps goal, tags and group."""
     world, _, name = run_id.partition("/")
     if not NAME.fullmatch(world) or not NAME.fullmatch(name):

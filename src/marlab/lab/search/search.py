@@ -148,13 +148,9 @@ class SearchResult:
 
 @torch.no_grad()
 def search(
-    root: Evaluation,
-    embedding: Embedding,
-    expand: Expand,
-    config: SearchConfig,
-    generator: torch.Generator | None = None,
-    noise: Tensor | None = None,
-) -> SearchResult:
+    root: Evaluation, embedding: Embedding, expand: Expand, config: SearchConfig,
+    generator: torch.Generator | None = None, noise: Tensor | None = None,
+) -> SearchResult:  # fmt: skip
     """Search from B roots. `noise` [B, A] replaces the Gumbel noise that would be drawn from `generator`."""
     _check(root, embedding, noise)
     drawn = draw_root_noise(root, config, generator, noise)
@@ -277,13 +273,9 @@ RecordedSearch = Callable[[Evaluation, Embedding], SearchResult]
 
 
 def record_search(
-    root: Evaluation,
-    embedding: Embedding,
-    expand: Expand,
-    config: SearchConfig,
-    generator: torch.Generator | None = None,
-    drawn_by_expand: Sequence[torch.Generator] = (),
-) -> RecordedSearch:
+    root: Evaluation, embedding: Embedding, expand: Expand, config: SearchConfig,
+    generator: torch.Generator | None = None, drawn_by_expand: Sequence[torch.Generator] = (),
+) -> RecordedSearch:  # fmt: skip
     """A search of roots like the given ones. `drawn_by_expand`: generators that `expand` uses besides `generator`.
 
     Without a GPU this is `search` itself. With one, weights that `expand` reads may change between calls only in

@@ -335,9 +335,7 @@ class TensorTrees:
         nodes, batch = self.numbers.shape
         children = self.children.view(-1, self.actions, nodes, batch)
         return Grown(
-            Rows.of(self.table.view(-1, nodes, batch)),
-            self.steps[:, :-1].view(2, nodes, batch),
-            self.depth.view(nodes, batch),
-            torch.where(children == self.numbers, -1, children // batch),
+            Rows.of(self.table.view(-1, nodes, batch)), self.steps[:, :-1].view(2, nodes, batch),
+            self.depth.view(nodes, batch), torch.where(children == self.numbers, -1, children // batch),
             torch.stack(self.ends) // batch,
-        )
+        )  # fmt: skip
