@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from marlab.fish.training.assemble import hidden_sizes, sea_config
 from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint, load_policy, make_net
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered
@@ -20,10 +21,10 @@ def test_a_checkpoint_gives_back_net_and_settings(tmp_path: Path, neighbours: bo
     config = altered(SMALL, include_neighbor_features=neighbours)
     trainer = FishTrainer(config)
     path = CheckpointStore(tmp_path, KIND, PATTERN).save(1, trainer.state_dict())
-    net, stored = load_policy(path, torch.device("cpu"))
-    assert stored == config
+    trained = load_policy(path)
+    assert trained.sea == sea_config(config) and trained.hidden == hidden_sizes(config) and trained.step == 1
     obs = torch.rand(3, width)
-    assert torch.equal(net.logits(obs), trainer.net.logits(obs))
+    assert torch.equal(trained.net.logits(obs), trainer.net.logits(obs))
 
 
 def test_equal_generators_make_equal_nets() -> None:
@@ -38,7 +39,9 @@ def test_a_folder_means_its_best_model_else_its_last(tmp_path: Path, monkeypatch
     store.save(1, {}, 1.0)
     store.save(2, {})
     assert find_checkpoint("a").name == find_checkpoint(str(folder)).name == "model_iter_1.pt"
-    assert find_checkpoint("somewhere.pt") == Path("somewhere.pt")
+    assert find_checkpoint(str(store.path(2))) == store.path(2)
+    with pytest.raises(UserError, match=r"There is no 'somewhere\.pt': expected .* or one of the shipped best"):
+        find_checkpoint("somewhere.pt")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="holds no checkpoint"):
         find_checkpoint("empty")
