@@ -12,11 +12,11 @@ PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist
 quickstart: $(VENV)/.report $(VENV)/.experts
 	$(BIN)/marlab quickstart
 
-# While you work: lint, types and the fast tests, in two minutes.
+# While you work: lint, types and the fast tests; two minutes are the aim.
 check: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not slow and not long"
 
-# Before you commit: all tests but the long ones, in ten minutes on two cores.
+# Before you commit: all tests but the long ones; ten minutes on two idle cores are the aim, fifteen were measured on busy ones.
 test: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not long"
 
