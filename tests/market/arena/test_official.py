@@ -28,6 +28,7 @@ def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[s
     rows = json.loads((tmp_path / "run" / "results.json").read_text())
     assert {row["agent"] for row in rows} == {"SyncRandomStdAgent", "ReportingAgent(word=heuristic)"}
     assert all(row["seats"] == 2 and -5 < row["score"] < 5 for row in rows)
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in rows)
     assert "official score" in capsys.readouterr().out
     with pytest.raises(UserError, match="class once"):
         play(

@@ -16,6 +16,7 @@ import numpy as np
 
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
+from marlab.lab.stats import student
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.simulator.experts import find_player, need_simulator
 
@@ -44,7 +45,7 @@ def official(config: PlayConfig, folder: Path, engine: EngineConfig) -> list[dic
             n_configs=config.configs,
             max_worlds_per_config=config.turns,
             n_runs_per_world=1,
-            n_competitors_per_world=min(4, len(players)),  # the league's own most
+            n_competitors_per_world=min(config.competitors, len(players)),
             n_steps=config.days,
             n_processes=config.processes,
             parallelism=_PARALLELISM[engine.engine],
@@ -56,19 +57,26 @@ def official(config: PlayConfig, folder: Path, engine: EngineConfig) -> list[dic
 
 
 def _rows(results: Any, names: Sequence[str], players: Sequence[tuple[type, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Scores by our names; the league calls an agent by an adapter, its class and a hash of its parameters."""
+    """Scores by our names; the league calls an agent by an adapter, its class and a hash of its parameters.
+
+    The official score is a truncated mean. Beside it stand the plain mean of all seats and its Student interval, which
+    speaks of the markets that were played: with few configs it is narrower than the truth about all markets.
+    """
     if not len(results.total_scores):
         raise UserError(
             "All worlds of the official tournament failed; without --official you are told whose fault it is."
         )
     scores = {str(row.agent_type): float(row.score) for row in results.total_scores.itertuples()}
-    counts = results.scores.groupby("agent_type")["score"].count().to_dict()
+    seats = results.scores.groupby("agent_type")["score"].apply(list).to_dict()
     rows = []
     for name, (cls, _) in zip(names, players):
         full = f"{cls.__module__}.{cls.__qualname__}"
         for entry in scores:
             if re.fullmatch(rf"{re.escape(full)}[-\d]*", entry.rpartition(":")[2]):
-                rows.append({"agent": label(name), "score": scores[entry], "seats": int(counts[entry])})
+                low, high = student(seats[entry]) or (None, None)
+                mean = float(np.mean(seats[entry]))
+                row = {"agent": label(name), "score": scores[entry], "seats": len(seats[entry])}
+                rows.append({**row, "mean": mean, "low": low, "high": high})
     if len(rows) != len(names):
         raise RuntimeError(f"the league's tournament has scores of {sorted(scores)}, not of {sorted(names)}")
     return sorted(rows, key=lambda row: -row["score"])

@@ -62,6 +62,8 @@ class PlayConfig:
     """Error probability of --until-significant, over all comparisons and looks together."""
     trials: bool = True
     """Let every agent play a tiny world first and leave out those that crash."""
+    competitors: int = 4
+    """Agents under test that share a world of --official; the league draws 2 to 4."""
     world_timeout: float = 1800.0
     """Seconds after which a world is ended and counted as failed."""
     seed: int = 42
@@ -70,6 +72,7 @@ class PlayConfig:
     def __post_init__(self) -> None:
         at_least(self, 1, "configs", *(("turns",) if self.turns is not None else ()))
         at_least(self, 0, "first_config")
+        at_least(self, 2, "competitors")
         positive(self, "world_timeout")
         check_range("days", self.days, 5)
         check_range("processes", self.processes, 2)

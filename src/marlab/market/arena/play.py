@@ -247,6 +247,10 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
+def _within(row: dict[str, Any]) -> str:
+    return "one seat" if row["low"] is None else f"[{row['low']:.3f}, {row['high']:.3f}]"
+
+
 def _play_official(
     config: PlayConfig, engine: EngineConfig, options: RunOptions | None, preset: Preset | None,
     command: Sequence[str] | None, quiet: bool,
@@ -257,8 +261,11 @@ def _play_official(
         rows = official(config, run.path / "official", engine)
         write_json(run.path / "results.json", rows)
         run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
-        lines = [[row["agent"], str(row["seats"]), f"{row['score']:.3f}"] for row in rows]
-        table = arena_report.Table("anac2024_std", ("agent", "seats", "official score"), lines)
+        lines = [
+            [row["agent"], str(row["seats"]), f"{row['score']:.3f}", f"{row['mean']:.3f}", _within(row)] for row in rows
+        ]
+        head = ("agent", "seats", "official score", "mean of seats", "95 % of these markets")
+        table = arena_report.Table("anac2024_std", head, lines)
         if not quiet:
             arena_report.print_table(table, _console())
         write_text(run.path / "tables.md", arena_report.table_as_markdown(table) + "\n")
