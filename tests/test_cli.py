@@ -38,7 +38,7 @@ def test_every_command_explains_itself(
     assert f"marlab {' '.join(words)}" in " ".join(capsys.readouterr().out.split())
 
 
-HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow")
+HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow", "scipy")
 
 # One process imports what all commands need and forks for each, so that none sees what another one has imported.
 HELP = """
@@ -81,7 +81,7 @@ def test_usage_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_importing_the_entry_point_is_light() -> None:
     """No world, no torch, no tyro before a command is chosen: `marlab --help` answers at once."""
-    heavy = "torch", "tyro", "matplotlib", "marlab.fish", "marlab.hunt"
+    heavy = "torch", "tyro", "matplotlib", "scipy", "marlab.fish", "marlab.hunt"
     code = f"import sys, marlab.cli; raise SystemExit(any(m in sys.modules for m in {heavy!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -97,7 +97,7 @@ CORE = (
 
 @pytest.mark.parametrize("module", CORE)
 def test_trainers_import_where_little_is_installed(module: str) -> None:
-    """A GPU machine has torch, numpy, pyarrow, matplotlib, tensorboard and rich, and nothing else of ours."""
+    """A GPU machine has torch, numpy, scipy, pyarrow, matplotlib, tensorboard and rich, and nothing else of ours."""
     code = (
         "import sys\n"
         "for name in ('tyro', 'gymnasium', 'pettingzoo', 'psutil', 'imageio_ffmpeg', 'jinja2', 'ray', 'distributed'):\n"

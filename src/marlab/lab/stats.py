@@ -1,7 +1,8 @@
-"""Measured values and their intervals: Student, Wilson, Clopper and Pearson, grouped bootstraps, and one
-that may be looked at at any time.
+"""Measured values and their intervals: Student, Welch, Wilson, Clopper and Pearson, bootstraps, and one that may be
+looked at at any time.
 
-All intervals are for 95 % unless a level is asked for. numpy only: machines that train need not have scipy.
+All intervals are for 95 % unless a level is asked for. What scipy has comes from scipy, which is imported when it is
+called: `--help` and lists of runs need not wait for it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,6 @@ def written(number: float, digits: int) -> str:
     return f"{number:z.{digits}f}".replace("-", "\u2212")
 
 
-Z95 = NormalDist().inv_cdf(0.975)
 RESAMPLES, GROUP_RESAMPLES = 10_000, 2000
 EFFECT = 1.0
 """Spread, in standard deviations, of the differences that the confidence sequence is made for."""
@@ -81,11 +81,15 @@ Interval = tuple[float, float]
 # --- means --------------------------------------------------------------------------------------------------
 
 
-def mean_interval(samples: ArrayLike, axis: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Mean over `axis` with Student's 95 % interval (mean, low, high); NaN samples do not count.
+def mean_interval(
+    samples: ArrayLike, axis: int = 0, level: float = 0.95
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Mean over `axis` with Student's interval (mean, low, high); NaN samples do not count.
 
     Where fewer than two samples remain there is no interval: low and high are NaN there.
     """
+    from scipy.special import stdtrit
+
     values = np.asarray(samples, dtype=float)
     present = ~np.isnan(values)
     count = present.sum(axis=axis)
@@ -93,16 +97,29 @@ def mean_interval(samples: ArrayLike, axis: int = 0) -> tuple[NDArray[Any], NDAr
     mean = np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
     deviation = np.where(present, values - np.expand_dims(mean, axis), 0.0)
     spread = np.divide((deviation**2).sum(axis=axis), count - 1, out=np.full(np.shape(total), np.nan), where=count > 1)
-    half = _student_95(np.maximum(count - 1, 1)) * np.sqrt(spread / np.maximum(count, 1))
+    half = stdtrit(np.maximum(count - 1, 1), 0.5 + level / 2) * np.sqrt(spread / np.maximum(count, 1))
     return mean, mean - half, mean + half
 
 
-def student(values: Sequence[float]) -> Interval | None:
+def student(values: Sequence[float], level: float = 0.95) -> Interval | None:
     """Student's interval of the mean; None for fewer than two values."""
     if len(values) < 2:
         return None
-    _, low, high = mean_interval(values)
+    _, low, high = mean_interval(values, level=level)
     return float(low), float(high)
+
+
+def welch(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
+    """Welch's interval of mean(a) - mean(b), for samples that cannot be paired; None where one has fewer than two."""
+    if len(a) < 2 or len(b) < 2:
+        return None
+    gap = float(np.mean(a) - np.mean(b))
+    if np.ptp(a) == 0 and np.ptp(b) == 0:  # no spread at all: nothing to divide by
+        return gap, gap
+    from scipy.stats import ttest_ind
+
+    found = ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return float(found.low), float(found.high)
 
 
 def confidence_sequence(values: Sequence[float], alpha: float) -> Interval | None:
@@ -123,23 +140,6 @@ def confidence_sequence(values: Sequence[float], alpha: float) -> Interval | Non
     x = (ratio - 1) / (1 - ratio / grown)
     half = math.sqrt((n - 1) * x) * spread / math.sqrt(n)
     return mean - half, mean + half
-
-
-# Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom; beyond, the expansion around the normal is
-# exact to four digits. A table spares the core a dependency on scipy.
-_STUDENT = np.array([
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-    2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-])  # fmt: skip
-
-
-def _student_95(freedom: NDArray[Any]) -> NDArray[Any]:
-    v = np.asarray(freedom, dtype=float)
-    z = Z95
-    far = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-    near = _STUDENT[np.clip(np.asarray(freedom, dtype=int), 1, len(_STUDENT)) - 1]
-    return np.where(v <= len(_STUDENT), near, far)
 
 
 # --- shares -------------------------------------------------------------------------------------------------
@@ -173,36 +173,28 @@ def lower_bound(hits: float, trials: float, level: float, method: BoundMethod = 
 
 def clopper_pearson_upper(hits: int, trials: int, level: float) -> float:
     """The share at which seeing at most `hits` of `trials` would have probability 1 - level."""
+    from scipy.special import betaincinv
+
     if trials <= 0 or hits >= trials:
         return 1.0
-    low, high = max(hits, 0) / trials, 1.0
-    for _ in range(60):  # halving 60 times is below the spacing of doubles
-        middle = (low + high) / 2
-        if binomial_cdf(hits, trials, middle) > 1.0 - level:
-            low = middle
-        else:
-            high = middle
-    return high
+    known = max(hits, 0)
+    return float(betaincinv(known + 1, trials - known, level))
 
 
 def binomial_cdf(hits: float, trials: int, share: float) -> float:
     """P(X <= hits) for `trials` independent draws that each hit with probability `share`."""
+    from scipy.special import bdtr
+
     k = math.floor(hits)
     if k < 0:
         return 0.0
     if k >= trials or share <= 0.0:
         return 1.0
-    if share >= 1.0:
-        return 0.0
-    j = np.arange(1, k + 1)
-    # log of the k+1 terms C(n,j) p^j (1-p)^(n-j), each from the one before
-    steps = np.log((trials - j + 1) / j) + math.log(share) - math.log1p(-share)
-    logs = trials * math.log1p(-share) + np.concatenate(([0.0], np.cumsum(steps)))
-    top = float(logs.max())
-    return min(1.0, math.exp(top) * float(np.exp(logs - top).sum()))
+    return 0.0 if share >= 1.0 else float(bdtr(k, trials, share))
 
 
 def _wilson(hits: float, trials: float, z: float) -> Interval:
+    # by hand: scipy's takes whole numbers only, and effective sample sizes are none
     if trials <= 0:
         return 0.0, 1.0
     share = min(max(hits / trials, 0.0), 1.0)
@@ -215,13 +207,29 @@ def _wilson(hits: float, trials: float, z: float) -> Interval:
 # --- resampling ---------------------------------------------------------------------------------------------
 
 
-def bootstrap(values: Sequence[float], seed: int = 0) -> Interval | None:
-    """Percentile interval of the mean over resampled values; None for fewer than two."""
+def bootstrap(
+    values: Sequence[float], seed: int = 0, statistic: Callable[..., Any] = np.mean, level: float = 0.95
+) -> Interval | None:
+    """Percentile interval of the mean (or of another statistic with an `axis`) over resampled values; None for fewer
+    than two."""
     if len(values) < 2:
         return None
-    rng = np.random.default_rng(seed)
-    drawn = np.asarray(values)[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
-    return middle_95(drawn)
+    if np.ptp(values) == 0:  # scipy warns of what is plain here
+        return float(values[0]), float(values[0])
+    from scipy import stats
+
+    found = stats.bootstrap(
+        (np.asarray(values, dtype=float),), statistic, n_resamples=RESAMPLES, method="percentile",
+        confidence_level=level, vectorized=True, rng=np.random.default_rng(seed),
+    ).confidence_interval  # fmt: skip
+    return float(found.low), float(found.high)
+
+
+def iqm(values: ArrayLike, axis: int = -1) -> Any:
+    """The interquartile mean: of the middle half of the values, so that a few lucky or failed ones do not decide."""
+    from scipy.stats import trim_mean
+
+    return trim_mean(np.asarray(values, dtype=float), 0.25, axis=axis)
 
 
 def grouped_resamples(groups: NDArray[np.integer], resamples: int = GROUP_RESAMPLES) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ def test_curve_band_is_students_interval() -> None:
         ax, {"a": Curve([0, 1], [[1.0, 4.0], [3.0, 4.0], [1.0, 4.0], [3.0, 4.0]])}, xlabel="step", ylabel="y"
     )
     edges = ax.collections[0].get_paths()[0].vertices
-    assert edges[:, 1].min() == pytest.approx(2 - 3.1824 * (4 / 3) ** 0.5 / 2, rel=1e-4)  # t(3) * s / sqrt(4)
+    assert edges[:, 1].min() == pytest.approx(2 - 3.182446 * (4 / 3) ** 0.5 / 2, rel=1e-4)  # t(3) * s / sqrt(4)
     assert ax.lines[0].get_ydata() == pytest.approx([2.0, 4.0])
 
 
