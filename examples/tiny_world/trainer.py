@@ -21,6 +21,7 @@ from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import say
 
 
 class Step(NamedTuple):
@@ -134,4 +135,7 @@ def train(
         mean, low, high = map(float, mean_interval(steps_too_many(trainer.ppo.net, config).cpu()))
         note = "1,000 new starts; 0 is the best possible"
         run.add_results({"steps too many": {"value": mean, "low": low, "high": high, "unit": "steps", "note": note}})
+        reached = "lab.at_the_best" if mean == 0 else "lab.short_of_best"
+        measured = {"what": "The number of steps beyond the fewest possible", "size": "1,000 new starts"}
+        run.set_verdict(say(reached, value=mean, interval=(low, high), best=0, **measured), say("lab.look"))
     return run

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from marlab.lab.config import check_text
 from marlab.lab.errors import UserError
+from marlab.lab.runs.budget import clock
 from marlab.lab.text import clean
 
 
@@ -79,7 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for word in words:
             check_text(word, f"The word '{word.encode('utf-8', 'replace').decode()}'")
-        return _dispatch(words)
+        with clock():
+            return _dispatch(words)
     except UserError as error:
         print(clean(f"marlab: {error}"), file=sys.stderr)
         return 2

@@ -16,6 +16,7 @@ from marlab.lab.command import RunCommand
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def count(
 ) -> Run:
     with Run.open("toy", config.run_config(), options, preset=preset, command=command) as run:
         run.add_results({"counted": config.to})
+        run.set_verdict(say("lab.at_the_best", what="The sum", value=config.to, interval=(1, 9), size="it", best=9))
         if config.to < 0:
             run.leave()
     return run
@@ -63,6 +65,14 @@ def test_only_changed_settings_are_printed(capsys: pytest.CaptureFixture[str]) -
     assert "to = 5" in printed and "step" not in printed
     assert "The run is in runs/toy/a; `marlab note runs/toy/a` tells its story." in printed
     assert record("a")["command"] == "marlab toy count --to 5 --name a" and record("a")["results"] == {"counted": 5}
+
+
+def test_the_verdict_stands_before_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--name", "v"]) == 0
+    *_, verdict, last = capsys.readouterr().out.splitlines()
+    assert verdict == "The sum is 3 [1, 9] on it, and 9 is the best possible: nothing is missing."
+    assert last.startswith("The run is in runs/toy/v")
+    assert record("v")["verdict"][0]["numbers"]["value"] == 3
 
 
 def test_quiet_says_nothing_and_does_not_change_the_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from fcntl import ioctl
 
@@ -85,18 +86,19 @@ def test_preparation_does_not_count_in_the_rate(clock: Clock) -> None:
         assert bar.summary().startswith("x: 20/100 steps (20%) in 1 min, 2 steps/s")
 
 
-def test_plain_lines_at_most_every_ten_seconds_and_a_last_one(clock: Clock) -> None:
+def test_plain_lines_at_most_every_four_seconds_and_a_last_one(clock: Clock) -> None:
     file = io.StringIO()
     with Progress("collecting", total=100, unit="worlds", file=file) as bar:
         for n in range(100):
-            clock.now += 0.25
+            clock.now += 0.125
             bar.advance(1, failures=1 if n == 4 else 0)
         bar.say("a remark")
     assert file.getvalue().splitlines() == [
-        "collecting: 40/100 worlds (40%), 4 worlds/s, 15 s left, 1 failure",
-        "collecting: 80/100 worlds (80%), 4 worlds/s, 5.0 s left, 1 failure",
+        "collecting: 32/100 worlds (32%), 8 worlds/s, 8.5 s left, 1 failure",
+        "collecting: 64/100 worlds (64%), 8 worlds/s, 4.5 s left, 1 failure",
+        "collecting: 96/100 worlds (96%), 8 worlds/s, 0.5 s left, 1 failure",
         "a remark",
-        "collecting: 100/100 worlds (100%) in 25 s, 4 worlds/s, 1 failure",
+        "collecting: 100/100 worlds (100%) in 12 s, 8 worlds/s, 1 failure",
     ]
 
 
@@ -215,3 +217,44 @@ def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
 
 def test_a_terminal_without_unicode() -> None:
     assert "########" in shown_on_terminal(100, encoding="ascii")
+
+
+def test_a_long_step_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(progress.LINE_EVERY, "0.3")
+    file = io.StringIO()
+    with Progress("outer", total=2, unit="parts", file=file), Progress("inner", total=5, file=file) as bar:
+        bar.advance(1)
+        time.sleep(1.2)
+    lines = file.getvalue().splitlines()
+    assert lines[0].startswith("inner: 1/5 steps (20%)") and 3 <= len(lines) <= 7
+    assert lines[-1].startswith("outer: 0/2 parts (0%) in 1.") and sum("outer" in line for line in lines) == 1
+
+
+def test_a_stage_says_that_it_goes_on_and_how_long_it_took(clock: Clock) -> None:
+    file = io.StringIO()
+    bar = Progress("figures", file=file)
+    with bar:
+        clock.now += 7.0
+        assert bar.line() == "figures: 7.0 s so far"
+    assert file.getvalue() == "figures: 7.0 s\n"
+    with Progress("figures", file=file):
+        clock.now += 0.5
+    assert file.getvalue() == "figures: 7.0 s\n"  # not worth a line
+
+
+def test_a_closed_file_does_not_end_the_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(progress.LINE_EVERY, "0.1")
+    gone, file = io.StringIO(), io.StringIO()
+    first = Progress("first", total=2, file=gone)
+    first.__enter__()
+    gone.close()
+    time.sleep(0.5)
+    with Progress("second", total=2, file=file):
+        time.sleep(0.5)
+    progress._Heart.leave(first)
+    assert "second: 0/2" in file.getvalue()
+
+
+def test_words_in_the_environment_are_no_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(progress.LINE_EVERY, "often")
+    assert Progress("x")._line_every == 4.0

@@ -1,4 +1,4 @@
-"""One way to run a command that works in a run directory: parse, detach, describe, work, close, exit code.
+"""One way to run a command that works in a run directory: parse, detach, describe, work, verdict, exit code.
 
     main = RunCommand("fish train", FishTrainConfig, "marlab.fish.training.train:train", presets=PRESETS)
 
@@ -18,6 +18,7 @@ from marlab.lab.config import Folders, changed, from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run, take_flag
 from marlab.lab.help import HELP_WORDS
+from marlab.lab.runs.budget import clock
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 
 C = TypeVar("C")
@@ -67,7 +68,7 @@ class RunCommand(Generic[C]):
             _describe(config, parsed)
         run = self._function()(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
         if not quiet:
-            print(closing(run))
+            print("\n".join([*run.verdict, closing(run)]))
         return run.exit_code
 
     def call(
@@ -75,6 +76,13 @@ class RunCommand(Generic[C]):
         **settings: Any,
     ) -> Run:  # fmt: skip
         """The same work from Python: a config, or the command's words, a preset and settings by their names."""
+        with clock():
+            return self._called(given, options, preset, quiet, settings)
+
+    def _called(
+        self, given: Sequence[Any], options: RunOptions | None, preset: str | None, quiet: bool,
+        settings: Mapping[str, Any],
+    ) -> Run:  # fmt: skip
         if given and isinstance(given[0], self.config):
             if len(given) > 1 or preset is not None or settings:
                 raise UserError(f"{self.words}: give a config alone, or a preset and settings, not both.")

@@ -5,6 +5,9 @@ It is used as a context manager::
     with Progress("collecting", total=1000, unit="worlds") as bar:
         for result in results:
             bar.advance(1, failures=0 if result.ok else 1)
+
+Where there is no terminal an open bar says a line whenever nothing was said for a few seconds, also while one step of
+it takes minutes: nobody should wonder whether the program still lives. `stage` is for work that counts no steps.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
+from time import monotonic as _real_monotonic
 from typing import TextIO
 
 from rich.console import Console
@@ -22,8 +27,11 @@ from rich.progress import ProgressColumn, TaskID
 from rich.progress import Task as RichTask
 from rich.text import Text
 
-_LINE_EVERY_S = 10.0
-"""Least time between two plain lines."""
+LINE_EVERY = "MARLAB_LINE_EVERY"
+"""Environment variable: seconds between plain lines. A process in the background needs fewer of them."""
+_LINE_EVERY_S = 4.0
+_SHORT_S = 1.0
+"""A stage that was over sooner is not worth a line."""
 _TRUST_AFTER_S = 1.0
 """No rate is shown before: the first steps after a start say nothing about the rest."""
 _WINDOW_S = 60.0
@@ -77,6 +85,7 @@ class Progress:
         self._screen: _Screen | None = None
         self._lock = threading.Lock()
         self._started = self._last_line = time.monotonic()
+        self._line_every = _seconds_between_lines()
         self.begin()
 
     def __enter__(self) -> Progress:
@@ -84,6 +93,8 @@ class Progress:
         self.begin()
         if not self._quiet:
             self._screen = _Screen.join(self, self._file)
+            if self._screen is None:
+                _Heart.join(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -91,7 +102,9 @@ class Progress:
             self._screen.leave(self)
             self._screen = None
         elif not self._quiet:
-            self._print(self.summary(stopped=kind is not None))
+            _Heart.leave(self)
+            if self.counts or self.elapsed() >= _SHORT_S:
+                self._print(self.summary(stopped=kind is not None))
 
     def begin(self) -> None:
         """Say that the preparation is over (a cluster is up, a model compiled): rates count from now on."""
@@ -107,7 +120,7 @@ class Progress:
                 self.counters[name] = self.counters.get(name, 0) + count
             now = time.monotonic()
             self._rate.update(now, self.done)
-            line_due = self._screen is None and not self._quiet and now - self._last_line >= _LINE_EVERY_S
+            line_due = self._screen is None and not self._quiet and now - self._last_line >= self._line_every
             if line_due:
                 self._last_line = now
         if line_due:
@@ -127,20 +140,31 @@ class Progress:
 
     def line(self) -> str:
         """The state as one plain line."""
+        if not self.counts:
+            return f"{self.label}: {duration(self.elapsed())} so far"
         parts = [self.amount(), self.rate_text(), self.remaining_text(), *self.extras()]
         return f"{self.label}: " + ", ".join(part for part in parts if part)
 
     def summary(self, stopped: bool = False) -> str:
         """The last line: how much in what time."""
+        if not self.counts:
+            return f"{self.label}: {'stopped after ' if stopped else ''}{duration(self.elapsed())}"
         parts = [f"{self.amount()} in {duration(self.elapsed())}", self.rate_text(mean=True), *self.extras()]
         return f"{self.label}: {'stopped at ' if stopped else ''}" + ", ".join(part for part in parts if part)
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is something to count, and not only time that passes."""
+        return bool(self.total) or self.done > 0
 
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
     def amount(self) -> str:
-        """Units done, of how many, and the share."""
+        """Units done, of how many, and the share; nothing where nothing is counted."""
+        if not self.counts:
+            return ""
         if not self.total:
             return f"{self.done:,.15g} {self.unit}"
         return f"{self.done:,.15g}/{self.total:,.15g} {self.unit} ({100 * self.done / self.total:.0f}%)"
@@ -177,7 +201,61 @@ class Progress:
         return counters + [f"{name} {value}" for name, value in self.values.items()]
 
     def _print(self, text: str) -> None:
+        _Heart.spoke_at = _real_monotonic()
         print(text, file=self._file, flush=True)
+
+
+def stage(label: str, quiet: bool = False) -> Progress:
+    """Something that takes a while and counts no steps: drawing figures, loading a model."""
+    return Progress(label, quiet=quiet)
+
+
+def _seconds_between_lines() -> float:
+    try:
+        return max(0.1, float(os.environ.get(LINE_EVERY, _LINE_EVERY_S)))
+    except ValueError:
+        return _LINE_EVERY_S
+
+
+class _Heart:
+    """Makes the newest open bar say its line where no terminal shows it and nothing was said for a while."""
+
+    spoke_at = 0.0
+    _bars: list[Progress] = []  # noqa: RUF012
+    _lock = threading.Lock()
+    _beat = threading.Event()
+    _alone = True
+
+    @classmethod
+    def join(cls, bar: Progress) -> None:
+        with cls._lock:
+            if not cls._bars:
+                cls.spoke_at = max(cls.spoke_at, _real_monotonic() - bar._line_every / 2)
+            cls._bars.append(bar)
+            if cls._alone:
+                cls._alone = False
+                threading.Thread(target=cls._live, name="progress", daemon=True).start()
+
+    @classmethod
+    def leave(cls, bar: Progress) -> None:
+        with cls._lock:
+            if bar in cls._bars:
+                cls._bars.remove(bar)
+        cls._beat.set()
+
+    @classmethod
+    def _live(cls) -> None:
+        while True:
+            cls._beat.wait(0.2)
+            cls._beat.clear()
+            with cls._lock:
+                if not cls._bars:
+                    cls._alone = True
+                    return
+                bar = cls._bars[-1]
+            if _real_monotonic() - cls.spoke_at >= bar._line_every:
+                with suppress(ValueError, OSError):  # the file was closed under us
+                    bar._print(bar.line())
 
 
 def duration(seconds: float) -> str:

@@ -33,6 +33,14 @@ def code(text: str) -> str:
     return f"{ticks}{pad}{content}{pad}{ticks}"
 
 
+def spans(text: str) -> str:
+    """Plain text in which what stands between backticks is code."""
+    parts = text.split("`")
+    return "".join(
+        code(part) if place % 2 and place < len(parts) - 1 else plain(part) for place, part in enumerate(parts)
+    )
+
+
 def fence(text: str, language: str = "") -> str:
     """Text as a code block; its line ends stay."""
     lines = [clean(line) for line in text.splitlines()] or [""]

@@ -29,10 +29,11 @@ from marlab.lab.report.facts import (
     root_of,
     when,
 )
-from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, table
+from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, spans, table
 from marlab.lab.report.parts import merge, read_together, write_together
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, show
+from marlab.lab.verdict import texts
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 MOST_METRICS = 40
@@ -84,10 +85,16 @@ def _summary(info: RunInfo) -> str:
         ("Preset", code(info.preset) if info.preset else "none"),
         ("Seed", UNKNOWN if info.seed is None else code(str(info.seed))), ("Created", plain(when(info.created))),
     ]  # fmt: skip
-    sections = [f"# {plain(info.id)}", table(["", ""], rows), "## Command"]
+    sections = [f"# {plain(info.id)}", *_verdict(info), table(["", ""], rows), "## Command"]
     sections.append(fence(info.command, "sh") if info.command else "The command is unknown.")
     sections += ["## Attempts", _attempts(info)]
     return "\n\n".join(sections)
+
+
+def _verdict(info: RunInfo) -> list[str]:
+    """What came of the run, first of all: a paragraph, or nothing where nothing was judged."""
+    sentences = texts(info.verdict, str(info.path))
+    return [f"**Verdict.** {' '.join(map(spans, sentences))}"] if sentences else []
 
 
 def _given(text: str | None) -> str:

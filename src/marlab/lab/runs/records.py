@@ -44,6 +44,7 @@ class RunInfo:
     inferred: list[str]
     stages: list[dict[str, Any]]
     results: dict[str, Any]
+    verdict: list[dict[str, Any]]
 
     @property
     def id(self) -> str:

@@ -27,10 +27,13 @@ from typing import Any, ClassVar
 
 from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.progress import LINE_EVERY
+from marlab.lab.runs.budget import Budget
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.record import host, new_record, now, read_record, versions
+from marlab.lab.verdict import Sentence, stored, texts
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 UNWRITTEN = "unwritten"
@@ -53,7 +56,7 @@ class RunOptions:
     resume: bool = False
     """Continue the run of this name where its last checkpoint left it."""
     time_limit: float | None = None
-    """Stop cleanly, with a checkpoint, before this many minutes have passed."""
+    """End within this many minutes, start, evaluation and films included; what was not done can be resumed."""
     tags: tuple[str, ...] = ()
     """Words to find the run by."""
     group: str | None = None
@@ -84,9 +87,9 @@ class Run:
         self._lock = Lock(path / "lock")
         self._metrics: MetricsWriter | None = None
         self._signal: int | None = None
-        self._deadline: float | None = None
-        self._opened = self._last_point = time.monotonic()
-        self._longest_unit = 0.0
+        self.budget = Budget()
+        self._stopped: str | None = None
+        self._opened = time.monotonic()
         self._old_handlers: dict[int, Any] = {}
 
     # --- opening and closing --------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ class Run:
         if not self.resumed:
             write_json(self.path / "config.json", to_dict(config))
         if options.time_limit is not None:
-            self._deadline = self._opened + options.time_limit * 60.0
+            self.budget = Budget(options.time_limit * 60.0)
         (self.path / UNWRITTEN).unlink(missing_ok=True)
         began = now()
         self._record.update(status="running", reason=None, started=self._record["started"] or began, ended=None)
@@ -170,7 +173,7 @@ class Run:
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
         if error is None:
-            status, reason = "finished", None
+            status, reason = ("finished", None) if self._stopped is None else ("interrupted", self._stopped)
         elif isinstance(error, Interrupted):
             status, reason = "interrupted", str(error)
         elif isinstance(error, KeyboardInterrupt):
@@ -212,23 +215,31 @@ class Run:
 
     def should_stop(self) -> bool:
         """Ask at every safe point. True after a signal, or when the next unit of work may pass the time limit."""
-        now = time.monotonic()
-        # A slow first unit (compiling, recording graphs) is forgotten in time, or runs would end long before the limit.
-        self._longest_unit = max(0.9 * self._longest_unit, now - self._last_point)
-        self._last_point = now
-        return self.stop_reason() is not None
+        self.budget.tick()
+        return self.signalled or self.budget.next_unit_is_too_long()
+
+    def must_stop(self) -> bool:
+        """Ask anywhere in work that can be cut anywhere. True after a signal, or when its time is up."""
+        return self.signalled or self.budget.over()
+
+    @property
+    def signalled(self) -> bool:
+        """Somebody wants the process to end: nothing long may begin any more."""
+        return self._signal is not None
 
     def stop_reason(self) -> str | None:
         if self._signal is not None:
             return f"stopped by {signal.Signals(self._signal).name}"
-        # Half a unit of reserve pays for the last checkpoint and for units that take longer than those before.
-        if self._deadline is not None and time.monotonic() + 1.5 * self._longest_unit > self._deadline:
-            return "time limit"
-        return None
+        return "time limit" if self.budget.next_unit_is_too_long() else None
+
+    def stop(self) -> None:
+        """The work ends here unfinished: whatever is still written, the run is an interrupted one."""
+        self._stopped = self._stopped or self.stop_reason() or "stopped on request"
 
     def leave(self) -> None:
         """End the run here as interrupted; call it after the last checkpoint is on disk."""
-        raise Interrupted(self.stop_reason() or "stopped on request")
+        self.stop()
+        raise Interrupted(self._stopped)
 
     @property
     def status(self) -> str:
@@ -289,6 +300,16 @@ class Run:
         self._record["results"].update(results)
         self._write()
 
+    def set_verdict(self, *sentences: Sentence) -> None:
+        """Did it help, by how much and compared with what, what to do next: three sentences at most."""
+        self._record["verdict"] = stored(sentences)
+        self._write()
+
+    @property
+    def verdict(self) -> list[str]:
+        """The verdict in words."""
+        return texts(self._record["verdict"], str(self.path))
+
     def _write(self) -> None:
         write_json(self.path / "run.json", self._record)
 
@@ -311,7 +332,7 @@ def detach(argv: Sequence[str], path: Path) -> int:
     with (path / "log.txt").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "marlab", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True,
+            start_new_session=True, env={LINE_EVERY: "60", **os.environ},
         )  # fmt: skip
     return process.pid
 

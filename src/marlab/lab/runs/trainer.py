@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any, Protocol
 
 from marlab.lab.progress import Progress
+from marlab.lab.runs.budget import announce
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
@@ -82,9 +83,12 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
 def drive(
     trainer: Trainer, run: Run, store: CheckpointStore, *, save_every: int, unit: str, show: Sequence[str] = (),
     quiet: bool = False, name: str | None = None, metrics: MetricsWriter | None = None, first_step: int = 0,
-    on_save: Callable[[], None] | None = None, device: Any = "cpu",
-) -> None:  # fmt: skip
-    """Train in a run until the training is complete, or leave the run at a safe point when it should stop.
+    on_save: Callable[[], None] | None = None, device: Any = "cpu", stay: bool = False,
+) -> bool:  # fmt: skip
+    """Train in a run until the training is complete (True), or leave the run at a safe point when it should stop.
+
+    With `stay` the run is not left then: it counts as interrupted, and False comes back, so that the caller can still
+    write figures and results of what was done (with the time that it kept back by `run.budget.expect`).
 
     A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
     `first_step`. `on_save` is called after every checkpoint, for example to write bare weights beside it.
@@ -98,8 +102,22 @@ def drive(
             on_save()
 
     bar = Progress(name or run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet)
+    announced = False
+
+    def should_stop() -> bool:
+        nonlocal announced
+        stopping, pace = run.should_stop(), run.budget.typical_unit()
+        if pace is not None and not announced:
+            announced = True
+            announce(pace * (trainer.total - trainer.step), run.budget, say=bar.say)
+        return stopping
+
     if not loop(
-        trainer, log=lambda values: writer.log(first_step + trainer.step, values), should_stop=run.should_stop,
+        trainer, log=lambda values: writer.log(first_step + trainer.step, values), should_stop=should_stop,
         save=save, save_every=save_every, bar=bar, show=show,
     ):  # fmt: skip
-        run.leave()
+        if not stay:
+            run.leave()
+        run.stop()
+        return False
+    return True
