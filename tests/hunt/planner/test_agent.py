@@ -60,6 +60,7 @@ def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -
     data = offline(tmp_path / "data", FOUR, 12_000)
     learn = LearnConfig(warm_updates=250, batch_size=64, moa_batch_size=256)
     trainer = HopTrainer(small_training(game=FOUR, load_data=data, learn=learn, hidden=64))
+    trainer.warm_up()
     game = small_game(FOUR)
     agent = HopAgent(game, trainer.learner.slow, seats=[0], belief=replace(trainer.config.mind.beliefs, discount=0.9))
     rules = RulePlayers(game, [Kind.RAND, Kind.NS, Kind.NH, Kind.NH])

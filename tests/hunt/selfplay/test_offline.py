@@ -49,6 +49,7 @@ def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path
     for paths in (False, True):
         config = small_training(game=game, paths=paths, load_data=data, learn=learn, hidden=32, maps=16)
         trainer = HopTrainer(config)
+        trainer.warm_up()
         unseen = offline_experience(load_dataset(data, game), "validation", config.mind, Goals.hunt(), None, "cpu")
         right[paths] = examine(trainer.learner.slow, unseen).top1
     assert right[True] > right[False] + 0.08

@@ -19,10 +19,13 @@ from marlab.hunt.training.gates import SINGLE_EXCESS
 from marlab.hunt.training.phases import stayed
 from marlab.hunt.training.run import train_hop
 from marlab.lab.errors import UserError
+from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import seeded, small_game
-from tests.hunt.hop_cases import TINY, small_training
+from tests.hunt.hop_cases import TINY, offline, small_training
 
 
 def test_whole_run_with_phases(tmp_path: Path) -> None:
@@ -90,7 +93,28 @@ def test_one_learner_among_rules_is_judged_by_its_models(tmp_path: Path) -> None
     ).path
     (gate,) = json.loads((path / "phases.json").read_text())["P5"]["gates"]
     assert gate["name"] == "P5 excess cross-entropy about NH in seat 2" and gate["limit"] == SINGLE_EXCESS
-    assert json.loads((path / "p5_single.json").read_text())["moa/1->2/excess"] == gate["value"]
+    single = path / "phases" / "p5_single"
+    assert read_metrics(single / "metrics.jsonl")[-1]["moa/1->2/excess"] == gate["value"]
+    assert list(single.glob("checkpoints/state_*.pt"))
+
+
+@pytest.mark.parametrize("answers", [2, 6], ids=["in its warm start", "in its first iteration"])
+def test_a_stopped_p5_goes_on_where_it_was(tmp_path: Path, answers: int) -> None:
+    """The phase has checkpoints of its own: what it comes to is equal to the bit, and it is not begun again."""
+    data = offline(tmp_path / "data", rows=300)
+    sizes = replace(small_training().pipeline, single_roles="HOP,NH", single_steps=60, gates="warn")
+    config = small_training(phases="P5", pipeline=sizes, load_data=data)
+    whole = train_hop(config, RunOptions(output_dir=tmp_path / "whole"), quiet=True).path
+    asked = iter([False] * answers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "should_stop", lambda self: next(asked, True))
+        stopped = train_hop(config, RunOptions(output_dir=tmp_path / "cut"), quiet=True)
+    assert stopped.status == "interrupted"
+    path = train_hop(config, RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True).path
+    records = [json.loads((p / "phases.json").read_text())["P5"]["gates"] for p in (whole, path)]
+    assert records[0] == records[1]
+    states = [sorted((p / "phases" / "p5_single" / "checkpoints").glob("model_iter_*.pt"))[-1] for p in (whole, path)]
+    assert_same(*(load_checkpoint(state).state for state in states))
 
 
 def test_staying_at_the_best(tmp_path: Path) -> None:

@@ -64,11 +64,14 @@ class Replay:
         return self.store.select((rings, place))
 
     def state_dict(self) -> dict[str, Any]:
-        return {"store": self.store._asdict(), "written": self.written}
+        """Without the places that no step was written to yet."""
+        filled = min(int(self.written.max()), self.capacity)
+        rows = {name: x[:, :filled].contiguous() for name, x in self.store._asdict().items()}
+        return {"store": rows, "written": self.written}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for kept, (_, saved) in zip(self.store, state["store"].items()):
-            kept.copy_(saved)
+            kept[:, : saved.shape[1]].copy_(saved)
         self.written.copy_(state["written"])
 
 

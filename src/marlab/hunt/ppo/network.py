@@ -162,7 +162,7 @@ def load_agents(path: Path) -> Agents:
     return Agents(
         game=from_dict(GameConfig, stored["game"], where), network=from_dict(NetworkConfig, stored["network"], where),
         seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=stored["shared"],
-        weights={key: state["net"] for key, state in checkpoint.state["learners"].items()},
+        weights=stored["weights"],
     )  # fmt: skip
 
 

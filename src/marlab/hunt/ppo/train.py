@@ -32,9 +32,10 @@ from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.config import scheduled_lr
 from marlab.lab.ppo.ppo import PPO, Rollout
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.checkpoint import Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.split import SplitStore
 from marlab.lab.runs.trainer import drive
 
 
@@ -176,6 +177,7 @@ class PPOTrainer:
         agents = {
             "game": to_dict(config.game), "network": to_dict(config.network), "seeds": list(self.seeds),
             "seats": list(self.seats), "shared": config.networks == "shared",
+            "weights": {learner.key: learner.ppo.net.state_dict() for learner in self.learners},
         }  # fmt: skip
         learners = {learner.key: learner.ppo.state_dict() for learner in self.learners}
         return {
@@ -197,12 +199,13 @@ def train_ppo(
 ) -> Run:  # fmt: skip
     """Train (or resume), and evaluate every seed on fresh episodes.
 
-    The run holds checkpoints/model_iter_N.pt, metrics.jsonl, evaluation.json and figures/reward.png.
+    The run holds checkpoints/model_iter_N.pt (networks) and state_N.pt (to go on from), metrics.jsonl, evaluation.json
+    and figures/reward.png.
     """
     trainer = PPOTrainer(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
-        store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
+        store = SplitStore(run.checkpoints, KIND, PATTERN, Keep(last=2), weights="agents")
         drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=(REWARD,), quiet=quiet)
         evaluation = keep_evaluation(run, trainer.evaluate())
         draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)

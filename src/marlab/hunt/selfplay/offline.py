@@ -1,11 +1,9 @@
-"""Offline data of rule-based players as experience: goals that are known, a warm start, and a first examination.
+"""Offline data of rule-based players as experience: goals that are known, what a prior should learn, an examination.
 
 Letters: R rows, K goals, A actions, P copies of a network, N rows of a batch, S' = n - 1 slots.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,7 +20,6 @@ from marlab.hunt.planner.mind import Goals, Mind
 from marlab.hunt.planner.nets import masked_mixture
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.planner.rows import encode
-from marlab.hunt.selfplay.learn import HopLearner
 from marlab.lab.errors import UserError
 
 CHUNK = 8192
@@ -94,38 +91,6 @@ def _beliefs(part: Part, goal: Tensor, players: int) -> Tensor:
     return torch.stack([torch.full_like(known, 1.0 / goal.shape[1]), known], 1)
 
 
-def warm_start(learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
-    """Teach all networks what rule-based players do and earn, before the first game.
-
-    Every seed learns one network of each kind, which all of its seats then begin with. The value learns from everybody,
-    or it would promise the stag to whoever waits. The prior learns from players who caught something, and where nobody
-    did, as in front of a stag without a partner, what somebody with another goal would have done.
-    """
-    mind, c = learner.fast, learner.config
-    if not c.warm_updates:
-        return
-    device = offline.time.device
-    shared = replace(mind.config, independent=False, own_moa=False)
-    first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0]).to(device)
-    teacher = HopLearner(first, c, generator)
-    size = len(offline.time)
-    for k in range(c.warm_updates):
-        rate = c.warm_learning_rate * (1.0 - k / c.warm_updates)
-        seen = offline.select(
-            torch.randint(size, (first.players.copies, c.batch_size), generator=generator, device=device)
-        )
-        wiser = with_hindsight(first, seen, imagine=2 * k >= c.warm_updates)  # models of others come first
-        teacher.player_step(seen._replace(policy=wiser), rate, 0.0)
-        if first.others is not None:
-            lead = (first.others.copies, c.moa_batch_size, first.others.slots)
-            steps = offline.select(torch.randint(size, lead, generator=generator, device=device))
-            teacher.other_step(steps._replace(goal=steps.goal.squeeze(-2)), rate)
-    learned = teacher.slow.state_dict()
-    own = mind.state_dict()
-    mind.load_state_dict({name: _spread(weights, own[name]) for name, weights in learned.items()})
-    learner.settle()
-
-
 @torch.no_grad()
 def with_hindsight(mind: Mind, steps: Experience, imagine: bool) -> Tensor:
     """[P, N, A] what the prior should learn from offline steps [P, N]: what those did who caught something.
@@ -144,11 +109,6 @@ def with_hindsight(mind: Mind, steps: Experience, imagine: bool) -> Tensor:
     legal = steps.rows[..., : mind.game.actions].bool()
     instead = masked_mixture(logits, legal, own * catcher + (1 - own) * hunter).exp()
     return torch.where(won, steps.policy, instead)
-
-
-def _spread(weights: Tensor, like: Tensor) -> Tensor:
-    """Weights of one network per seed for all networks of each seed."""
-    return weights if weights.shape == like.shape else weights.repeat_interleave(len(like) // len(weights), 0)
 
 
 @torch.no_grad()

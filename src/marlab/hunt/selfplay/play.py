@@ -141,6 +141,20 @@ class SelfPlay:
                            *(f"stag_{k}" for k in range(2, n + 1))]  # fmt: skip
         self.clear_sums()
 
+    SUMS = ("stats", "pairs", "believed", "plans", "entropy", "beside")
+
+    def sums(self) -> dict[str, Any]:
+        """What was counted since `clear_sums`."""
+        return {name: getattr(self, name) for name in self.SUMS}
+
+    def load_sums(self, saved: dict[str, Any]) -> None:
+        self.clear_sums()
+        device = self.game.device
+        for name in self.SUMS:
+            if name != "plans":
+                setattr(self, name, saved[name].to(device))
+        self.plans.extend({key: value.to(device) for key, value in plan.items()} for plan in saved["plans"])
+
     def clear_sums(self) -> None:
         """Begin to count anew: episodes per seed, predictions per pair, beliefs, plans."""
         n, actions, device = self.game.players, self.game.actions, self.game.device

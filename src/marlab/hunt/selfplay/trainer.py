@@ -33,13 +33,15 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
 from marlab.hunt.selfplay.config import LEARNER, GuardConfig, HopTrainConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
-from marlab.hunt.selfplay.offline import goals_of, offline_experience, warm_start
+from marlab.hunt.selfplay.offline import goals_of, offline_experience
 from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
+from marlab.hunt.selfplay.warm import WarmStart
 from marlab.hunt.world_model.model import WorldModel, load_world_model
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.trainer import Halfway, complete
 from marlab.lab.search.search import timed_searches
 
 
@@ -133,6 +135,8 @@ class HopTrainer:
         self.config, self.say = config, say
         self.device = choose_device(config.device)
         self.step, self.total = 0, config.iterations
+        self.played = 0  # steps of the games in the iteration under way
+        self.should_stop: Callable[[], bool] = lambda: False
         self.seeds = parse_seeds(config.seeds)
         self.seats, self.roles = parse_seats(config.agent_roles, config.game.players, LEARNER)
         label = ",".join(map(str, self.seeds))
@@ -144,8 +148,10 @@ class HopTrainer:
         self.learner = HopLearner(mind, config.learn, self.rngs.torch(f"learning of seeds {label}"))
         self.learner.set_learning_seats(self.seats)
         self.rules = None if len(self.seats) == self.game.players else RulePlayers(self.game, self.roles)
+        self.warm: WarmStart | None = None  # what of the warm start is still to be done
         if self.offline is not None:
-            warm_start(self.learner, self.offline, self.rngs.torch("warm start"))
+            warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"))
+            self.warm = warm if warm.total else None
         generator = self.rngs.torch(f"games of seeds {label}")
         ranked = self._random_ranks(generator) if config.r2 else None
         self.planner = self.learner.slow.planner(self.game)
@@ -176,22 +182,42 @@ class HopTrainer:
 
     # --- one iteration ------------------------------------------------------------------------------------------
 
+    def warm_up(self) -> None:
+        """Do what of the warm start is not done yet, and begin with what it taught."""
+        if self.warm is None:
+            return
+        while not complete(self.warm):
+            self.warm.iterate()
+        self.begin_warm()
+
+    def begin_warm(self) -> None:
+        """Begin with what the warm start has taught so far."""
+        if self.warm is not None:
+            self.warm.hand_over()
+            self.warm = None
+            self.guard.best_weights = BestWeights(self.learner)
+
     def iterate(self) -> Mapping[str, Any]:
-        """Some steps of all games, then updates of all networks."""
+        """Some steps of all games, then updates of all networks; `Halfway` after any step where it should stop."""
+        self.warm_up()
         c, progress = self.config, self.step / self.total
         beta = c.plan.beta_start + (c.plan.beta_end - c.plan.beta_start) * progress
         self.planner.rollout = c.rollout_share * max(0.0, 1.0 - 3.0 * progress)
-        self.play.clear_sums()
+        if not self.played:
+            self.play.clear_sums()
         with self.watch("rollout"), timed_searches(self.watch):
-            for _ in range(c.steps):
+            while self.played < c.steps:
                 self.play.step(self.replay, self.step, beta)
+                self.played += 1
+                if self.should_stop():
+                    raise Halfway
         rate = c.learn.learning_rate + (c.learn.final_learning_rate - c.learn.learning_rate) * progress
         losses: dict[str, dict[str, Tensor]] = {}
         if bool((self.replay.written > 0).all()):  # every player of every seed has finished an episode
             with self.watch("train"):
                 losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
                 losses["moa"] = self.learner.learn_others(self.replay, self.offline, rate)
-        self.step += 1
+        self.step, self.played = self.step + 1, 0
         return self._metrics(losses, beta, progress)
 
     # --- metrics --------------------------------------------------------------------------------------------------
@@ -321,17 +347,21 @@ class HopTrainer:
         return {
             "step": self.step, "agents": self.agents(), "learner": self.learner.state_dict(),
             "play": self.play.state_dict(), "replay": self.replay.state_dict(), "guard": self.guard.state_dict(),
-            "rngs": self.rngs.state_dict(), "rung": sorted(self._rung),
+            "rngs": self.rngs.state_dict(), "rung": sorted(self._rung), "played": self.played,
+            "sums": self.play.sums() if self.played else None,
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.step = state["step"]
+        self.step, self.played, self.warm = state["step"], state["played"], None
         self.learner.load_state_dict(state["learner"])
-        self.replay.load_state_dict(state["replay"])
+        if "replay" in state:  # a lost memory fills again
+            self.replay.load_state_dict(state["replay"])
         self.guard.load_state_dict(state["guard"])
         self.rngs.load_state_dict(state["rngs"])
         self.play.load_state_dict(state["play"])
         self._rung = set(state["rung"])
+        if self.played:
+            self.play.load_sums(state["sums"])
 
 
 def _pair_tags(i: int, j: int, sums: list[float], actions: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ A gate is a figure and its limit. A failing one stops the command and is named i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,19 +38,19 @@ from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import examine, offline_experience
 from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
+from marlab.hunt.selfplay.warm import drive_warm_start
+from marlab.hunt.training.drive import drive_planners
 from marlab.hunt.training.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
 from marlab.lab.report.curves import column, level
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.runs.trainer import loop
 
 GATES = Gates()
 ADAPTATION_SEED = 977
@@ -178,6 +178,10 @@ class Pipeline:
         # The world model comes later, and models of others have nothing to do with it.
         first = c.seeds.split(",")[0].partition("..")[0]
         trainer = HopTrainer(replace(c, seeds=first, num_envs=1, exact_step=True))
+        if trainer.warm is not None:
+            if not drive_warm_start(trainer.warm, self.run, self._folder("p2_warm"), quiet=self.quiet):
+                self.run.leave()
+            trainer.begin_warm()
         models = load_resources(c, trainer.device).models
         mind = trainer.learner.slow
         held = offline_experience(load_dataset(self._data(), c.game), "validation", c.mind, mind.goals, models,
@@ -223,17 +227,16 @@ class Pipeline:
             guard=replace(c.guard, drop=0.0),
         )  # fmt: skip
         trainer = HopTrainer(config, self.run.log)
-        rows: list[Mapping[str, Any]] = []
-        bar = Progress("one learner", total=trainer.total, unit="iterations", quiet=self.quiet)
-        if not loop(trainer, log=rows.append, should_stop=self.run.should_stop, bar=bar, show=(REWARD,)):
-            self.run.leave()
-        write_json(self.run.path / "p5_single.json", dict(rows[-1]))
+        with Run.open("hunt", config, self._options("p5_single")) as run:
+            drive_planners(trainer, run, quiet=self.quiet, name="one learner")
+        self._done("p5_single")
+        last = read_metrics(self._folder("p5_single") / "metrics.jsonl")[-1]
         seat = trainer.seats[0]
         about = {f"{pair(seat, j)}/excess": (j, role) for j, role in enumerate(trainer.roles) if j not in trainer.seats}
         return [
-            most(f"P5 excess cross-entropy about {role.kind.name} in seat {j + 1}", rows[-1][name], SINGLE_EXCESS)
+            most(f"P5 excess cross-entropy about {role.kind.name} in seat {j + 1}", last[name], SINGLE_EXCESS)
             for name, (j, role) in about.items()
-            if name in rows[-1]
+            if name in last
         ]
 
     def _adaptation(self) -> list[Gate]:

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.planner.agent import FILE, KIND, PATTERN
+from marlab.hunt.planner.agent import FILE, KIND
 from marlab.hunt.players.episodes import (
     BEHAVIOUR_ENTROPY,
     BETA,
     ENV_STEPS,
     EXCESS,
     ONLINE_CROSS_ENTROPY,
-    REWARD,
     SCALED_SPREAD,
     describe,
     keep_evaluation,
@@ -24,17 +23,15 @@ from marlab.hunt.players.published import MCTS_END, MCTS_PEAK
 from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.training.drive import drive_planners
 from marlab.hunt.training.phases import Pipeline
 from marlab.lab.config import Preset
 from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.runs.trainer import drive
-
-SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
 
 
 def train_hop(
@@ -44,8 +41,8 @@ def train_hop(
     """Go through the phases (or resume).
 
     The run holds phases.json with every gate, phases/ with the runs of earlier phases, agents.pt that
-    `marlab.hunt.planner.agent.load_hop` reads, checkpoints/model_iter_N.pt to go on from, metrics.jsonl,
-    evaluation.json and figures/training.png.
+    `marlab.hunt.planner.agent.load_hop` reads, checkpoints/ (model_iter_N.pt, the agents, and state_N.pt with
+    memory_N.pt to go on from), metrics.jsonl, evaluation.json and figures/training.png.
     """
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         pipeline = Pipeline(run, config, quiet=quiet)
@@ -67,8 +64,7 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
     trainer = HopTrainer(config, say)
     run.add_stage(config.variant, lr=config.learn.learning_rate, steps=config.total_steps, trees=config.plan.trees,
                   simulations=config.plan.search.simulations)  # fmt: skip
-    store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=2))
-    drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=SHOWN, quiet=quiet)
+    drive_planners(trainer, run, quiet=quiet)
     save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})
     evaluation = keep_evaluation(run, trainer.evaluate())
     run.add_results({"rollbacks": sum(trainer.guard.rollbacks)})

@@ -36,6 +36,7 @@ class Checkpoint:
     kind: str  # which trainer wrote it, for example "fish/ppo"
     step: int
     state: dict[str, Any]
+    note: str = ""  # what somebody who goes on from it should know
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class CheckpointStore:
         save_checkpoint(path, self.kind, step, state)
         if score is not None:
             self.mark_best(step, score)
-        self._prune()
+        self.prune(step)
         return path
 
     def mark_best(self, step: int, score: float) -> bool:
@@ -200,12 +201,13 @@ class CheckpointStore:
                 problems.append(str(error))
         return None, problems
 
-    def _prune(self) -> None:
+    def prune(self, saved: int) -> None:
+        """Drop what need not stay; never `saved`, which may follow an older one when newer ones were damaged."""
         if self.keep.last is None:
             return
         steps = self.steps()
         best = self.best()
         for step in steps[: -self.keep.last] if self.keep.last else steps:
-            wanted = self.keep.every is not None and step % self.keep.every == 0
+            wanted = step == saved or (self.keep.every is not None and step % self.keep.every == 0)
             if not wanted and (best is None or step != best[0]):
                 self.path(step).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
@@ -13,11 +14,16 @@ from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
 
 
+class Halfway(Exception):
+    """Raised inside a unit that was asked to stop; the trainer can be saved there and takes the unit up again."""
+
+
 class Trainer(Protocol):
     """Something that learns in units (iterations, epochs) and can be saved between any two of them.
 
     One with an attribute `stopped` that is True has nothing left to do before `total`, for example because validation
-    no longer improves; one with `improved` that is True after a unit is saved then.
+    no longer improves; one with `improved` that is True after a unit is saved then. One whose units are long has an
+    attribute `should_stop`, which the loop sets, asks it inside a unit, and raises `Halfway` where it says so.
     """
 
     step: int
@@ -49,9 +55,16 @@ def loop(
     every unit with a score or an improvement, and for the last one. `show`: metrics whose newest value stands beside
     the progress bar, under the last part of their name.
     """
+    if hasattr(trainer, "should_stop"):
+        trainer.should_stop = should_stop
     with bar or nullcontext():
         while not complete(trainer):
-            values = dict(trainer.iterate())
+            try:
+                values = dict(trainer.iterate())
+            except Halfway:
+                if save is not None:
+                    save(None)
+                return False
             log(values)
             if bar is not None:
                 shown = {name.rpartition("/")[2]: values[name] for name in show if values.get(name) is not None}
@@ -76,6 +89,9 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
         run.log(problem)
         print(f"{problem} The checkpoint before it is used.")
     if checkpoint is not None:
+        if checkpoint.note:
+            run.log(checkpoint.note)
+            print(checkpoint.note)
         trainer.load_state_dict(checkpoint.state)
     run.log(f"resumed at step {trainer.step}")
 
@@ -83,7 +99,8 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
 def drive(
     trainer: Trainer, run: Run, store: CheckpointStore, *, save_every: int, unit: str, show: Sequence[str] = (),
     quiet: bool = False, name: str | None = None, metrics: MetricsWriter | None = None, first_step: int = 0,
-    on_save: Callable[[], None] | None = None, device: Any = "cpu", stay: bool = False,
+    on_save: Callable[[], None] | None = None, prepare: Callable[[], bool] | None = None, device: Any = "cpu",
+    stay: bool = False,
 ) -> bool:  # fmt: skip
     """Train in a run until the training is complete (True), or leave the run at a safe point when it should stop.
 
@@ -91,9 +108,12 @@ def drive(
     write figures and results of what was done (with the time that it kept back by `run.budget.expect`).
 
     A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
-    `first_step`. `on_save` is called after every checkpoint, for example to write bare weights beside it.
+    `first_step`. `on_save` is called after every checkpoint, for example to write bare weights beside it, `prepare`
+    before the first unit, when it is known where training goes on from; False from it stops the training there.
     """
     restore(trainer, run, store, device)
+    if prepare is not None and not prepare():
+        return _stopped(run, stay)
     writer = metrics or run.metrics(resume_step=trainer.step if run.resumed else None)
 
     def save(score: float | None) -> None:
@@ -102,22 +122,20 @@ def drive(
             on_save()
 
     bar = Progress(name or run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet)
-    announced = False
+    first, ended = trainer.step, list[float]()
 
-    def should_stop() -> bool:
-        nonlocal announced
-        stopping, pace = run.should_stop(), run.budget.typical_unit()
-        if pace is not None and not announced:
-            announced = True
-            announce(pace * (trainer.total - trainer.step), run.budget, say=bar.say)
-        return stopping
+    def log(values: Mapping[str, Any]) -> None:
+        writer.log(first_step + trainer.step, values)
+        ended.append(time.monotonic())
+        if trainer.step == first + 2:  # the first unit says little about the rest
+            announce((ended[1] - ended[0]) * (trainer.total - trainer.step), run.budget, say=bar.say)
 
-    if not loop(
-        trainer, log=lambda values: writer.log(first_step + trainer.step, values), should_stop=should_stop,
-        save=save, save_every=save_every, bar=bar, show=show,
-    ):  # fmt: skip
-        if not stay:
-            run.leave()
-        run.stop()
-        return False
-    return True
+    done = loop(trainer, log=log, should_stop=run.should_stop, save=save, save_every=save_every, bar=bar, show=show)
+    return done or _stopped(run, stay)
+
+
+def _stopped(run: Run, stay: bool) -> bool:
+    if not stay:
+        run.leave()
+    run.stop()
+    return False

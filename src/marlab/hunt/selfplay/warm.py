@@ -1,0 +1,88 @@
+"""The warm start: all networks learn from offline data what rule-based players do and earn, before the first game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.replay import Experience
+from marlab.hunt.selfplay.learn import HopLearner
+from marlab.hunt.selfplay.offline import with_hindsight
+from marlab.lab.progress import Progress
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.run import Run
+from marlab.lab.runs.trainer import loop, restore
+
+KIND = "hunt/warm-start"
+SAVE_EVERY = 250
+"""Updates between two checkpoints."""
+
+
+class WarmStart:
+    """A trainer whose unit is an update.
+
+    Every seed learns one network of each kind, which all of its seats then begin with. The value learns from everybody,
+    or it would promise the stag to whoever waits. The prior learns from players who caught something, and where nobody
+    did, as in front of a stag without a partner, what somebody with another goal would have done.
+    """
+
+    def __init__(self, learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
+        mind = learner.fast
+        self.learner, self.offline, self.generator = learner, offline, generator
+        self.step, self.total = 0, learner.config.warm_updates
+        shared = replace(mind.config, independent=False, own_moa=False)
+        self.first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0]).to(offline.time.device)
+        self.teacher = HopLearner(self.first, learner.config, generator)
+
+    def iterate(self) -> Mapping[str, Any]:
+        first, c, offline = self.first, self.learner.config, self.offline
+        size, device = len(offline.time), offline.time.device
+        rate = c.warm_learning_rate * (1.0 - self.step / self.total)
+        seen = offline.select(
+            torch.randint(size, (first.players.copies, c.batch_size), generator=self.generator, device=device)
+        )
+        wiser = with_hindsight(first, seen, imagine=2 * self.step >= self.total)  # models of others come first
+        self.teacher.player_step(seen._replace(policy=wiser), rate, 0.0)
+        if first.others is not None:
+            lead = (first.others.copies, c.moa_batch_size, first.others.slots)
+            steps = offline.select(torch.randint(size, lead, generator=self.generator, device=device))
+            self.teacher.other_step(steps._replace(goal=steps.goal.squeeze(-2)), rate)
+        self.step += 1
+        return {}
+
+    def hand_over(self) -> None:
+        """What was learnt so far becomes what all seats begin with."""
+        learned, own = self.teacher.slow.state_dict(), self.learner.fast.state_dict()
+        self.learner.fast.load_state_dict({name: _spread(weights, own[name]) for name, weights in learned.items()})
+        self.learner.settle()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step, "teacher": self.teacher.state_dict(), "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.teacher.load_state_dict(state["teacher"])
+        self.generator.set_state(state["generator"].cpu())
+
+
+def drive_warm_start(warm: WarmStart, run: Run, checkpoints: Path, *, quiet: bool) -> bool:
+    """Go on with the warm start where its last checkpoint left it; False if it should stop before its end."""
+    store = CheckpointStore(checkpoints, KIND, "warm_{step}.pt", Keep(last=2))
+    restore(warm, run, store, warm.offline.time.device)
+
+    def save(score: float | None) -> None:
+        store.save(warm.step, warm.state_dict())
+
+    bar = Progress("warm start", total=warm.total, done=warm.step, unit="updates", quiet=quiet)
+    return loop(warm, log=lambda values: None, should_stop=run.should_stop, save=save, save_every=SAVE_EVERY, bar=bar)
+
+
+def _spread(weights: Tensor, like: Tensor) -> Tensor:
+    """Weights of one network per seed for all networks of each seed."""
+    return weights if weights.shape == like.shape else weights.repeat_interleave(len(like) // len(weights), 0)
