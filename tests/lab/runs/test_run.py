@@ -193,3 +193,18 @@ def test_the_default_name_finds_the_same_run_again(tmp_path: Path) -> None:
         "tiny", TinyConfig(), RunOptions(), Preset("v32", {}), tmp_path
     )
     assert first != run_path("tiny", replace(CONFIG, total=3), RunOptions(), Preset("v32", {}), tmp_path)
+
+
+def test_a_phase_has_the_time_of_the_run_around_it_and_passes_its_signal_on(tmp_path: Path) -> None:
+    options = RunOptions(output_dir=tmp_path / "whole", time_limit=5)
+    with Run.open("tiny", TinyConfig(), options) as whole:
+        with Run.open("tiny", TinyConfig(), RunOptions(output_dir=tmp_path / "phase")) as phase:
+            assert phase.budget is whole.budget and not whole.should_stop()
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert phase.should_stop()
+            phase.leave()
+        assert whole.should_stop()
+        whole.leave()
+    assert (phase.status, whole.status, whole.exit_code) == ("interrupted", "interrupted", 128 + signal.SIGTERM)
+    with Run.open("tiny", TinyConfig(), RunOptions(output_dir=tmp_path / "later")) as later:
+        assert not later.budget.limited

@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -75,6 +76,10 @@ class RunOptions:
             raise UserError(f"--name is '{self.name}', expected up to 100 letters, digits, '.', '_' and '-'.")
 
 
+_AROUND: ContextVar[Run | None] = ContextVar("around", default=None)
+"""The run whose work is done here, if any: runs that are opened meanwhile are its phases."""
+
+
 class Interrupted(Exception):
     """Raised by a trainer (through `Run.leave`) after it saved its last checkpoint."""
 
@@ -90,6 +95,7 @@ class Run:
         self.budget = Budget()
         self._stopped: str | None = None
         self._opened = time.monotonic()
+        self._around: Run | None = None
         self._old_handlers: dict[int, Any] = {}
 
     # --- opening and closing --------------------------------------------------------------------------------
@@ -130,8 +136,11 @@ class Run:
         self._describe(config, options, preset, command)
         if not self.resumed:
             write_json(self.path / "config.json", to_dict(config))
+        around = _AROUND.get()
         if options.time_limit is not None:
             self.budget = Budget(options.time_limit * 60.0)
+        elif around is not None:  # a phase of a longer run has that one's time
+            self.budget = around.budget
         (self.path / UNWRITTEN).unlink(missing_ok=True)
         began = now()
         self._record.update(status="running", reason=None, started=self._record["started"] or began, ended=None)
@@ -165,6 +174,8 @@ class Run:
                 self._old_handlers[number] = signal.signal(number, self._on_signal)
             except ValueError:  # not in the main thread: the caller handles signals
                 break
+        self._around = _AROUND.get()
+        _AROUND.set(self)
         return self
 
     def __exit__(
@@ -172,6 +183,9 @@ class Run:
     ) -> bool:
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
+        _AROUND.set(self._around)
+        if self._around is not None and self._signal is not None:
+            self._around._signal = self._signal  # who wants a phase to end wants the whole run to end
         if error is None:
             status, reason = ("finished", None) if self._stopped is None else ("interrupted", self._stopped)
         elif isinstance(error, Interrupted):
@@ -232,9 +246,9 @@ class Run:
             return f"stopped by {signal.Signals(self._signal).name}"
         return "time limit" if self.budget.next_unit_is_too_long() else None
 
-    def stop(self) -> None:
+    def stop(self, reason: str | None = None) -> None:
         """The work ends here unfinished: whatever is still written, the run is an interrupted one."""
-        self._stopped = self._stopped or self.stop_reason() or "stopped on request"
+        self._stopped = self._stopped or self.stop_reason() or reason or "stopped on request"
 
     def leave(self) -> None:
         """End the run here as interrupted; call it after the last checkpoint is on disk."""
