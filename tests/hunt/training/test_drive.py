@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.training.run import train_hop
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.metrics import read_metrics
@@ -16,21 +17,32 @@ from marlab.lab.runs.testing import assert_same
 from tests.hunt.hop_cases import offline, small_training
 
 
+def config_of(folder: Path) -> HopTrainConfig:
+    config = small_training(load_data=folder / "data", total_steps=90)
+    return replace(config, pipeline=replace(config.pipeline, gates="warn"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, and with a training that was never cut."""
+    folder = tmp_path_factory.mktemp("whole")
+    offline(folder / "data", rows=300)
+    train_hop(config_of(folder), RunOptions(output_dir=folder / "whole"), quiet=True)
+    return folder
+
+
 @pytest.mark.parametrize("answers", [1, 5, 8], ids=["warm start", "halfway", "between iterations"])
-def test_a_training_that_is_cut_anywhere_comes_to_the_same(tmp_path: Path, answers: int) -> None:
+def test_a_training_that_is_cut_anywhere_comes_to_the_same(whole: Path, tmp_path: Path, answers: int) -> None:
     """In the warm start, between two steps of the games, between iterations: weights and metrics equal to the bit."""
-    config = small_training(load_data=offline(tmp_path / "data", rows=300), total_steps=90)
-    config = replace(config, pipeline=replace(config.pipeline, gates="warn"))
-    whole = train_hop(config, RunOptions(output_dir=tmp_path / "whole"), quiet=True).path
     asked = iter([False] * answers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "should_stop", lambda self: next(asked, True))
-        stopped = train_hop(config, RunOptions(output_dir=tmp_path / "cut"), quiet=True)
+        stopped = train_hop(config_of(whole), RunOptions(output_dir=tmp_path / "cut"), quiet=True)
     assert stopped.status == "interrupted"
     assert bool(list(stopped.checkpoints.glob("warm_*.pt"))) == (answers < 5)
-    path = train_hop(config, RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True).path
-    assert_same(*(load_checkpoint(p / "agents.pt").state for p in (whole, path)))
-    rows = [[_untimed(row) for row in read_metrics(p / "metrics.jsonl")] for p in (whole, path)]
+    path = train_hop(config_of(whole), RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True).path
+    assert_same(*(load_checkpoint(p / "agents.pt").state for p in (whole / "whole", path)))
+    rows = [[_untimed(row) for row in read_metrics(p / "metrics.jsonl")] for p in (whole / "whole", path)]
     assert_same(*rows)
     assert [file.name for file in (path / "checkpoints").glob("memory_*")] == ["memory_3.pt"]
     assert not list((path / "checkpoints").glob("warm_*"))
