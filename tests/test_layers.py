@@ -23,7 +23,7 @@ MOST_MODULES = 18
 ROOMS = {
     "fish": "sea envs schedule starts measure training commands",
     "hunt": "game players exact data others world_model ppo planner selfplay evaluate training diagnose museum watch",
-    "market": "logs rules simulator collect networks samples learn agent arena guide",
+    "market": "logs rules vector simulator collect networks samples learn agent arena verify guide",
 }
 """A room imports only from itself and from rooms to its left; modules beside the rooms may import all of them."""
 
@@ -37,7 +37,7 @@ KNOWN_IN = {  # libraries, and the only places that import them
     ("jinja2", "markdown_it", "html"): ("marlab.lab.report",),
 }
 
-CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo")
+CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")
 """Batched cores: they need torch and numpy and nothing else that must be installed."""
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""

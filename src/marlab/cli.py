@@ -65,6 +65,12 @@ COMMANDS: Table = {
         "play": Command(
             "marlab.market.arena.command:main", "tournaments that can tell agents apart, beside what was possible"
         ),
+        "verify": Command(
+            "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
+        ),
+        "configs": Command(
+            "marlab.market.verify.command:configs_main", "markets that the simulator draws, for the vector market"
+        ),
         "export": Command(
             "marlab.market.collect.command:export_main", "recorded worlds as tracker logs, for other tools"
         ),

@@ -1,0 +1,288 @@
+"""Recorded worlds played again in the vector market: what went in is given, everything else must follow.
+
+`replay_contracts` is given the signed contracts and follows money, stock and prices. `replay_moves` is given what every
+agent answered in every round and follows the negotiations too: who agreed on what, and everything after it.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from marlab.lab.errors import UserError
+from marlab.market.logs.worldlog import AGREED, END, NONE, REJECT, Table
+from marlab.market.vector.configs import Configs, join
+from marlab.market.vector.market import Market
+from marlab.market.vector.rounds import HALVES, Moves
+from marlab.market.vector.setup import buyer_calls, make_setup
+
+Array = NDArray[Any]
+TABLES = ("contracts", "negotiations", "decisions", "offers")
+OUTCOMES = ("agreed", "broken", "timed out")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One world of the simulator: its config (a batch of one) and what happened. F factories, T days."""
+
+    world_id: str
+    config: Configs
+    sync: bool  # whether all its agents decide jointly
+    tables: dict[str, Table]  # as in the logs, `TABLES` only
+    balance: Array  # [T + 1, F], the mornings and the end
+    stock: Array  # [T + 1, F]
+    prices: Array  # [T + 1, products]
+    scores: Array  # [F]
+    bankrupt: Array  # [F], at the end
+
+    @property
+    def level(self) -> Array:
+        """[F], natural."""
+        sizes = self.config.sizes[0]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @property
+    def place(self) -> Array:
+        """[F], within the level."""
+        return np.concatenate([np.arange(size) for size in self.config.sizes[0]])
+
+    def to_bytes(self) -> bytes:
+        """A small .npz file that `from_bytes` reads; rates keep all their digits."""
+        arrays: dict[str, Array] = {"world_id": np.array(self.world_id), "sync": np.array(self.sync)}
+        arrays |= {f"config.{f.name}": getattr(self.config, f.name) for f in fields(Configs)}
+        arrays |= {f"{table}.{name}": values for table in TABLES for name, values in self.tables[table].items()}
+        arrays |= {name: getattr(self, name) for name in _SERIES}
+        file = io.BytesIO()
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        return file.getvalue()
+
+
+_SERIES = ("balance", "stock", "prices", "scores", "bankrupt")
+
+
+def from_bytes(data: bytes) -> Recorded:
+    """The inverse of `Recorded.to_bytes`."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    config = Configs(**{f.name: arrays[f"config.{f.name}"] for f in fields(Configs)})
+    tables: dict[str, Table] = {table: {} for table in TABLES}
+    for name, values in arrays.items():
+        table, _, column = name.partition(".")
+        if table in tables:
+            tables[table][column] = values
+    series = {name: arrays[name] for name in _SERIES}
+    return Recorded(str(arrays["world_id"]), config, bool(arrays["sync"]), tables, **series)
+
+
+def read(path: Path) -> Recorded:
+    """A recorded world from a file."""
+    try:
+        return from_bytes(path.read_bytes())
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{path} is not a recorded world: {error}") from None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One world as the vector market played it: the same arrays as `Recorded`, and how its negotiations ended."""
+
+    balance: Array
+    stock: Array
+    prices: Array
+    scores: Array
+    bankrupt: Array
+    ends: Table | None = None  # with moves: outcome, rounds, units, delivery, price per recorded negotiation
+    unanswered: int = 0  # moves after the first that were due and not recorded: such a negotiation is ended
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the factories and threads of one world are in the batch; levels of the batch are aligned to the end."""
+
+    level: Array  # [F], index in the batch
+    place: Array  # [F]
+    levels: int
+
+    @classmethod
+    def of(cls, world: Recorded, levels: int) -> _Places:
+        return cls(world.level + levels - int(world.config.n_levels[0]), world.place, levels)
+
+    def threads(self, seller: Array, buyer: Array) -> tuple[Array, Array, Array]:
+        """Market, caller and responder of pairs of factories."""
+        market = self.level[seller]
+        buying = np.array([buyer_calls(k, self.levels) for k in range(self.levels - 1)])[market]
+        s, b = self.place[seller], self.place[buyer]
+        return market, np.where(buying, b, s), np.where(buying, s, b)
+
+
+def replay_contracts(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> list[Replayed]:
+    """Settle the recorded contracts day by day."""
+    market, places = _market(worlds, dtype)
+    days: dict[int, list[Array]] = {}  # day -> rows (world, market, caller, responder, units, price, ahead, rank)
+    for w, (world, where) in enumerate(zip(worlds, places)):
+        table = world.tables["contracts"]
+        mine = np.flatnonzero(table["negotiation"] != NONE)
+        rows = {name: table[name][mine].astype(np.int64) for name in table}
+        k, c, r = where.threads(rows["seller"], rows["buyer"])
+        ahead = rows["delivery"] - rows["day"]
+        both = np.stack([np.full_like(k, w), k, c, r, rows["quantity"], rows["price"], ahead, rows["seq"]], 1)
+        for day in np.unique(rows["day"]):
+            today = both[rows["day"] == day]
+            today[:, -1] = np.argsort(np.argsort(today[:, -1]))  # places in the order of signing
+            days.setdefault(int(day), []).append(today)
+    track = _Track(market)
+    for day in range(int(market.setup.n_steps.max())):
+        market.open_day()
+        rank = torch.zeros_like(market.threads.units)
+        if day in days:
+            rows_today = torch.as_tensor(np.concatenate(days[day]))
+            at = tuple(rows_today[:, :4].T)
+            threads = market.threads
+            for values, column in (
+                (threads.agreed_units, 4), (threads.agreed_price, 5), (threads.agreed_ahead, 6), (rank, 7),
+            ):  # fmt: skip
+                values[at] = rows_today[:, column].to(values.dtype)
+            threads.fresh[at] = True
+        market.close_day(rank)
+        track.note()
+    return [track.world(w, world, where) for w, (world, where) in enumerate(zip(worlds, places))]
+
+
+def replay_moves(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> list[Replayed]:
+    """Play the recorded answers, round by round, in a market that moves by its own rules."""
+    market, places = _market(worlds, dtype)
+    script = _Script(worlds, places, market)
+    track = _Track(market)
+    for day in range(int(market.setup.n_steps.max())):
+        market.open_day()
+        for half in range(HALVES):
+            market.move(script.moves(day, half))
+        script.note_ends(day)
+        market.close_day()
+        track.note()
+    return [
+        track.world(w, world, where, script.ends[w], script.unanswered[w])
+        for w, (world, where) in enumerate(zip(worlds, places))
+    ]
+
+
+class _Track:
+    """Balances, stocks and prices of every morning."""
+
+    def __init__(self, market: Market) -> None:
+        self._market = market
+        self._seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.note()
+
+    def note(self) -> None:
+        market = self._market
+        self._seen.append((market.balance.clone(), market.stock.clone(), market.prices.clone()))
+
+    def world(
+        self, w: int, world: Recorded, where: _Places, ends: Table | None = None, unanswered: int = 0
+    ) -> Replayed:  # fmt: skip
+        days = int(world.config.n_steps[0]) + 1
+        balance, stock, prices = (
+            np.stack([seen[i][w].numpy() for seen in self._seen[:days]]) for i in range(3)
+        )  # [T + 1, L, A], [T + 1, L + 1]
+        at = (slice(None), where.level, where.place)
+        return Replayed(
+            balance[at], stock[at], prices[:, where.levels - int(world.config.n_levels[0]) :],
+            self._market.scores()[w].numpy()[where.level, where.place],
+            self._market.bankrupt[w].numpy()[where.level, where.place], ends, unanswered,
+        )  # fmt: skip
+
+
+class _Script:
+    """The recorded answers of all worlds, by day and half-round."""
+
+    def __init__(self, worlds: list[Recorded], places: list[_Places], market: Market) -> None:
+        self._market = market
+        self._worlds = worlds
+        self.unanswered = [0] * len(worlds)
+        self.ends: list[Table] = []
+        self._threads: list[tuple[Array, ...]] = []  # per world: day, market, caller, responder of its negotiations
+        rows: list[Array] = []
+        for w, (world, where) in enumerate(zip(worlds, places)):
+            talks, said = world.tables["negotiations"], world.tables["decisions"]
+            k, c, r = where.threads(talks["seller"].astype(np.int64), talks["buyer"].astype(np.int64))
+            self._threads.append((talks["day"].astype(np.int64), k, c, r))
+            n = said["negotiation"].astype(np.int64)
+            half = 2 * said["round"].astype(np.int64) + (said["agent"] != talks["caller"][n])
+            op = said["op"].astype(np.int64)
+            units = np.where((op == REJECT) & fractional(world), 0, said["quantity"])
+            ahead = said["day"].astype(np.int64) - talks["day"][n]
+            rows.append(np.stack([
+                self._threads[w][0][n], half, np.full_like(n, w), k[n], c[n], r[n], op, units, said["price"], ahead,
+            ], 1))  # fmt: skip
+            self.ends.append({
+                name: np.zeros(len(k), np.int64) for name in ("outcome", "rounds", "units", "delivery", "price")
+            })  # fmt: skip
+        everything = np.concatenate(rows)
+        everything = everything[np.lexsort((everything[:, 1], everything[:, 0]))]
+        moments = everything[:, 0] * HALVES + everything[:, 1]
+        self._rows = torch.as_tensor(everything)
+        self._starts = np.searchsorted(moments, np.arange((int(market.setup.n_steps.max()) + 1) * HALVES + 1))
+
+    def moves(self, day: int, half: int) -> Moves:
+        """What everybody answers now; END, and counted, where nothing was recorded."""
+        moment = day * HALVES + half
+        rows = self._rows[self._starts[moment] : self._starts[moment + 1]]
+        running = self._market.threads.running
+        op = torch.full(running.shape, NONE, dtype=torch.int32)
+        units, price, ahead = (torch.zeros_like(op) for _ in range(3))
+        at = tuple(rows[:, 2:6].T)
+        for values, column in ((op, 6), (units, 7), (price, 8), (ahead, 9)):
+            values[at] = rows[:, column].to(values.dtype)
+        silent = running & (op == NONE)
+        if half > 0 and silent.any():  # a first offer that was not made is no decision, and not recorded
+            for w, count in enumerate(silent.flatten(1).sum(1).tolist()):
+                self.unanswered[w] += count
+        return Moves(torch.where(op == NONE, END, op), units, price, ahead)
+
+    def note_ends(self, day: int) -> None:
+        """How today's negotiations ended."""
+        threads = self._market.threads
+        columns = (
+            threads.agreed_units, threads.agreed_price, threads.agreed_ahead, threads.agreed_half, threads.ended_half,
+        )  # fmt: skip
+        values = torch.stack([column.long() for column in columns]).numpy()
+        for w, (days, k, c, r) in enumerate(self._threads):
+            today = np.flatnonzero(days == day)
+            units, price, ahead, agreed, ended = values[:, w, k[today], c[today], r[today]]
+            signed = units > 0
+            last = np.where(signed, agreed, ended)
+            ends = self.ends[w]
+            ends["outcome"][today] = np.where(signed, AGREED, np.where(ended < HALVES, 1, 2))
+            ends["rounds"][today] = np.minimum(last // 2 + 1, HALVES // 2)
+            ends["units"][today], ends["price"][today] = units, price
+            ends["delivery"][today] = np.where(signed, day + ahead, 0)
+
+
+def fractional(world: Recorded) -> NDArray[np.bool_]:
+    """Recorded offers that fit the ranges and that no negotiation ever saw: the log keeps whole numbers, they were not.
+
+    The simulator takes an offer with a fraction for none, which ends the negotiation.
+    """
+    said, talks, offers = (world.tables[name] for name in ("decisions", "negotiations", "offers"))
+    n = said["negotiation"]
+    made = said["op"] == REJECT
+    fits = made & (said["quantity"] >= talks["quantity_min"][n]) & (said["quantity"] <= talks["quantity_max"][n])
+    fits &= (said["price"] >= talks["price_min"][n]) & (said["price"] <= talks["price_max"][n])
+    fits &= (said["day"] >= talks["day_min"][n]) & (said["day"] <= talks["day_max"][n])
+    names = ("negotiation", "round")
+    seen = set(zip(offers["by"].tolist(), *(offers[name].tolist() for name in names)))
+    heard = zip(said["agent"].tolist(), *(said[name].tolist() for name in names))
+    return fits & ~np.fromiter((row in seen for row in heard), bool, len(n))
+
+
+def _market(worlds: list[Recorded], dtype: torch.dtype) -> tuple[Market, list[_Places]]:
+    market = Market(make_setup(join([world.config for world in worlds]), dtype))
+    return market, [_Places.of(world, market.levels) for world in worlds]

@@ -1,0 +1,59 @@
+"""Which worlds are played: shapes and populations that take turns, so that any number of them covers all kinds."""
+
+from __future__ import annotations
+
+import random
+
+from marlab.market.simulator.experts import have_entrants
+from marlab.market.simulator.worlds import WorldSpec
+
+OURS = 'marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")'
+SYNC, ONE_AT_A_TIME = "jointly", "one at a time"
+"""Agents that decide on all their negotiations together, and agents that answer each by itself."""
+
+
+def populations() -> dict[str, tuple[str, ...]]:
+    """Who plays, by the name of the population; the first ones decide jointly, all of them."""
+    sync = ("SyncRandomStdAgent",)
+    found = {"SyncRandom": sync, "rule W": (OURS,), "rule W and SyncRandom": (OURS, *sync)}
+    if have_entrants():
+        found["entrants"] = ("PenguinAgent", "AS0", "CautiousStdAgent", *sync)
+    return found | {
+        "Random": ("RandomStdAgent",),
+        "Greedy": ("GreedyStdAgent",),
+        "all built-ins": ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent"),
+    }
+
+
+def planned(count: int, days: tuple[int, int], seed: int) -> list[tuple[str, WorldSpec]]:
+    """(population, world) for each world to be played."""
+    draw = random.Random(f"verify {seed}")
+    names = populations()
+    specs = []
+    for i in range(count):
+        name = list(names)[i % len(names)]
+        processes = shape(draw, (2, 4), (3, 8))
+        agents = tuple(draw.choice(names[name]) for _ in processes)
+        world_id = f"verify-{seed}-{i:04d}"
+        specs.append((name, spec_of(world_id, draw, processes, agents, draw.randint(*days))))
+    return specs
+
+
+def alone(agent: str, count: int, days: int, seed: int) -> list[WorldSpec]:
+    """Worlds of 3 x 4 factories in which everybody is this agent."""
+    draw = random.Random(f"alone {agent} {seed}")
+    processes = (0,) * 4 + (1,) * 4 + (2,) * 4
+    return [spec_of(f"{agent}-{seed}-{i:04d}", draw, processes, (agent,) * 12, days) for i in range(count)]
+
+
+def shape(draw: random.Random, levels: tuple[int, int], factories: tuple[int, int]) -> tuple[int, ...]:
+    """The level of every factory of a world."""
+    return tuple(level for level in range(draw.randint(*levels)) for _ in range(draw.randint(*factories)))
+
+
+def spec_of(
+    world_id: str, draw: random.Random, processes: tuple[int, ...], agents: tuple[str, ...], days: int
+) -> WorldSpec:
+    """A world with seeds of its own."""
+    market, play = draw.randrange(2**31), draw.randrange(2**31)
+    return WorldSpec(world_id, market, play, days, processes, agents, (True,) * len(agents))

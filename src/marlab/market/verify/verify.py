@@ -1,0 +1,122 @@
+"""The work of `marlab market verify`: play worlds, replay them, print the agreement."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
+from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
+from marlab.lab.runs.files import replacing
+from marlab.market.simulator.experts import need_simulator
+from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.vector.replay import Recorded, Replayed, from_bytes, replay_contracts, replay_moves
+from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
+from marlab.market.verify.plan import ONE_AT_A_TIME, SYNC, planned
+from marlab.market.verify.settings import VerifyConfig
+
+BATCH = 32
+"""Worlds that are replayed together."""
+LEAST_MIXED = 0.99
+"""Share of equal contracts where some agents answer one negotiation at a time; joint deciders must reach 1."""
+
+
+def play_task(spec: dict[str, object]) -> bytes:
+    """The engine's task: one world of the simulator with everything that a replay needs."""
+    from marlab.market.simulator.evidence import played
+
+    return played(WorldSpec.from_dict(spec)).to_bytes()
+
+
+def verify(config: VerifyConfig) -> int:
+    """Print the agreement of all levels; the exit code is 0 if every level holds."""
+    need_simulator()
+    plan = planned(config.worlds, config.days, config.seed)
+    worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet)
+    if config.keep is not None:
+        _keep(config.keep, worlds)
+    names = [name for name, _ in plan]
+    settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
+    moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
+    lines, right = report(names, [world.sync for world in worlds], settled, moved)
+    if not config.quiet:
+        print("\n".join(lines))
+    return 0 if right else 1
+
+
+def recorded(specs: Sequence[WorldSpec], engine: EngineConfig, quiet: bool) -> list[Recorded]:
+    """Play worlds in the simulator, in the order given."""
+    found: dict[str, Recorded] = {}
+    tasks = [Task(spec.world_id, (spec.to_dict(),)) for spec in specs]
+    with (
+        Progress("playing", total=len(tasks), unit="worlds", quiet=quiet) as bar,
+        contextlib.closing(run_tasks(play_task, tasks, engine)) as results,
+    ):
+        for result in results:
+            if not result.ok:
+                raise UserError(f"World {result.key} could not be played ({result.kind}): {result.error[-500:]}")
+            found[result.key] = from_bytes(result.value)
+            bar.advance(1)
+    return [found[spec.world_id] for spec in specs]
+
+
+def report(
+    names: Sequence[str], sync: Sequence[bool], settled: Sequence[Agreement], moved: Sequence[Agreement]
+) -> tuple[list[str], bool]:
+    """The lines to print, and whether everything agrees as it must."""
+    lines = ["level 1, replay of contracts: money, stock, prices and scores of every day"]
+    lines += [_settled_line(name, _of(settled, names, name)) for name in dict.fromkeys(names)]
+    everything = total(settled)
+    lines.append(_settled_line("all", everything))
+    right = everything.equal == everything.worlds
+    lines += ["", "level 2, replay of moves: who agreed on what, and everything that follows from it"]
+    for kind, joint, least in ((SYNC, True, 1.0), (ONE_AT_A_TIME, False, LEAST_MIXED)):
+        some = [i for i, value in enumerate(sync) if value is joint]
+        if not some:
+            continue
+        lines.append(f"  agents that decide {kind}:" if joint else f"  some agents decide {kind}:")
+        inside = dict.fromkeys(names[i] for i in some)
+        lines += [_moved_line(name, _of([moved[i] for i in some], [names[i] for i in some], name)) for name in inside]
+        together = total(moved[i] for i in some)
+        lines.append(_moved_line("together", together))
+        right &= together.more_contracts == 0 if joint else together.more_contracts <= 0.01 * together.contracts
+        right &= together.same_contracts >= least * together.contracts
+    causes = total([*settled, *moved]).causes
+    lines += ["", "differences and their causes:" if causes else "no differences"]
+    lines += [f"  {count:6d}  {cause}" for cause, count in causes.most_common()]
+    lines.append(f"the vector market {'agrees' if right else 'does NOT agree'} with the simulator")
+    return lines, right
+
+
+def _of(values: Sequence[Agreement], names: Sequence[str], name: str) -> Agreement:
+    return total(value for value, its in zip(values, names) if its == name)
+
+
+def _settled_line(name: str, found: Agreement) -> str:
+    worst = max(found.largest, key=lambda series: found.largest[series])
+    return (
+        f"    {name:22s} {found.equal} of {found.worlds} worlds equal to {TOLERANCE:g}, {found.days} days, "
+        f"{found.bankrupt} bankruptcies; largest difference {found.largest[worst]:.1e} ({worst})"
+    )
+
+
+def _moved_line(name: str, found: Agreement) -> str:
+    share = found.same_contracts / found.contracts if found.contracts else 1.0
+    return (
+        f"    {name:22s} {found.same_contracts} of {found.contracts} contracts identical ({share:.2%}), "
+        f"{found.more_contracts} too many; {found.same_ends} of {found.negotiations} negotiations end alike; "
+        f"{found.equal} of {found.worlds} worlds equal to the last day"
+    )
+
+
+def _in_batches(replay: Callable[[list[Recorded]], list[Replayed]], worlds: list[Recorded]) -> list[Replayed]:
+    return [again for start in range(0, len(worlds), BATCH) for again in replay(worlds[start : start + BATCH])]
+
+
+def _keep(folder: Path, worlds: Sequence[Recorded]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for world in worlds:
+        with replacing(folder / f"{world.world_id}.npz") as temporary:
+            temporary.write_bytes(world.to_bytes())

@@ -1,0 +1,1 @@
+"""Holding the vector market against the simulator."""

@@ -1,0 +1,20 @@
+"""Which worlds are played: any number of them covers all populations in turn."""
+
+from __future__ import annotations
+
+from marlab.market.verify.plan import alone, planned, populations
+
+
+def test_populations_take_turns_and_shapes_vary() -> None:
+    plan = planned(40, (10, 20), 0)
+    assert {name for name, _ in plan[: len(populations())]} == set(populations())
+    specs = [spec for _, spec in plan]
+    assert {spec.n_processes for spec in specs} == {2, 3, 4}
+    assert all(10 <= spec.n_steps <= 20 and all(spec.tracked) for spec in specs)
+    sizes = {spec.processes.count(level) for spec in specs for level in range(spec.n_processes)}
+    assert sizes == set(range(3, 9))
+
+
+def test_the_same_seed_plans_the_same_worlds() -> None:
+    assert planned(5, (10, 20), 3) == planned(5, (10, 20), 3) != planned(5, (10, 20), 4)
+    assert len({spec.market_seed for spec in alone("RandomStdAgent", 4, 9, 0)}) == 4

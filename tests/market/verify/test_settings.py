@@ -1,0 +1,19 @@
+"""Settings of the two commands: what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marlab.lab.errors import UserError
+from marlab.market.verify.settings import ConfigsConfig, VerifyConfig
+
+
+def test_impossible_settings_are_refused() -> None:
+    for bad in ({"worlds": 0}, {"days": (20, 10)}, {"days": (1, 10)}, {"seed": -1}, {"policy_worlds": -1}):
+        with pytest.raises(UserError, match=next(iter(bad))):
+            VerifyConfig(**bad)  # type: ignore[arg-type]
+    for bad in ({"count": 0}, {"levels": (1, 2)}, {"factories": (3, 2)}, {"days": (2, 9)}):
+        with pytest.raises(UserError, match=next(iter(bad))):
+            ConfigsConfig(Path("c.npz"), **bad)  # type: ignore[arg-type]
