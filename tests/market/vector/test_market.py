@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from marlab.market.vector.setup import make_setup
 from tests.market.vector_worlds import moves, sign, small_config, small_market
 
 
-def from_outside(days: int = 3, **changes: list[int]) -> dict[str, np.ndarray]:
+def from_outside(days: int = 3, **changes: list[int]) -> dict[str, Any]:
     return {name: np.array([values], np.int64) for name, values in changes.items()}
 
 
@@ -113,15 +115,18 @@ def test_a_world_does_not_depend_on_its_neighbours_nor_on_padding() -> None:
     )
     generator = torch.Generator().manual_seed(2)
     for _ in range(15):
-        alone.open_day(), padded.open_day()
+        alone.open_day()
+        padded.open_day()
         for _ in range(HALVES):
             given = random_moves(alone, generator)
             wide = [torch.zeros_like(padded.threads.units) for _ in range(4)]
             levels, a = alone.levels - 1, alone.wide
             for full, part in zip(wide, given):
                 full[:, -levels:, :a, :a] = part
-            alone.move(given), padded.move(Moves(*wide))
-        alone.close_day(), padded.close_day()
+            alone.move(given)
+            padded.move(Moves(*wide))
+        alone.close_day()
+        padded.close_day()
     assert torch.equal(alone.balance, padded.balance[:, -alone.levels :, : alone.wide])
 
 

@@ -31,7 +31,7 @@ def random_day(seed: int, wide: int = 3) -> tuple[Traded, Outside, VectorRates, 
     stock = draw.integers(0, 6, seats)
     whole = [torch.as_tensor(v.astype(np.int32)) for v in (units.sum(-1), (units * price).sum(-1), lots, *outside)]
     return (
-        Traded(*whole[:3], torch.as_tensor(draw.permutation(SLOTS))), Outside(*whole[3:]),
+        Traded(whole[0], whole[1], whole[2], torch.as_tensor(draw.permutation(SLOTS))), Outside(*whole[3:]),
         VectorRates(torch.as_tensor(rates[0].astype(np.int32)), *(torch.as_tensor(r) for r in rates[1:])),
         torch.as_tensor(balance), torch.as_tensor(stock.astype(np.int32)),
     )  # fmt: skip
@@ -51,7 +51,7 @@ def test_random_days_are_settled_as_one_by_one(seed: int) -> None:
             _in_order(bought, traded.age.numpy()), [(float(outside.in_price[at]), int(outside.in_units[at]))],
             _in_order(sold, traded.age.numpy()), [(float(outside.out_price[at]), int(outside.out_units[at]))],
         )  # fmt: skip
-        one = settle_day(due, int(stock[at]), float(balance[at]), Rates(*(float(rate[at]) for rate in rates)))
+        one = settle_day(due, int(stock[at]), float(balance[at]), Rates(*(rate[at].item() for rate in rates)))
         for name in ("revenue", "supply", "purchases", "production", "storage", "penalty", "produced", "shortfall"):
             assert float(getattr(evening, name)[at]) == pytest.approx(getattr(one, name), abs=1e-9), (at, name)
         assert float(evening.profit[at]) == pytest.approx(one.profit, abs=1e-9)
@@ -76,8 +76,8 @@ def test_the_cheapest_lots_are_paid_first_and_the_older_of_two_equals() -> None:
     no = torch.zeros((1, 2, 1), dtype=torch.int32)
     owed = torch.tensor([[[0], [9]]], dtype=torch.int32)
     rates = VectorRates(no + 10, 10.0 * one, 0 * one, 0 * one)
-    units, money = torch.tensor(6, dtype=torch.int32), torch.tensor(59, dtype=torch.int32)
-    traded = Traded(units.expand(1, 1, 1, 1), money.expand(1, 1, 1, 1), lots, torch.arange(SLOTS))
+    six, paid = torch.tensor([[[[6]]]], dtype=torch.int32), torch.tensor([[[[59]]]], dtype=torch.int32)
+    traded = Traded(six, paid, lots, torch.arange(SLOTS))
     evening = settle(traded, Outside(no, no, owed, owed), rates, 100.0 * one, no)
     assert evening.produced[0, 1, 0] == 6  # 9 + 30 + 2 x 20 = 79 <= 100: everything
     evening = settle(traded, Outside(no, no, owed, owed), rates, 75.0 * one, no)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from marlab.market.verify.settings import ConfigsConfig, VerifyConfig
 
 
 def test_impossible_settings_are_refused() -> None:
+    bad: dict[str, Any]
     for bad in ({"worlds": 0}, {"days": (20, 10)}, {"days": (1, 10)}, {"seed": -1}, {"policy_worlds": -1}):
         with pytest.raises(UserError, match=next(iter(bad))):
-            VerifyConfig(**bad)  # type: ignore[arg-type]
+            VerifyConfig(**bad)
     for bad in ({"count": 0}, {"levels": (1, 2)}, {"factories": (3, 2)}, {"days": (2, 9)}):
         with pytest.raises(UserError, match=next(iter(bad))):
-            ConfigsConfig(Path("c.npz"), **bad)  # type: ignore[arg-type]
+            ConfigsConfig(Path("c.npz"), **bad)
