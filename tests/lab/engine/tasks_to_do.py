@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from marlab.lab.engine.keeper import task_folder
 from marlab.lab.engine.tasks import Task, run_tasks
 
 
@@ -196,3 +198,15 @@ def nested(numbers: list[int]) -> list[int]:
     """A task that runs a batch of its own."""
     results = run_tasks(square, [Task(str(n), (n,)) for n in numbers], "serial")
     return sorted(result.value for result in results)
+
+
+def leave_files(mark: str, how: str) -> str | None:
+    """Make a folder for temporary files, tell where, and end without removing it."""
+    folder = tempfile.mkdtemp(dir=task_folder())
+    Path(folder, "big").write_text("x")
+    Path(mark).write_text(folder)
+    if how == "hang":
+        time.sleep(3600)
+    if how == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task_folder()

@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
+from marlab.lab.engine.keeper import task_folder
 from marlab.lab.engine.tasks import Task, run_tasks
 from tests.lab.engine import tasks_to_do as engine_tasks
 from tests.lab.engine.cases import run_one
@@ -71,3 +72,23 @@ def test_nothing_survives_its_task(tmp_path: Path) -> None:
     assert next(results).value == "done"
     assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
     results.close()
+
+
+@pytest.mark.parametrize("how", ["return", "die", "hang"])
+def test_temporary_files_of_a_task_are_removed_however_it_ends(how: str, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    result = run_one(engine_tasks.leave_files, str(mark), how, time_limit_s=2 if how == "hang" else None)
+    assert result.kind == {"return": "ok", "die": "died", "hang": "timeout"}[how]
+    folder = Path(mark.read_text())
+    assert folder.parent.name.startswith("marlab-task-") and not folder.parent.exists()
+    assert task_folder() is None
+    if how == "return":
+        assert result.value == str(folder.parent)
+
+
+def test_temporary_files_are_removed_when_the_caller_goes_away(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    results = run_tasks(engine_tasks.leave_files, [Task("a", (str(mark), "hang")), Task("b", (str(mark), "return"))])
+    next(results)
+    results.close()
+    assert not Path(mark.read_text()).exists()

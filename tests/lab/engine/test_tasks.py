@@ -125,6 +125,7 @@ def test_two_tasks_with_one_key_are_refused() -> None:
         lambda: Task("a", memory_limit_mb=-1),
         lambda: EngineConfig("cloud"),  # type: ignore[arg-type]
         lambda: EngineConfig(workers=0),
+        lambda: EngineConfig(workers=1_000_000),
         lambda: EngineConfig(retries=-1),
         lambda: EngineConfig("serial", workers=2),
         lambda: EngineConfig("local", address="127.0.0.1:1"),

@@ -38,6 +38,12 @@ def test_options_reach_the_rule_by_name_and_unknown_ones_are_refused() -> None:
         ({"l1": "careful"}, "rules"),
         ({"l1": {"reserve": -1}}, "reserve"),
         ({"horizon": 3}, "10 days"),
+        ({"horizon": "x"}, "horizon = 'x'"),
+        ({"horizon": 10**9}, "up to 1000"),
+        ({"l1": 5}, "l1 = 5"),
+        ({"rule": 5}, "rule = 5"),
+        ({"min_confidence": "high"}, "min_confidence"),
+        ({"l3_model_path": 7}, "l3_model_path = 7"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -81,3 +81,11 @@ def test_nothing_to_export(tmp_path: Path) -> None:
         export(ExportConfig(str(tmp_path)))
     with pytest.raises(UserError, match="There is no run 'never-made'"):
         export(ExportConfig("never-made"))
+
+
+def test_a_world_that_is_damaged_inside_is_left_out_like_in_samples(run: Path) -> None:
+    path = run / "worlds" / "a.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["decisions.op"]), path)
+    done = export(ExportConfig(str(run)))
+    assert (done.worlds, done.files) == (1, 1)
+    assert "lacks the column decisions.op" in done.bad[path.as_posix()]

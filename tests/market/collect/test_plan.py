@@ -133,3 +133,11 @@ def test_parameters_of_experts_are_kept() -> None:
         MarketCollectConfig(experts=("GreedyStdAgent(name=a)", "RandomStdAgent"), configs=1, days=(6, 9))
     )
     assert any("GreedyStdAgent(name=a)" in agent for spec in plan for agent in spec.agents)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seats": 10**9}, {"configs": 10**9}, {"runs": 10**9}, {"steps": 10**6}, {"days": (5, 10**6)}]
+)
+def test_numbers_that_cannot_be_meant_are_refused_before_anything_is_drawn(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(wrong))} is .*expected at most"):
+        MarketCollectConfig(**wrong)

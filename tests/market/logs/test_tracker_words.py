@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marlab.market.logs.tracker_words import number, numbers, plain, roles_of, terms, whole, world_name
+from marlab.lab.errors import UserError
+from marlab.market.logs.tracker import read_tracker, write_tracker
+from marlab.market.logs.tracker_words import number, numbers, parse, plain, roles_of, terms, whole, world_name
+from tests.market.tracker_example import example_log
 
 
 @pytest.mark.parametrize(
@@ -53,3 +57,22 @@ def test_names_of_worlds_and_roles() -> None:
     entries = [{"data": {"partner": "a", "role": "buyer"}}, {"data": {"partner": "a", "role": "seller"}}, {"data": 3},
                {"data": {"partner": "b", "role": "judge"}}]  # fmt: skip
     assert roles_of(entries) == {"a": "buyer"}
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"entries": [' + "9" * 5000 + "]}", "nonsense", "[]"])
+def test_what_is_no_tracker_log_is_told_in_one_sentence(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "agent_x.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match="is not a tracker log"):
+        parse(path)
+
+
+def test_wild_numbers_in_a_tracker_log_cost_the_log_and_nothing_else(tmp_path: Path) -> None:
+    path = write_tracker(example_log("a"), tmp_path)
+    told = json.loads(path.read_text())
+    for entry in told["entries"]:
+        entry["day"] = 10**300
+    path.write_text(json.dumps(told))
+    with pytest.raises(UserError, match="no daily_status"):
+        read_tracker(path)
+    assert len(read_tracker(write_tracker(example_log("b"), tmp_path)).days) == 2

@@ -44,6 +44,10 @@ def test_three_ways_to_name_a_class(name: str) -> None:
         ("penguinagent", "did you mean PenguinAgent"),
         ("SimpleAgent", "say which one"),
         ("no_such_module:Agent", "cannot be imported"),
+        (":B", "not named as module:Class"),
+        (".", "not named as module:Class"),
+        ("a:", "not named as module:Class"),
+        ("..a.B", "not named as module:Class"),
         ("scml.std.agents:NoAgent", "has no class NoAgent"),
         ("scml.std:UNIT_PRICE", "is not a class"),
         ("pathlib:Path", "is no agent"),
@@ -83,3 +87,15 @@ def test_an_own_agent_in_the_current_folder_is_found(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])  # as the installed command has it
     assert find_agent("agent_of_mine:Mine").__name__ == "Mine"
+
+
+@pytest.mark.parametrize("mistake", ["1 / 0", "class A(", "raise SystemError('no')"])
+def test_a_mistake_in_an_agents_module_is_told_with_its_line(
+    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"broken_agent_{abs(hash(mistake))}"
+    (tmp_path / f"{name}.py").write_text(f"x = 1\n{mistake}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UserError, match=rf"{name}:A cannot be imported, its module fails with .*\."):
+        find_agent(f"{name}:A")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from typing import Any
 from marlab.lab.engine.processes import adopt_orphans, descendants, end_descendants, proportional_mb, resident_mb
 from marlab.lab.engine.wire import Kind, anonymous_file, close_files, read_file, receive_message, send_message
 
+TASK_FOLDER = "MARLAB_TASK_FOLDER"
+"""Environment variable of a child: a folder for temporary files that is removed however the task ends."""
 VALUE, RAISED = b"v", b"e"
 """The child's last word: the result file holds a pickled value, or the text of a traceback."""
 
@@ -53,6 +57,11 @@ class ChildFiles:
     """Pipe for the last word, VALUE or RAISED."""
 
 
+def task_folder() -> str | None:
+    """Inside a task, where to put temporary files (`tempfile.mkdtemp(dir=task_folder())`); None outside of one."""
+    return os.environ.get(TASK_FOLDER)
+
+
 RunChild = Callable[[str, ChildFiles], None]
 """What happens in the child process: called with the task's key, must end the process itself."""
 
@@ -60,8 +69,9 @@ RunChild = Callable[[str, ChildFiles], None]
 class _Child:
     """One running child as its keeper sees it."""
 
-    def __init__(self, pid: int, output: int, verdict: int) -> None:
+    def __init__(self, pid: int, output: int, verdict: int, folder: str) -> None:
         self.pid = pid
+        self.folder = folder
         self.output = output
         self.verdict = verdict
         self.started = time.monotonic()
@@ -122,6 +132,7 @@ class _Child:
             self._await_end(_KILL_S)
         end_descendants(self.reap)
         self.read_output()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _await_end(self, patience_s: float) -> None:
         give_up = time.monotonic() + patience_s
@@ -161,9 +172,11 @@ def keep(worker: socket.socket, run_child: RunChild, idle_s: float | None) -> No
 def _start(worker: socket.socket, run_child: RunChild, key: str, request: int, result: int, stack: int) -> _Child:
     output_read, output_write = os.pipe()
     verdict_read, verdict_write = os.pipe()
+    folder = tempfile.mkdtemp(prefix="marlab-task-")  # ours to remove: a child that is killed cannot
     pid = os.fork()
     if pid == 0:
         try:
+            os.environ[TASK_FOLDER] = folder
             worker.close()
             close_files([output_read, verdict_read])
             run_child(key, ChildFiles(request, result, stack, output_write, verdict_write))
@@ -171,7 +184,7 @@ def _start(worker: socket.socket, run_child: RunChild, key: str, request: int, r
             os._exit(1)
     close_files([output_write, verdict_write])
     os.set_blocking(output_read, False)
-    return _Child(pid, output_read, verdict_read)
+    return _Child(pid, output_read, verdict_read, folder)
 
 
 def _watch(

@@ -24,6 +24,8 @@ from marlab.lab.progress import Progress
 
 EngineName = Literal["serial", "local", "dask", "ray"]
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
+MOST_WORKERS = 4096
+"""More tasks at once than this mean a slip of the pen: every worker is a process with files of its own."""
 _CLUSTER_IDLE_S = 60.0
 """Processes that wait on a cluster worker end themselves after so long without a task."""
 
@@ -95,8 +97,8 @@ class EngineConfig:
         if self.engine not in get_args(EngineName):
             names = ", ".join(get_args(EngineName))
             raise UserError(f"There is no engine {self.engine!r}; the engines are {names}.")
-        if self.workers is not None and self.workers < 1:
-            raise UserError(f"workers is {self.workers}; it must be at least 1.")
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            raise UserError(f"workers is {self.workers}; it must be at least 1 and at most {MOST_WORKERS:,}.")
         if self.engine == "serial" and self.workers not in (None, 1):
             raise UserError(f"The serial engine has one worker, not {self.workers}; use --engine local.")
         if self.retries < 0:

@@ -14,6 +14,8 @@ from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.offers import LARGEST_LOT
 
 LAYERS = ("l2", "l3", "l4")
+MOST_DAYS = 1000
+"""Furthest that a plan may look; games of the league have at most 200 days."""
 ECONOMIC = L1Options(rules="economic", short_reserve=True)
 """L1 of an agent without networks, unless it is told otherwise."""
 
@@ -110,10 +112,15 @@ class AgentSettings:
             if getattr(self, field) not in allowed:
                 right = ", ".join(word for word in allowed if word)
                 raise UserError(f"LitaAgentHRL has {field} = {getattr(self, field)!r}; it must be one of {right}.")
+        if type(self.horizon) is not int or self.horizon > MOST_DAYS:
+            raise UserError(f"LitaAgentHRL has horizon = {self.horizon!r}; expected a whole number up to {MOST_DAYS}.")
         if self.horizon < 10:
             raise UserError(f"LitaAgentHRL looks {self.horizon} days ahead; deliveries can be 10 days away.")
-        if not 0 <= self.min_confidence <= 1:
-            raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence:g}; expected 0 to 1.")
+        if not isinstance(self.min_confidence, int | float) or not 0 <= self.min_confidence <= 1:
+            raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence!r}; expected 0 to 1.")
+        for field in ("l2_model_path", "l3_model_path", "l4_model_path", "decision_log"):
+            if not isinstance(getattr(self, field), str | Path | None):
+                raise UserError(f"LitaAgentHRL has {field} = {getattr(self, field)!r}; expected a path.")
         self.l1_options()
         self.rule_options()
 
@@ -123,12 +130,16 @@ class AgentSettings:
             return self.l1
         if isinstance(self.l1, str):
             return ECONOMIC if self.l1 == "economic" else L1Options(rules=self.l1)  # type: ignore[arg-type]
+        if not isinstance(self.l1, Mapping):
+            raise UserError(f"LitaAgentHRL has l1 = {self.l1!r}; expected guide, economic or a table of options.")
         return from_dict(L1Options, self.l1, "the l1 of LitaAgentHRL")
 
     def rule_options(self) -> RuleOptions:
         """The parameters of rule W."""
         if isinstance(self.rule, RuleOptions):
             return self.rule
+        if self.rule is not None and not isinstance(self.rule, Mapping):
+            raise UserError(f"LitaAgentHRL has rule = {self.rule!r}; expected a table of options.")
         return from_dict(RuleOptions, self.rule or {}, "the rule of LitaAgentHRL")
 
     @property

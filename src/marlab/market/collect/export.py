@@ -8,7 +8,7 @@ from pathlib import Path
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.market.collect.command import ExportConfig
-from marlab.market.logs.find import choose_experts, find_logs, place_of, read_logs
+from marlab.market.logs.find import UNUSABLE, choose_experts, find_logs, place_of, read_logs, why_unusable
 from marlab.market.logs.tracker import FOLDER, write_tracker
 
 
@@ -32,10 +32,16 @@ def export(config: ExportConfig) -> Exported:
         raise UserError(f"{place} holds no recorded world; `marlab market collect` makes them.")
     experts = choose_experts(config.agent_name, (kind for world in worlds for kind in world.types))
     folder = (config.output_dir or (place if place.is_dir() else place.parent)) / FOLDER
-    sizes = []
+    sizes: list[int] = []
+    bad = dict(logs.bad)
     with Progress("exporting", total=len(worlds), unit="worlds") as bar:
         for world in worlds:
-            for log in read_logs(world.path, experts):
-                sizes.append(write_tracker(log, folder, compressed=config.compressed).stat().st_size)
+            try:
+                recorded = list(read_logs(world.path, experts))
+            except UNUSABLE as error:
+                bad[world.path.as_posix()] = why_unusable(world.path, error)
+            else:
+                written = (write_tracker(log, folder, compressed=config.compressed) for log in recorded)
+                sizes += [path.stat().st_size for path in written]
             bar.advance(1)
-    return Exported(folder, len(worlds), len(sizes), sum(sizes), logs.bad)
+    return Exported(folder, len(worlds) - (len(bad) - len(logs.bad)), len(sizes), sum(sizes), bad)

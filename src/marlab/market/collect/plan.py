@@ -24,6 +24,8 @@ from marlab.market.simulator.experts import FILLERS, PENGUIN, full_name, roster
 from marlab.market.simulator.worlds import MAX_FACTORIES, MIN_FACTORIES, WorldSpec
 
 MAX_SETS = 1_000_000
+MOST = {"seats": 100, "configs": 100_000, "runs": 1_000_000, "days": 10_000, "processes": 100, "steps": 10_000}
+"""Bounds of what can be meant. A plan is drawn up before anything is played, so they also bound its memory."""
 OPTIONAL_COUNTS = ("n_competitors_per_world", "max_worlds_per_config", "target_worlds")
 
 
@@ -32,6 +34,8 @@ def check_range(name: str, values: tuple[int, int], least: int) -> None:
     low, high = values
     if not least <= low <= high:
         raise UserError(f"{name} is {low} to {high}, expected {least} or more and the smaller number first.")
+    if high > MOST[name]:
+        raise UserError(f"{name} is {low} to {high}, expected at most {MOST[name]}.")
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,9 @@ class MarketCollectConfig:
     def __post_init__(self) -> None:
         given = [name for name in OPTIONAL_COUNTS if getattr(self, name) is not None]
         at_least(self, 1, "configs", "runs", "seats", *given)
+        for name in ("seats", "configs", "runs", "steps"):
+            if (getattr(self, name) or 0) > MOST[name]:
+                raise UserError(f"{name} is {getattr(self, name)}, expected at most {MOST[name]}.")
         check_range("days", self.days, 5)
         check_range("processes", self.processes, 2)
         shortest = self.steps or self.days[0]

@@ -19,11 +19,23 @@ from marlab.lab.runs.records import find_run
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.tracker import find_trackers, read_tracker
 from marlab.market.logs.tracker_words import oneshot, world_name
-from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldfile import check_meta, read_world
 from marlab.market.logs.worldlog import EVERYBODY, AgentLog
 
 _HEAD = 1 << 16
 """Bytes of a tracker file that are looked at for its agent and world."""
+
+
+UNUSABLE = (UserError, ArithmeticError, LookupError, ValueError, TypeError, RecursionError)
+"""What reading a stranger's log can raise: values that pass every check may still mean nothing together."""
+
+
+def why_unusable(path: Path | str, error: BaseException) -> str:
+    """The sentence about a log that cannot be used."""
+    if isinstance(error, UserError):
+        return str(error)
+    told = (str(error).splitlines() or [""])[0][:120]
+    return f"{path} is damaged: its values do not fit together ({type(error).__name__}: {told})."
 
 
 class LogFile(NamedTuple):
@@ -76,8 +88,8 @@ def find_logs(place: Path) -> FoundLogs:
 def _look(path: Path, read: Callable[[Path], LogFile | None], found: FoundLogs) -> None:
     try:
         log = read(path)
-    except UserError as error:
-        found.bad[path.as_posix()] = str(error)
+    except UNUSABLE as error:
+        found.bad[path.as_posix()] = why_unusable(path, error)
     else:
         found.logs.extend([log] if log is not None else [])
 
@@ -89,10 +101,12 @@ def _world(path: Path) -> LogFile | None:
         if not {"meta", "days.agent"} <= set(file.schema_arrow.names):
             return None
         meta = json.loads(file.read(columns=["meta"]).column("meta")[0].as_py())
-    except (OSError, pa.ArrowInvalid, ValueError) as error:
-        raise UserError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
-    if "oneshot" in str(meta.get("world_type", "")).lower():
+    except (OSError, LookupError, TypeError, RecursionError, pa.ArrowException, ValueError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path} is damaged: {why[:200]}") from None
+    if isinstance(meta, dict) and "oneshot" in str(meta.get("world_type", "")).lower():
         raise oneshot(path)
+    check_meta(path, meta)
     spec = meta.get("spec", {})
     market = str(spec.get("market_seed", meta["world_id"]))
     seats = [spec.get(name) for name in ("market_seed", "n_steps", "processes", "agents")]

@@ -21,15 +21,21 @@ from marlab.market.logs.tracker_words import ROUNDS, Offer, number, terms, whole
 from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, AgentLog, Table
 
 Row = dict[str, Any]
+LONGEST_GAME = 10_000
+"""Days; those of the league have at most 200."""
 
 
 def read_tracker(path: Path, horizon: int = HORIZON) -> AgentLog:
     """One agent in one world; a file that is no tracker log of the Standard league raises UserError."""
     document = words.parse(path)
-    reader = _Reader(path, document)
-    for seq, entry in enumerate(document["entries"]):
-        reader.take(seq, entry)
-    return reader.log(horizon)
+    try:
+        reader = _Reader(path, document)
+        for seq, entry in enumerate(document["entries"]):
+            reader.take(seq, entry)
+        return reader.log(horizon)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # numbers that mean nothing together
+        told = (str(error).splitlines() or [""])[0][:120]
+        raise UserError(f"{path} is not a tracker log: {type(error).__name__}, {told}.") from None
 
 
 class _Reader:
@@ -71,7 +77,7 @@ class _Reader:
         if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
             return
         day, data = entry.get("day"), entry["data"]
-        if not isinstance(day, int):
+        if not isinstance(day, int) or not 0 <= day < LONGEST_GAME:
             self.missing["day of an entry"] += 1
             return
         category, event = entry.get("category"), entry.get("event")

@@ -30,8 +30,10 @@ def parse(path: Path) -> dict[str, Any]:
     try:
         raw = path.read_bytes()
         document = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise UserError(f"{path} is not a tracker log: {error}.") from None
+    except RecursionError:
+        raise UserError(f"{path} is not a tracker log: it is nested too deeply.") from None
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # also numbers of thousands of digits
+        raise UserError(f"{path} is not a tracker log: {str(error)[:200]}.") from None
     if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
         raise UserError(f"{path} is not a tracker log: it has no list of entries.")
     return document

@@ -6,10 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
-from marlab.market.logs.find import read_logs
+from marlab.market.logs.find import UNUSABLE, read_logs, why_unusable
 from marlab.market.samples.dataset import LogInfo, Samples, concatenate, empty, save_part
 from marlab.market.samples.extract import extract
 from marlab.market.samples.goals import Backfill
@@ -32,6 +34,7 @@ class Reading:
         self.bad: dict[str, str] = {}
         self.missing: Counter[str] = Counter()
         self.without_day = 0
+        self.without_reward = 0
 
     def samples(self, paths: list[str], experts: frozenset[str], options: SampleOptions) -> Samples:
         """The samples of some files; a file that cannot be used is noted and left out as a whole."""
@@ -39,8 +42,8 @@ class Reading:
         for path in paths:
             try:
                 parts += self._of_file(path, experts, options)
-            except UserError as error:
-                self.bad[path] = str(error)
+            except UNUSABLE as error:
+                self.bad[path] = why_unusable(path, error)
         return concatenate(parts) if parts else empty(options.sizes)
 
     def _of_file(self, path: str, experts: frozenset[str], options: SampleOptions) -> list[Samples]:
@@ -52,6 +55,7 @@ class Reading:
             parts.append(extract(log, options, info))
             self.missing.update(log.missing)
             self.without_day += len(log.decisions["seq"]) - parts[-1].rows("micro")
+            self.without_reward += int(np.isnan(parts[-1].macro["reward"]).sum())
         return parts
 
 
@@ -64,5 +68,6 @@ def make_part(
     save_part(Path(f"{out}.npz"), [fill(samples)])
     summary = {"files": len(paths), "micro": samples.rows("micro"), "bad": reading.bad}
     summary |= {"missing": dict(reading.missing), "without_day": reading.without_day}
+    summary["without_reward"] = reading.without_reward
     write_json(Path(f"{out}.json"), summary)
     return summary

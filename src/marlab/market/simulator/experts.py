@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,8 @@ def address(cls: type) -> str:
 
 def _imported(name: str) -> type:
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        raise UserError(f"The agent '{name}' is not named as module:Class or package.module.Class.")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.append(here)  # an agent of one's own lies where one works; the installed command does not look there
     try:
@@ -163,6 +166,10 @@ def _imported(name: str) -> type:
     except ImportError as error:
         hint = f" {HOW_TO_INSTALL}" if module.startswith("scml_agents") and not have_entrants() else ""
         raise UserError(f"The agent {name} cannot be imported: {error}.{hint}") from None
+    except Exception as error:  # a mistake in somebody's module
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        told = f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno})"
+        raise UserError(f"The agent {name} cannot be imported, its module fails with {told}.") from None
     for part in attribute.split("."):
         if not hasattr(target, part):
             raise UserError(f"The module {module} has no class {attribute}.")

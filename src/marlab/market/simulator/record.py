@@ -22,6 +22,7 @@ from negmas.sao import ResponseType
 from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
+from marlab.lab.engine.keeper import task_folder
 from marlab.market.logs.daystate import LINES, SCHEDULES
 from marlab.market.logs.worldfile import write_world
 from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, Table, WorldLog
@@ -328,7 +329,7 @@ def record_task(spec: dict[str, Any], tables: str | None) -> tuple[bytes, float]
     """
     started = time.process_time()
     log = record_world(WorldSpec.from_dict(spec), tables=None if tables is None else Path(tables))
-    with tempfile.TemporaryDirectory(prefix="marlab-log-") as folder:
+    with tempfile.TemporaryDirectory(prefix="marlab-log-", dir=task_folder()) as folder:
         path = Path(folder) / "world.parquet"
         write_world(path, log)
         return path.read_bytes(), time.process_time() - started

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from marlab.lab.engine.keeper import task_folder
 from marlab.lab.errors import UserError
 from marlab.market.simulator.experts import find_player, need_simulator
 
@@ -136,7 +137,7 @@ def playing(
 
     `tables`: keep the simulator's own files in this folder instead (with settings "tables").
     """
-    folder = Path(tempfile.mkdtemp(prefix="marlab-world-")) if tables is None else tables
+    folder = Path(tempfile.mkdtemp(prefix="marlab-world-", dir=task_folder())) if tables is None else tables
     try:
         with _private_mechanism_random(spec.seed), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the simulator and of the entrants, who warn on every day
