@@ -22,6 +22,7 @@ from marlab.fish.training.config import FishTrainConfig
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.codes import Codebook
 from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
+from marlab.lab.config import to_dict
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.logs.worldfile import read_world
 from marlab.market.networks.manager import HorizonManagerPPO
@@ -72,8 +73,8 @@ def _made(what: str) -> Path:
     if what == "a market collection":
         (folder / "runs/market/mine/worlds").mkdir(parents=True)
         shutil.copy(TINY, folder / "runs/market/mine/worlds")
-        save_network(folder / "out/l2_bc.pt", HorizonManagerPPO())
+        save_network(folder / "out/l2_bc.pt", HorizonManagerPPO(), data=to_dict(SampleOptions()))
     if what == "market samples":
         samples = extract(next(read_world(TINY).tracked()), SampleOptions())
-        write_dataset(folder / "runs/market/penguin_none/data", {"train": samples}, {})
+        write_dataset(folder / "runs/market/penguin_none/data", {"train": samples}, to_dict(SampleOptions()))
     return folder

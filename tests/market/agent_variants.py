@@ -5,7 +5,10 @@ The classes share the name of the agent, so that the simulator gives them the sa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from marlab.market.agent.agent import LitaAgentHRL as Agent
 from marlab.market.agent.layers import UNTRAINED
@@ -57,6 +60,30 @@ class Learnt:
     class LitaAgentHRL(Kept):
         given: ClassVar[dict[str, Any]] = {}
         seats: ClassVar[dict[str, Agent]] = {}
+
+
+class Watched:
+    """Plays networks from files, and keeps what L3 was shown."""
+
+    class LitaAgentHRL(Kept):
+        given: ClassVar[dict[str, Any]] = {}
+        seats: ClassVar[dict[str, Agent]] = {}
+
+        def init(self) -> None:
+            super().init()
+            self.asked: dict[tuple[int, str, int, bool], dict[str, Any]] = {}
+            decide = self.layers.l3
+
+            def watching(at: Any, alpha: Any) -> Any:
+                for i, thread in enumerate(at.threads):  # now: threads and books change as the day goes on
+                    key = int(at.state.day), thread.partner, thread.round, thread.received is not None
+                    self.asked[key] = {
+                        "baseline": np.stack(at.base, -1)[i], "aux": at.aux[i], "thread": at.thread_features[i],
+                        "x_static": at.morning.x_static, "goal": at.goal,
+                    }  # fmt: skip
+                return decide(at, alpha)
+
+            self.layers = replace(self.layers, l3=watching)
 
 
 class Split:

@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 import torch
 
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.market.guide import (
     HorizonManagerPPO,
     L1SafetyLayer,
+    SampleOptions,
     StateBuilder,
     compute_l1_baseline_offline,
     extract_l3_residuals,
@@ -59,7 +61,7 @@ def OUT(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with the weights that the guide's first training leaves."""
     folder = tmp_path_factory.mktemp("out")
     torch.manual_seed(0)
-    save_network(folder / "l2_bc.pt", HorizonManagerPPO(horizon=40))
+    save_network(folder / "l2_bc.pt", HorizonManagerPPO(horizon=40), data=to_dict(SampleOptions()))
     return str(folder)
 
 
@@ -68,7 +70,7 @@ def same(one: Any, other: Any) -> bool:
     return all(
         np.array_equal(getattr(one, f.name), getattr(other, f.name), equal_nan=f.type not in ("str", "list[str]"))
         for f in fields(one)
-        if f.name not in ("negotiation_id", "thread_ids", "file_id")
+        if f.name not in ("negotiation_id", "thread_ids", "file_id", "origin", "day_row")
     )
 
 

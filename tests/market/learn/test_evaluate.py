@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.learn.command import EvalL2Config, MarketTrainConfig
@@ -90,7 +91,7 @@ def test_perfect_goals_have_no_error_and_an_offset_shows_as_itself() -> None:
 
 def test_the_command_judges_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = [extract(log, SampleOptions()) for log in read_world(TINY).tracked()]
-    write_dataset(tmp_path / "data", {"train": logs[0], "val": logs[-1]}, {})
+    write_dataset(tmp_path / "data", {"train": logs[0], "val": logs[-1]}, to_dict(SampleOptions()))
     config = MarketTrainConfig(data=tmp_path / "data", phases="l2", l2_epochs=2, device="cpu")
     run = train(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     assert main([str(run), "--split", "val", "--output-dir", str(tmp_path)]) == 0

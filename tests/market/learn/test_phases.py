@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
@@ -34,7 +35,7 @@ def samples() -> Samples:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
     logs = [extract(log, SampleOptions()) for log in read_world(TINY).tracked()]
-    write_dataset(folder, {"train": concatenate(logs[:2]), "val": logs[2], "test": logs[3]}, {"l1": {}, "features": {}})
+    write_dataset(folder, {"train": concatenate(logs[:2]), "val": logs[2], "test": logs[3]}, to_dict(SampleOptions()))
     return folder
 
 
@@ -77,12 +78,13 @@ def test_bad_input_is_refused_in_one_sentence(data: Path, tmp_path: Path, sample
 
     refused("not a finished set of samples", replace(command(data), data=tmp_path / "nothing"))
     refused("zeros", replace(command(data), l3_goals="none"))
-    write_dataset(tmp_path / "val_only", {"val": samples}, {})
+    write_dataset(tmp_path / "val_only", {"val": samples}, to_dict(SampleOptions()))
     refused("no split 'train'", replace(command(data), data=tmp_path / "val_only"))
+    told = to_dict(SampleOptions())
     broken = {**samples.macro, "x_static": samples.macro["x_static"].copy()}
     broken["x_static"][3, 2] = np.nan
     write_dataset(
-        tmp_path / "nan", {"train": Samples(samples.sizes, samples.logs, {**samples.tables, "macro": broken})}, {}
+        tmp_path / "nan", {"train": Samples(samples.sizes, samples.logs, {**samples.tables, "macro": broken})}, told
     )
     (tmp_path / "refused").rename(tmp_path / "first")
     refused("macro.x_static, row 3", replace(command(data), data=tmp_path / "nan"))

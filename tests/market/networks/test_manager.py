@@ -137,7 +137,8 @@ def test_a_neural_manager_without_a_fitting_model_is_refused(tmp_path):
         L2StrategicManager("neural", model_path=tmp_path / "no.pt")
     with pytest.raises(UserError, match="expected heuristic or neural"):
         L2StrategicManager("clever")
-    save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
+    told = {"l1": to_dict(L1Options()), "features": {"horizon": 20}}
+    save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20), data=told)
     with pytest.raises(UserError, match="looks 20 days ahead, not 40"):
         L2StrategicManager("neural", model_path=tmp_path)
 

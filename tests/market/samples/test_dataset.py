@@ -5,13 +5,17 @@ import json
 import numpy as np
 import pytest
 
+from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.market.rules.features import FeatureOptions
 from marlab.market.samples import dataset as ds
 from marlab.market.samples.dataset import LogInfo, Samples, open_dataset, schema
-from marlab.market.samples.options import Sizes
+from marlab.market.samples.options import SampleOptions
 from tests.market.sample_tools import write_dataset
 
-SIZES = Sizes(horizon=4, static=3, temporal=2, extra=3, partner=5)
+OPTIONS = SampleOptions(features=FeatureOptions(horizon=4, extra=True))
+TOLD = to_dict(OPTIONS)
+SIZES = OPTIONS.sizes
 
 
 def random_samples(seed: int, days: int = 3, calls: int = 4, threads: int = 2, offers: int = 30) -> Samples:
@@ -29,6 +33,8 @@ def random_samples(seed: int, days: int = 3, calls: int = 4, threads: int = 2, o
             tables[table][name] = values.astype(column.kind)
     tables["micro"]["history_length"] = rng.integers(0, offers // 2, rows["micro"]).astype("int16")
     tables["micro"]["history"] = rng.integers(0, offers // 2, rows["micro"])
+    tables["macro"]["log"].sort()
+    tables["offers"]["row"][:, 2] = rng.integers(0, SIZES.horizon + 1, offers)
     logs = [LogInfo(f"w{seed}", f"a{i}", "PenguinAgent", "x.PenguinAgent", "file") for i in range(2)]
     return Samples(SIZES, logs, tables)
 
@@ -77,16 +83,16 @@ def test_a_dataset_is_stored_without_loss_and_opens_as_mapped_arrays(tmp_path):
         writer.append(part)
     val = ds.SplitWriter(tmp_path / "val", SIZES)
     val.append(parts[0])
-    ds.finish(tmp_path, {"train": writer, "val": val}, {"expert": "PenguinAgent"})
+    ds.finish(tmp_path, {"train": writer, "val": val}, {**TOLD, "expert": "PenguinAgent"})
     opened = open_dataset(tmp_path)
-    assert opened.options == {"expert": "PenguinAgent"} and opened.splits == ("train", "val")
+    assert opened.options == {**TOLD, "expert": "PenguinAgent"} and opened.splits == ("train", "val")
     assert_equal(opened.split("train"), ds.concatenate(parts))
     assert_equal(opened.split("val"), parts[0])
     assert isinstance(opened.split("train").macro["x_temporal"], np.memmap)
 
 
 def test_a_run_directory_opens_by_its_data_folder_and_an_empty_split_is_readable(tmp_path):
-    write_dataset(tmp_path / "data", {"train": random_samples(1), "test": ds.empty(SIZES)}, {})
+    write_dataset(tmp_path / "data", {"train": random_samples(1), "test": ds.empty(SIZES)}, TOLD)
     assert open_dataset(tmp_path).split("test").rows("micro") == 0
     with pytest.raises(UserError, match="has no split 'val', only train, test"):
         open_dataset(tmp_path).split("val")
@@ -101,7 +107,7 @@ def test_parts_come_back_as_they_were(tmp_path):
 def test_unfinished_newer_and_damaged_folders_are_refused(tmp_path):
     with pytest.raises(UserError, match="not a finished set of samples"):
         open_dataset(tmp_path)
-    write_dataset(tmp_path, {"train": random_samples(1)}, {})
+    write_dataset(tmp_path, {"train": random_samples(1)}, TOLD)
     (tmp_path / "train" / "micro.op.npy").write_bytes(b"nonsense")
     with pytest.raises(UserError, match=r"damaged, .*micro\.op\.npy"):
         open_dataset(tmp_path).split("train")
@@ -110,12 +116,12 @@ def test_unfinished_newer_and_damaged_folders_are_refused(tmp_path):
         open_dataset(tmp_path).split("train")
     about = json.loads((tmp_path / "dataset.json").read_text())
     (tmp_path / "dataset.json").write_text(json.dumps({**about, "schema": 99}))
-    with pytest.raises(UserError, match="has schema 99; this version reads schema 1"):
+    with pytest.raises(UserError, match="has schema 99; this version reads schema 2"):
         open_dataset(tmp_path)
 
 
 def test_an_object_array_is_never_unpickled(tmp_path):
-    write_dataset(tmp_path, {"train": random_samples(1)}, {})
+    write_dataset(tmp_path, {"train": random_samples(1)}, TOLD)
     np.save(tmp_path / "train" / "micro.op.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(UserError, match="damaged"):
         open_dataset(tmp_path).split("train")

@@ -1,7 +1,5 @@
 """Samples against a plain walk through the log: what was known, what was done, and nothing that came later."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -263,13 +261,3 @@ def test_weights_of_the_teacher_call_by_call(log):
     buying = np.bincount(samples.micro["call"], samples.micro["role"] == 0, samples.rows("calls"))
     np.testing.assert_allclose(together[:, 28], buying / 10)
     np.testing.assert_allclose(together[:, 28:].sum(1) * 10, samples.calls["threads"], rtol=1e-6)
-
-
-@pytest.mark.parametrize("log", LOGS, ids=IDS)
-def test_rewards_are_changes_of_the_balance(log):
-    reward = extract(log, SampleOptions()).macro["reward"]
-    np.testing.assert_allclose(reward[:-1], np.diff(log.days.balance), rtol=1e-5, atol=1e-3)
-    assert log.days.balance[0] + reward.astype(float).sum() == pytest.approx(log.final_balance, rel=1e-5)
-    gap = replace(log, days=log.days.take(np.arange(len(log.days)) != 3), final_balance=float("nan"))
-    unknown = np.isnan(extract(gap, SampleOptions()).macro["reward"])
-    assert unknown.tolist() == [i in (2, len(log.days) - 2) for i in range(len(log.days) - 1)]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from marlab.cli import main
@@ -165,6 +166,19 @@ def test_a_damaged_file_is_left_out_but_not_many(logs, tmp_path):
         make_samples(
             SamplesConfig(logs=str(folder)), RunOptions(output_dir=tmp_path / "run"), engine="serial", quiet=True
         )
+    assert not (tmp_path / "run").exists()  # the name stays free
+    out = tmp_path / "again"
+    bad.write_bytes((logs / "worlds" / "w3.parquet").read_bytes())
+    for i in range(24):
+        shutil.copy(TINY, folder / "worlds" / f"more{i}.parquet")
+    table = pq.read_table(bad)
+    pq.write_table(table.drop_columns(["decisions.op"]), bad)
+    make_samples(SamplesConfig(logs=str(folder)), RunOptions(output_dir=out), engine="serial", quiet=True)
+    reading = json.loads((out / "reading.json").read_text())
+    assert (
+        list(reading["bad"]) == [bad.as_posix()] and "lacks the column decisions.op" in reading["bad"][bad.as_posix()]
+    )
+    assert reading["days_without_reward"] == 0
 
 
 def test_wrong_requests_leave_nothing_behind(logs, tmp_path):

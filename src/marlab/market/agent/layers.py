@@ -6,12 +6,11 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
-from marlab.lab.config import diff, from_dict, to_dict
+from marlab.lab.config import diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent import decide
 from marlab.market.agent.decide import Decider, Neural, NeuralWeights, Weigh, heuristic_weights, uniform_weights
@@ -20,7 +19,7 @@ from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import L2StrategicManager, find_manager
-from marlab.market.networks.weights import L3_KIND, L4_KIND, load_manager, load_network
+from marlab.market.networks.weights import L3_KIND, L4_KIND, LearntWith, learnt_with, load_manager, load_network
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
@@ -74,12 +73,12 @@ def _make(settings: AgentSettings) -> Layers:
     l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.l2_model_path)
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
-    networks = [None if l2_path is None else load_manager(l2_path), executor, coordinator]
-    learnt_with = _learnt([getattr(network, "data", {}) for network in networks])
-    rules = _agreed_l1(settings, learnt_with)
+    trained = {"l2": None if l2_path is None else load_manager(l2_path), "l3": executor, "l4": coordinator}
+    learnt = _learnt({layer: network for layer, network in trained.items() if network is not None}, settings)
+    rules = _agreed_l1(settings, learnt)
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
-    usual = {"horizon": settings.horizon, "include_exogenous": rules.include_exogenous}
-    features = from_dict(FeatureOptions, {**usual, **learnt_with.get("features", {})}, "the networks")
+    usual = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
+    features = usual if learnt is None else learnt.features
     decider = decide.pure_l1
     if isinstance(executor, TemporalDecisionTransformer):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
@@ -112,28 +111,36 @@ def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
     return decider
 
 
-def _agreed_l1(settings: AgentSettings, learnt_with: Mapping[str, Any]) -> L1Options:
+def _agreed_l1(settings: AgentSettings, learnt: LearntWith | None) -> L1Options:
     """L1 as the networks learnt with it; refused if the settings ask for another one."""
     asked = settings.l1_options()
-    if "l1" not in learnt_with:
+    if learnt is None:
         return asked or ECONOMIC
-    learnt = from_dict(L1Options, learnt_with["l1"], "the networks' L1")
-    if asked is not None and asked != learnt:
-        key, theirs, ours = diff(to_dict(learnt), to_dict(asked))[0]
+    if asked is not None and asked != learnt.l1:
+        key, theirs, ours = diff(to_dict(learnt.l1), to_dict(asked))[0]
         raise UserError(f"The networks learnt with l1.{key} = {theirs!r}, LitaAgentHRL is to play with {ours!r}.")
-    return learnt
+    return learnt.l1
 
 
-def _learnt(all_data: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The options that all networks learnt with; untrained ones do not mind."""
-    known = [data for data in all_data if data]
-    for data in known[1:]:
-        for part in ("l1", "features"):
-            changed = diff(known[0].get(part, {}), data.get(part, {}))
+def _learnt(networks: Mapping[str, nn.Module], settings: AgentSettings) -> LearntWith | None:
+    """The options that all networks learnt with, None where none has learnt; differing ones are refused."""
+    told = [
+        learnt_with(_find(layer, place), network)
+        for layer, network in networks.items()
+        if (place := getattr(settings, f"{layer}_model_path")) != UNTRAINED
+    ]
+    for other in told[1:]:
+        for part in LearntWith._fields:
+            changed = diff(to_dict(getattr(told[0], part)), to_dict(getattr(other, part)))
             if changed:
-                key, one, other = changed[0]
-                raise UserError(f"The networks learnt with different options: {part}.{key} is {one!r} and {other!r}.")
-    return known[0] if known else {}
+                key, one, two = changed[0]
+                raise UserError(f"The networks learnt with different options: {part}.{key} is {one!r} and {two!r}.")
+    if told and told[0].features.offers == "same_day_full":
+        raise UserError(
+            "The networks learnt from offers of the whole day (features.offers same_day_full), which nobody knows in "
+            "play; train them on samples made with features.offers prev_day."
+        )
+    return told[0] if told else None
 
 
 def _network(layer: str, settings: AgentSettings) -> nn.Module:

@@ -12,7 +12,10 @@ _HOMES = {
         "compute_l1_baseline_offline", "extract_l3_residuals", "extract_macro_state", "load_l4_distill_data",
         "load_tournament_data", "reconstruct_l2_goals",
     ),
-    "guide.trainer": ("HRLXFTrainer", "load_model", "save_model"),
+    "guide.trainer": (
+        "HRLXFTrainer", "add_options", "load_model", "save_model", "train_l2_bc", "train_l3_awr", "train_l3_bc",
+        "train_l4_distill",
+    ),
     "learn.settings": ("TrainConfig",),
     "logs.daystate": ("HORIZON", "DayState"),
     "logs.worldlog": ("AgentLog",),

@@ -54,7 +54,8 @@ def load_tournament_data(
         raise UserError("strict_json_only=False is not supported: the simulator's CSV tables lack what samples need.")
     fill = _backfill(goal_backfill, l2_model_path, l2_backfill_device, l2_backfill_batch_size, options)
     samples = _load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions())
-    return MacroSamples.view(samples), MicroSamples.view(samples)
+    made = options or SampleOptions()
+    return MacroSamples.view(samples, made), MicroSamples.view(samples, made)
 
 
 def load_l4_distill_data(
@@ -64,7 +65,8 @@ def load_l4_distill_data(
 ) -> L4Samples:  # fmt: skip
     """Joint decisions with the weights of the heuristic coordinator, for goals of the chosen source."""
     fill = _backfill(goal_source, l2_model_path, l2_backfill_device, 256, options)
-    return L4Samples.view(_load(Path(tournament_dir), agent_name, num_workers, fill, options or SampleOptions()))
+    made = options or SampleOptions()
+    return L4Samples.view(_load(Path(tournament_dir), agent_name, num_workers, fill, made), made)
 
 
 def _backfill(
@@ -154,11 +156,12 @@ def extract_l3_residuals(
     """One sample per decision of a log; other `daily_states` replace the recorded ones, goals are zero by default."""
     if daily_states is not None:
         log = replace(log, days=daily_states if isinstance(daily_states, DayState) else stack(daily_states))
-    samples = extract(log, _options_for(log.days))
+    options = _options_for(log.days)
+    samples = extract(log, options)
     if goal_of_day is not None:
         zero = np.zeros(goals.GOAL_SIZE)
         samples = with_goals(samples, np.stack([goal_of_day.get(int(d), zero) for d in samples.macro["day"]]))
-    return MicroSamples.view(samples)
+    return MicroSamples.view(samples, options)
 
 
 def _options_for(days: DayState) -> SampleOptions:

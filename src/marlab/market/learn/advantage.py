@@ -1,7 +1,8 @@
 """Advantages for L3: how much better a day went than days like it usually do.
 
-A decision's return is the discounted sum of its factory's daily balance changes from that day on, in units of the
-factory's own spread; a small network says what to expect in the morning; the advantage is the difference.
+A decision's return is the discounted sum of what its factory earned from that day on (`samples.reward`), in units of
+the factory's own spread; a small network says what to expect in the morning; the advantage is the difference. Days are
+columns as in the table `macro` of samples.
 """
 
 from __future__ import annotations
@@ -13,32 +14,36 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.samples.dataset import Columns, Samples
+from marlab.market.samples.dataset import Columns
+from marlab.market.samples.origin import NEAR
 
 EPOCHS, BATCH, LR = 5, 1024, 1e-3
-NEAR = 11
-"""Days of X_temporal that the baseline looks at: the league delivers within ten."""
 
 
 def returns(reward: NDArray[np.floating], log: NDArray[np.integer], gamma: float) -> NDArray[np.float64]:
     """[D] discounted sums of rewards from each day to the end of its log; rows of a log are together and in order.
 
-    A reward that is unknown (nan) ends the sums of the days before it: those days get nan too.
+    A reward that is unknown (nan) cuts the log in two: its own day has no return, and the days before it count what
+    was earned up to there. Rewards hold the change of what stock and contracts are worth, so what comes after the gap
+    is not lost but valued.
     """
     total = np.full(len(reward), np.nan)
     running, previous = 0.0, -1
     for row in range(len(reward) - 1, -1, -1):
         if log[row] != previous:
             running, previous = 0.0, log[row]
+        if np.isnan(reward[row]):
+            running = 0.0
+            continue
         running = reward[row] + gamma * running
         total[row] = running
     return total
 
 
-def scaled_returns(macro: Columns, gamma: float) -> NDArray[np.float64]:
+def scaled_returns(days: Columns, gamma: float) -> NDArray[np.float64]:
     """Returns in units of each log's standard deviation of daily rewards: factories differ tenfold in size."""
-    log = np.asarray(macro["log"])
-    reward = np.asarray(macro["reward"], np.float64)
+    log = np.asarray(days["log"])
+    reward = np.asarray(days["reward"], np.float64)
     known = np.isfinite(reward)
     count = np.maximum(np.bincount(log, known), 1)
     mean = np.bincount(log, np.where(known, reward, 0)) / count
@@ -57,31 +62,46 @@ class ReturnBaseline(nn.Module):
         return self.layers(x).squeeze(1)
 
 
-def day_features(macro: Columns) -> NDArray[np.float32]:
+def day_features(days: Columns) -> NDArray[np.float32]:
     """[D, F] what the baseline sees of a day."""
-    near = macro["x_temporal"][:, :NEAR]
-    return np.concatenate([macro["x_static"], macro["x_role"], near.reshape(len(near), -1)], 1).astype(np.float32)
+    near = days["x_temporal"][:, :NEAR]
+    return np.concatenate([days["x_static"], days["x_role"], near.reshape(len(near), -1)], 1).astype(np.float32)
 
 
-def day_advantages(samples: Samples, gamma: float, seed: int) -> NDArray[np.float32]:
-    """[D] return minus its expectation, fitted on these days; 0 where the log does not tell the return."""
-    macro = samples.macro
-    wanted = scaled_returns(macro, gamma)
-    known = np.flatnonzero(np.isfinite(wanted))
-    if not len(known):
-        raise UserError("No sample has a reward, so there are no advantages; leave the phase awr out.")
-    rngs = Rngs(seed)
-    torch.manual_seed(rngs.draw_seed("awr/baseline"))
-    x, y = torch.from_numpy(day_features(macro)), torch.from_numpy(wanted.astype(np.float32))
-    model = ReturnBaseline(x.shape[1])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=LR)
-    rows = torch.from_numpy(known)
-    for _ in range(EPOCHS):
-        for index in rows[torch.randperm(len(rows), generator=rngs.torch("awr/shuffle"))].split(BATCH):
-            loss = nn.functional.mse_loss(model(x[index]), y[index])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-    with torch.inference_mode():
-        expected = torch.cat([model(part) for part in x.split(65_536)]).numpy()
-    return np.where(np.isfinite(wanted), wanted - expected, 0.0).astype(np.float32)
+def check_rewards(days: Columns, where: str) -> None:
+    """Refuse days of which none has a reward, before anything is trained."""
+    if not np.isfinite(days["reward"]).any():
+        raise UserError(f"No day of {where} has a reward, so there are no advantages; leave the phase awr out.")
+
+
+class Expectation:
+    """What days like these usually return, learnt from some of them."""
+
+    def __init__(self, days: Columns, gamma: float, seed: int) -> None:
+        check_rewards(days, "the samples")
+        self.gamma = gamma
+        wanted = scaled_returns(days, gamma)
+        rngs = Rngs(seed)
+        torch.manual_seed(rngs.draw_seed("awr/baseline"))
+        x, y = torch.from_numpy(day_features(days)), torch.from_numpy(wanted.astype(np.float32))
+        self._model = ReturnBaseline(x.shape[1])
+        optimiser = torch.optim.AdamW(self._model.parameters(), lr=LR)
+        rows = torch.from_numpy(np.flatnonzero(np.isfinite(wanted)))
+        for _ in range(EPOCHS):
+            for index in rows[torch.randperm(len(rows), generator=rngs.torch("awr/shuffle"))].split(BATCH):
+                loss = nn.functional.mse_loss(self._model(x[index]), y[index])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+
+    def advantages(self, days: Columns) -> NDArray[np.float32]:
+        """[D] return minus what was to be expected; nan where the log does not tell the return."""
+        with torch.inference_mode():
+            x = torch.from_numpy(day_features(days))
+            expected = torch.cat([self._model(part) for part in x.split(65_536)]).numpy()
+        return (scaled_returns(days, self.gamma) - expected).astype(np.float32)
+
+
+def day_advantages(days: Columns, gamma: float, seed: int) -> NDArray[np.float32]:
+    """[D] advantages of the days that the expectation was learnt from."""
+    return Expectation(days, gamma, seed).advantages(days)

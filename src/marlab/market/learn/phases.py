@@ -27,7 +27,7 @@ from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.market.learn import evaluate, figures
-from marlab.market.learn.advantage import day_advantages
+from marlab.market.learn.advantage import Expectation, check_rewards
 from marlab.market.learn.command import MarketTrainConfig
 from marlab.market.learn.settings import Phase
 from marlab.market.learn.trainers import NAMES, TRAINERS, PhaseTrainer, new_coordinator, new_executor, new_manager
@@ -50,6 +50,8 @@ def train(
     dataset, device = open_dataset(config.data), choose_device(config.device)
     if "train" not in dataset.splits:
         raise UserError(f"{dataset.folder} has no split 'train', only {', '.join(dataset.splits)}.")
+    if "awr" in config.chosen:
+        check_rewards(dataset.split("train").macro, f"the samples in {dataset.folder}")
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
         work = _Work(config, run, dataset, device, quiet)
@@ -132,7 +134,7 @@ class _Work:
         train, val = self.samples("train"), self.samples("val")
         if train is None:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
-        advantage = None
+        advantage = judged_by = None
         if phase == "l2":
             model: nn.Module = new_manager(config, sizes)
         elif phase == "l4":
@@ -141,8 +143,13 @@ class _Work:
             model = new_executor(config, sizes.horizon, sizes.partner)
         else:
             model = self._cloned()
-            advantage = day_advantages(train, config.gamma, config.seed)[train.micro["macro"]]
-        judged = kind.table(val, device, leaky) if val else None
+            usual = Expectation(train.macro, config.gamma, config.seed)
+            advantage = usual.advantages(train.macro)[train.micro["macro"]]
+            judged_by = usual.advantages(val.macro)[val.micro["macro"]] if val else None
+            if judged_by is not None and not np.isfinite(judged_by).any():
+                self.run.log("no day of the validation worlds has a reward: epochs of awr are judged by cloning loss")
+                judged_by = None
+        judged = kind.table(val, device, leaky, judged_by) if val else None
         made = kind(model, kind.table(train, device, leaky, advantage), judged, config, device)
         made.model.data = dict(self.dataset.options)  # type: ignore[assignment]
         return made

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.market.networks import QTransform, ResidualLoss
+from marlab.market.samples.options import SampleOptions
 
 Phase = Literal["l2", "l3", "awr", "l4"]
 PHASES: tuple[Phase, ...] = ("l2", "l3", "awr", "l4")
@@ -159,3 +160,5 @@ class TrainConfig(TrainSettings):
     """Checkpoint that L3's advantage-weighted regression continues from."""
     l4_resume_path: str | Path | None = None
     """Checkpoint that L4's distillation continues from."""
+    sample_options: SampleOptions | None = None
+    """How the samples were made, for records and files that do not say it themselves; weights keep it for play."""

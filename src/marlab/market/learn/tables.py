@@ -85,7 +85,10 @@ class DecisionBatch(NamedTuple):
 
 
 class DecisionTable:
-    """What L3 learns from. `leaky` also shows it the very offer it is to predict, for comparison with old figures."""
+    """What L3 learns from. `leaky` also shows it the very offer it is to predict, for comparison with old figures.
+
+    With `advantage` [micro], only decisions whose advantage is known are rows of the table.
+    """
 
     def __init__(
         self, samples: Samples, device: torch.device, *, leaky: bool = False,
@@ -97,6 +100,9 @@ class DecisionTable:
         shown = (micro["op"] == REJECT) & leaky  # one offer more
         self.length = np.minimum(micro["history_length"].astype(np.int64) + shown, HISTORY)
         zeros = np.zeros(len(shown), np.float32)
+        known = np.ones(len(shown), bool) if advantage is None else np.isfinite(advantage)
+        self._chosen = None if known.all() else torch.from_numpy(np.flatnonzero(known)).to(device)
+        self.advantage = zeros if advantage is None else advantage[known]
         columns = {
             "day": np.asarray(micro["macro"]), "length": self.length, "rule_op": rule_operators(samples),
             "end": (micro["history"] + micro["history_length"] + shown).astype(np.int64),
@@ -108,11 +114,15 @@ class DecisionTable:
         self._goals = Store({"goal": samples.macro["goal"]}, device)
         offers = samples.tables["offers"]["row"]
         self._offers = Store({"row": offers if len(offers) else np.zeros((1, 4), np.float32)}, device)
-        self.rows = self._store.rows
+        self.rows = int(known.sum())
+
+    def _at(self, index: Tensor) -> Tensor:
+        """Rows of the samples for rows of the table."""
+        return index if self._chosen is None else self._chosen[index]
 
     def batch(self, index: Tensor, slots: int = HISTORY) -> DecisionBatch:
         """Some decisions with `slots` rows of history, at least one and as many as their longest."""
-        take = self._store.take
+        take, index = self._store.take, self._at(index)
         back = torch.arange(slots, 0, -1, device=self.device)
         present = back <= take("length", index).unsqueeze(1)
         at = torch.where(present, take("end", index).unsqueeze(1) - back, 0)
@@ -129,7 +139,7 @@ class DecisionTable:
 
     def by_length(self, index: Tensor) -> list[tuple[int, Tensor]]:
         """Groups of decisions with the history rows that each group needs; only on a CPU, where asking is free."""
-        length = self.length[index.numpy()]
+        length = self.length[self._at(index).numpy()]
         groups = []
         for least, most in zip((0, *LENGTHS[:-1]), LENGTHS):
             rows = np.flatnonzero((length <= most) & (length > least) if least else length <= most)

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from marlab.lab.config import diff
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 from marlab.market.learn.settings import Phase, TrainSettings
@@ -135,6 +136,14 @@ class PhaseTrainer(ABC):
         mine = getattr(self.model, "options", {})
         if state["options"] != mine:
             raise UserError(f"The checkpoint holds a network with {state['options']}, this training builds {mine}.")
+        told = state.get("data") or {}
+        if told.get("l1") and told.get("features"):  # samples made anew in another way do not go on with old weights
+            data: Any = getattr(self.model, "data", {})
+            for part in ("l1", "features"):
+                changed = diff(told[part], data.get(part, {}))
+                if changed:
+                    key, theirs, ours = changed[0]
+                    raise UserError(f"The checkpoint learnt with {part}.{key} = {theirs!r}, the samples have {ours!r}.")
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.step = int(state["epoch"])
@@ -196,12 +205,16 @@ class ActionTrainer(PhaseTrainer):
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DecisionTable)
         output, labels, advantage = self._decide(table, index)
-        losses = loss_of.action_loss(output, labels, self.weights(advantage), self.settings.l3_residual_loss)
+        weight = self.weights(table, advantage)
+        losses = loss_of.action_loss(output, labels, weight, self.settings.l3_residual_loss)
         hits = (output.op_logits.argmax(1) == labels.op).float().mean()
-        return losses.total, {
+        more = {
             "loss_op": losses.op, "loss_q": losses.quantity, "loss_p": losses.price, "loss_t": losses.day,
             "op_acc": hits,
         }  # fmt: skip
+        if weight is not None and not self.model.training:
+            more["loss_plain"] = loss_of.action_loss(output, labels, None, self.settings.l3_residual_loss).total
+        return losses.total, more
 
     def _decide(self, table: DecisionTable, index: Tensor) -> tuple[L3Output, ActionLabels, Tensor]:
         """Outputs for some decisions, perhaps in another order, with their labels and advantages.
@@ -219,7 +232,7 @@ class ActionTrainer(PhaseTrainer):
         labels = ActionLabels(*(torch.cat(values) for values in zip(*(part.labels for part in parts))))
         return joined, labels, torch.cat([part.advantage for part in parts])
 
-    def weights(self, advantage: Tensor) -> Tensor | None:
+    def weights(self, table: DecisionTable, advantage: Tensor) -> Tensor | None:
         """Weights of the decisions of a batch; None where all count the same."""
         return None
 
@@ -230,15 +243,20 @@ class ActionTrainer(PhaseTrainer):
 
 
 class AdvantageTrainer(ActionTrainer):
-    """L3 learns more from decisions on days that went better than expected."""
+    """L3 learns more from decisions on days that went better than expected, and is judged by the same measure: by
+    plain cloning loss, the epoch that changed least would always be the best one."""
 
     phase: Phase = "awr"
 
-    def weights(self, advantage: Tensor) -> Tensor | None:
-        if not self.model.training:
-            return None
-        standard = loss_of.standardise(advantage)
-        return loss_of.advantage_weights(standard, self.settings.awr_beta, self.settings.awr_clip)[0]
+    def weights(self, table: DecisionTable, advantage: Tensor) -> Tensor | None:
+        """Mean 1 over a batch in training, over the whole table where it is judged."""
+        beta, largest = self.settings.awr_beta, self.settings.awr_clip
+        if self.model.training:
+            return loss_of.advantage_weights(loss_of.standardise(advantage), beta, largest)[0]
+        whole = torch.from_numpy(table.advantage).to(advantage)
+        spread = whole.std(correction=0).clamp_min(1e-6)
+        mean = loss_of.advantage_weights((whole - whole.mean()) / spread, beta, largest)[1].mean()
+        return loss_of.advantage_weights((advantage - whole.mean()) / spread, beta, largest)[1] / mean
 
 
 class WeightTrainer(PhaseTrainer):

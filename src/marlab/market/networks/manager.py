@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional
 
-from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import HORIZON, Array, DayState
 from marlab.market.rules import goals
@@ -145,11 +144,10 @@ class L2StrategicManager:
         self.network: HorizonManagerPPO | None = None
         if mode == "neural" and model_path is not None:
             path = find_manager(model_path)
-            from marlab.market.networks.weights import load_manager  # which knows all networks, this one too
+            from marlab.market.networks import weights  # which knows all networks, this one too
 
-            self.network = load_manager(path)
-            learnt_with = self.network.data.get("features", {"channels": self.network.options["d_temporal"]})
-            self.features = from_dict(FeatureOptions, {"horizon": horizon, **learnt_with}, f"the L2 model {path}")
+            self.network = weights.load_manager(path)
+            self.features = weights.learnt_with(path, self.network).features
             if self.network.options["horizon"] != horizon:
                 looks = self.network.options["horizon"]
                 raise UserError(f"The L2 model {path} looks {looks} days ahead, not {horizon}.")

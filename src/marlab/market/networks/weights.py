@@ -1,34 +1,50 @@
-"""Weights of the three networks on disk: each file says what network it holds and what samples it learnt from."""
+"""Weights of the three networks on disk: each file says what network it holds and what samples it learnt from.
+
+The second part is a contract: play, backfill and further training use the very L1 rules, features and horizon that the
+network learnt with, or refuse. A stranger's file is believed nothing that its own tensors do not confirm.
+"""
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from marlab.lab.config import diff
+from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3PolicyModel, TemporalDecisionTransformer
 from marlab.market.networks.manager import KIND as L2_KIND
 from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.rules.features import STATIC_SIZE, FeatureOptions
+from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
 
 L3_KIND, L4_KIND = "market/l3", "market/l4"
 LAYERS = {L2_KIND: "L2", L3_KIND: "L3", L4_KIND: "L4"}
+CLASSES: dict[str, tuple[type[nn.Module], ...]] = {
+    L2_KIND: (HorizonManagerPPO,), L3_KIND: (TemporalDecisionTransformer, L3PolicyModel), L4_KIND: (GlobalCoordinator,)
+}  # fmt: skip
+
+
+class LearntWith(NamedTuple):
+    """What a network must find in play as it found it in its samples."""
+
+    l1: L1Options
+    features: FeatureOptions
 
 
 def kind_of(model: nn.Module) -> str:
     """The mark of a network's files."""
-    if isinstance(model, HorizonManagerPPO):
-        return L2_KIND
-    if isinstance(model, TemporalDecisionTransformer):
-        return L3_KIND
-    if isinstance(model, GlobalCoordinator):
-        return L4_KIND
+    for kind, classes in CLASSES.items():
+        if isinstance(model, classes):
+            return kind
     raise TypeError(f"{type(model).__name__} is not one of the market's networks")
 
 
@@ -45,19 +61,58 @@ def save_network(path: Path, model: nn.Module, step: int = 0, data: Mapping[str,
 def load_network(path: Path, kind: str, device: torch.device | str = "cpu") -> nn.Module:
     """A network in evaluation mode from weights or a training checkpoint."""
     state = load_checkpoint(path, kind, device).state
-    classes: dict[str, type[nn.Module]] = {
-        L2_KIND: HorizonManagerPPO,
-        L3_KIND: L3PolicyModel if state.get("plan") == "F" else TemporalDecisionTransformer,
-        L4_KIND: GlobalCoordinator,
-    }
     try:
-        model = classes[kind](**state["options"])
-        model.load_state_dict(state["model"])
-    except (KeyError, TypeError, RuntimeError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
+        model = _built(kind, state)
+    except (KeyError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise CheckpointError(f"The file {path} does not hold an {LAYERS[kind]} network: {first}.") from None
-    model.data = dict(state.get("data", {}))  # type: ignore[assignment]
+    data = state.get("data") or {}
+    if not isinstance(data, dict) or not all(isinstance(data.get(part, {}), dict) for part in ("l1", "features")):
+        raise CheckpointError(f"The file {path} says in no readable way what its network learnt from.")
+    model.data = dict(data)  # type: ignore[assignment]
     return model.to(device).eval()
+
+
+def _built(kind: str, state: Mapping[str, Any]) -> nn.Module:
+    """The network of a file; nothing is made that is larger than the tensors which are there."""
+    tensors = state["model"]
+    if not isinstance(tensors, dict) or not all(isinstance(value, Tensor) for value in tensors.values()):
+        raise TypeError("its weights are no tensors")
+    if not all(value.is_floating_point() and bool(value.isfinite().all()) for value in tensors.values()):
+        raise ValueError("a weight is not a finite number")
+    cls = CLASSES[kind][1 if kind == L3_KIND and state.get("plan") == "F" else 0]
+    options = _checked(cls, state["options"], tensors)
+    with torch.device("meta"):  # takes no memory, whatever the options say
+        shapes = {name: value.shape for name, value in cls(**options).state_dict().items()}
+    stored = {name: value.shape for name, value in tensors.items()}
+    wrong = next((name for name in {**shapes, **stored} if shapes.get(name) != stored.get(name)), None)
+    if wrong is not None:
+        raise ValueError(f"its options do not fit its tensor {str(wrong)[:80]}")
+    model = cls(**options)
+    model.load_state_dict(tensors)
+    return model
+
+
+def _checked(cls: type[nn.Module], options: Any, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Options of a constructor: known names, the types of its defaults, counts within the sizes of the tensors."""
+    if not isinstance(options, dict):
+        raise TypeError("its options are no table")
+    usual = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
+    most = max([len(tensors), *(side for value in tensors.values() for side in value.shape)])
+    for name, value in options.items():
+        if name not in usual:
+            raise KeyError(f"unknown option {str(name)[:40]}")
+        number = isinstance(usual[name], float) and isinstance(value, int | float) and not isinstance(value, bool)
+        if type(value) is not type(usual[name]) and not number:
+            raise TypeError(f"option {name} is of type {type(value).__name__}")
+        if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"option {name} is {value!r}"[:80])
+        if type(value) is int and value > most:
+            raise ValueError(f"option {name} is larger than its tensors")
+    heads, width = (options.get(name, usual.get(name, 1)) for name in ("n_heads", "d_model"))
+    if heads < 1 or width % heads:
+        raise ValueError(f"{width} numbers cannot be divided among {heads} heads")
+    return options
 
 
 def load_manager(path: Path, device: torch.device | str = "cpu") -> HorizonManagerPPO:
@@ -65,13 +120,44 @@ def load_manager(path: Path, device: torch.device | str = "cpu") -> HorizonManag
     return cast(HorizonManagerPPO, load_network(path, L2_KIND, device))
 
 
-def check_options(path: Path, model: nn.Module, data: Mapping[str, Any]) -> None:
-    """Refuse a network that learnt from samples made with other options of L1 or the features."""
-    learnt: Any = getattr(model, "data", {})
-    if not learnt:
-        return
-    for part in ("l1", "features"):
-        changed = diff(learnt.get(part, {}), data.get(part, {}))
+def learnt_with(where: Path | str, model: nn.Module) -> LearntWith:
+    """The options of the samples that a network learnt from; one that does not tell them is refused."""
+    data: Any = getattr(model, "data", {})
+    if not data.get("l1") or not data.get("features"):
+        raise UserError(
+            f"The weights {where} do not say with which L1 rules and features they learnt, so nothing can use them "
+            "rightly; if you know, add it: marlab.market.guide.add_options(PATH, SampleOptions(...))."
+        )
+    told = LearntWith(
+        from_dict(L1Options, data["l1"], f"the L1 of {where}"),
+        from_dict(FeatureOptions, data["features"], f"the features of {where}"),
+    )
+    _check_sizes(where, model, told.features)
+    return told
+
+
+def _check_sizes(where: Path | str, model: nn.Module, features: FeatureOptions) -> None:
+    """A network takes what its features give."""
+    extra = (EXTRA_SIZE, PARTNER_SIZE) if features.extra else (0, 0)
+    given = {
+        "horizon": features.horizon, "d_static": STATIC_SIZE + extra[0], "d_temporal": features.channels,
+        "n_buckets": 4, "d_partner": extra[1], "thread_feat_dim": 24, "global_feat_dim": 30,
+    }  # fmt: skip
+    options: Any = getattr(model, "options", {})
+    for name, size in given.items():
+        if name in options and options[name] != size:
+            raise UserError(f"The weights {where} have {name} {options[name]}, but the features they name have {size}.")
+
+
+def check_options(path: Path | str, model: nn.Module, data: Mapping[str, Any]) -> None:
+    """Refuse a network that learnt from samples made with other options of L1 or the features, or does not tell."""
+    learnt = learnt_with(path, model)
+    given = LearntWith(
+        from_dict(L1Options, data.get("l1", {}), "the L1 of the samples"),
+        from_dict(FeatureOptions, data.get("features", {}), "the features of the samples"),
+    )
+    for part in LearntWith._fields:
+        changed = diff(to_dict(getattr(learnt, part)), to_dict(getattr(given, part)))
         if changed:
             key, theirs, ours = changed[0]
             raise UserError(f"The network {path} learnt with {part}.{key} = {theirs!r}, the samples have {ours!r}.")

@@ -144,3 +144,9 @@ def _sell_day(state: DayState, caps: Caps, issue: Issue) -> tuple[Array, Array]:
     best = np.where((late >= 1).any(-1, keepdims=True), late, room)
     most = best.max(-1)
     return np.where(most >= 1, best.argmax(-1), 1).astype(np.float64), most
+
+
+def worth_of_stock(state: DayState, stock: Array) -> Array:
+    """Value [...] of holding `stock` from this morning on to a last-level factory: it serves today's sales, too."""
+    from_today = state.replace(n_steps=state.n_steps + 1)
+    return _worth(from_today, _gain(state), state.storage_cost * state.price_in, stock[..., None])[..., 0]

@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.market.samples import integrity
 from marlab.market.samples.options import Sizes
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "dataset.json"
 HISTORY = 20
 """L3 sees at most this many offers of a negotiation, the latest ones."""
@@ -61,7 +62,7 @@ def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
             "needs": Column("float32", (2,)),  # units missing to buy and to sell, as the simulator states them
             "label": Column("float32", (16,)),  # v2 goal: what the expert did that day
             "goal": Column("float32", (16,)),  # what L3 and L4 are told: zeros, the label, or L2's prediction
-            "reward": Column("float32"),  # next morning's balance minus this morning's
+            "reward": Column("float32"),  # what the day earned (`reward`); nan where the log does not tell
         },
         "calls": {
             "macro": Column("int64", refers="macro"),
@@ -265,14 +266,15 @@ class Dataset:
         """The samples of train, val or test, mapped from disk."""
         if name not in self.splits:
             raise UserError(f"{self.folder} has no split '{name}', only {', '.join(self.splits)}.")
-        table = pq.read_table(self.folder / "logs.parquet", filters=[("split", "=", name)])
-        logs = [LogInfo(*(row[field] for field in LogInfo._fields)) for row in table.to_pylist()]
+        logs = _read_logs(self.folder / "logs.parquet", name)
+        columns = schema(self.sizes)
         tables = {
             table: {
                 column: _mapped(self.folder / name / f"{table}.{column}.npy", kind) for column, kind in kinds.items()
             }
-            for table, kinds in schema(self.sizes).items()
+            for table, kinds in columns.items()
         }
+        integrity.check_tables(self.folder / name, tables, columns, len(logs), self.sizes.horizon)
         return Samples(self.sizes, logs, tables)
 
 
@@ -281,20 +283,27 @@ def open_dataset(folder: Path) -> Dataset:
     if not (folder / FILE).exists() and (folder / "data" / FILE).exists():
         folder = folder / "data"
     about = read_json(folder / FILE, lambda why: UserError(f"{folder} is not a finished set of samples: {why}."))
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        schema = about.get("schema") if isinstance(about, dict) else None
-        raise UserError(
-            f"{folder / FILE} has schema {schema}; this version reads schema {SCHEMA}: make the samples again."
-        )
-    return Dataset(folder, Sizes(**about["sizes"]), about["options"], tuple(about["splits"]))
+    sizes, options, splits = integrity.check_about(folder / FILE, about, SCHEMA)
+    return Dataset(folder, sizes, options, tuple(splits))
+
+
+def _read_logs(path: Path, split: str) -> list[LogInfo]:
+    try:
+        rows = pq.read_table(path).to_pylist()
+        logs = [LogInfo(*(str(row[field]) for field in LogInfo._fields)) for row in rows if row["split"] == split]
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(f"The samples are damaged, {path} cannot be read: {why}") from None
+    return logs
 
 
 def _mapped(path: Path, column: Column) -> NDArray[Any]:
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"The samples are damaged, {path} cannot be opened: {error}") from None
-    if values.dtype != np.dtype(column.kind) or values.shape[1:] != column.cell:
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(f"The samples are damaged, {path} cannot be opened: {why}") from None
+    if values.dtype != np.dtype(column.kind) or values.ndim == 0 or values.shape[1:] != column.cell:
         raise UserError(f"The samples are damaged, {path} holds {values.dtype} {values.shape}, expected {column}.")
     return values
 

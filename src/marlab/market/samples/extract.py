@@ -23,6 +23,7 @@ from marlab.market.samples import known as knowledge
 from marlab.market.samples.dataset import LogInfo, Samples, schema
 from marlab.market.samples.known import Deals, History, Known, LogDecisions, Signed
 from marlab.market.samples.options import SampleOptions
+from marlab.market.samples.reward import rewards
 
 COMPUTED = 1
 """Where a baseline comes from; 0 stands for one that was recorded."""
@@ -71,13 +72,6 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
         "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days)), options.bounded_needs),
         "goal": np.zeros((len(days), GOAL_SIZE)), "reward": rewards(log),
     }  # fmt: skip
-
-
-def rewards(log: AgentLog) -> Array:
-    """[D] what each day earned: next morning's balance minus this morning's; nan where the log does not tell."""
-    after = np.append(log.days.balance[1:], log.final_balance)
-    follows = np.append(np.diff(log.days.day) == 1, log.days.day[-1:] == log.days.n_steps[-1:] - 1)
-    return np.where(follows, after - log.days.balance, np.nan)
 
 
 # --- L3 -----------------------------------------------------------------------------------------------------------

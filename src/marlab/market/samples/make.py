@@ -28,6 +28,7 @@ from marlab.market.logs.find import LogFile, choose_experts, find_logs, place_of
 from marlab.market.samples.command import SamplesCommand, SamplesConfig
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.samples.goals import Backfill
+from marlab.market.samples.options import SampleOptions
 from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, save_l4_samples, save_samples
 from marlab.market.samples.split import FILE as SPLIT_FILE
 from marlab.market.samples.split import SPLITS, read_or_make_split, side_of
@@ -57,20 +58,32 @@ def make_samples(
     logs = find_logs(place)
     experts = choose_experts(config.agent_name, (kind for file in logs.logs for kind in file.types))
     files = [file for file in logs.logs if experts.intersection(file.types)]
-    with Run.open("market", config, options, preset=preset, command=command) as run:
-        if not quiet:
-            print(f"{len(files):,} log files of {', '.join(sorted(experts))}", flush=True)
-        parts = _plan(config, run, place, files)
-        if not (run.path / "data" / "dataset.json").exists():
-            summaries = _extract(config, run, parts, sorted(experts), engine, quiet)
-            write_json(run.path / "reading.json", _reading(run, summaries, logs.bad))
-            _merge(config, run, parts, sorted(experts), quiet)
-        shutil.rmtree(run.path / "parts", ignore_errors=True)
-        _report(run, quiet)
-        if config.npz:
-            _export(run)
+    run = Run.open("market", config, options, preset=preset, command=command)
+    try:
+        with run:
+            if not quiet:
+                print(f"{len(files):,} log files of {', '.join(sorted(experts))}", flush=True)
+            _make(config, run, _plan(config, run, place, files), sorted(experts), logs.bad, engine, quiet)
+    except UserError:
+        if not run.resumed:  # a request that was refused leaves its name free
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
     write_note(run.path)
     return run
+
+
+def _make(
+    config: SamplesConfig, run: Run, parts: list[Part], experts: list[str], bad: dict[str, str], engine: EngineConfig,
+    quiet: bool,
+) -> None:  # fmt: skip
+    if not (run.path / "data" / "dataset.json").exists():
+        summaries = _extract(config, run, parts, experts, engine, quiet)
+        write_json(run.path / "reading.json", _reading(run, summaries, bad))
+        _merge(config, run, parts, experts, quiet)
+    shutil.rmtree(run.path / "parts", ignore_errors=True)
+    _report(run, quiet)
+    if config.npz:
+        _export(run, config.options())
 
 
 def _backfill(config: SamplesConfig) -> Backfill:
@@ -148,8 +161,11 @@ def _reading(run: Run, summaries: list[dict[str, Any]], unread: dict[str, str]) 
     missing: Counter[str] = Counter()
     for part in summaries:
         missing.update(part["missing"])
-    without_day = sum(part["without_day"] for part in summaries)
-    return {"files": files, "bad": bad, "missing": dict(missing), "decisions_without_day": without_day}
+    counts = {
+        "decisions_without_day": sum(part["without_day"] for part in summaries),
+        "days_without_reward": sum(part["without_reward"] for part in summaries),
+    }
+    return {"files": files, "bad": bad, "missing": dict(missing), **counts}
 
 
 def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str], quiet: bool) -> None:
@@ -184,17 +200,19 @@ def _report(run: Run, quiet: bool) -> None:
     if not quiet:
         print(table(stats))
         lacked = {**reading["missing"], "decisions without a record of their day": reading["decisions_without_day"]}
+        lacked["days without a reward, of which awr learns nothing"] = reading["days_without_reward"]
         lacked = {name: count for name, count in lacked.items() if count}
         if lacked or reading["bad"]:
             print(f"{len(reading['bad'])} files could not be used; missing in the others: {json.dumps(lacked)}")
         print(f"data: {dataset.folder}")
 
 
-def _export(run: Run) -> None:
+def _export(run: Run, options: SampleOptions) -> None:
     """The same samples as plain arrays, one folder per split."""
     dataset = open_dataset(run.path)
     for name in dataset.splits:
         samples, folder = dataset.split(name), run.path / "npz" / name
-        save_samples(MacroSamples.view(samples), MicroSamples.view(samples), folder, samples.sizes.horizon)
+        macro, micro = MacroSamples.view(samples, options), MicroSamples.view(samples, options)
+        save_samples(macro, micro, folder, samples.sizes.horizon)
         if samples.rows("calls"):
-            save_l4_samples(L4Samples.view(samples), folder)
+            save_l4_samples(L4Samples.view(samples, options), folder)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple
 
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market.rules import features
 from marlab.market.rules.features import FeatureOptions
@@ -49,3 +51,11 @@ class SampleOptions:
         """Shapes of the arrays that these options lead to."""
         extra = (EXTRA_SIZE, PARTNER_SIZE) if self.features.extra else (0, 0)
         return Sizes(self.features.horizon, features.STATIC_SIZE, self.features.channels, *extra)
+
+
+def stored_options(stored: Mapping[str, Any], where: str) -> SampleOptions | None:
+    """The options that a set of samples or a network learnt with, from what is stored with it; None if nothing is."""
+    if not all(isinstance(stored.get(part), Mapping) for part in ("l1", "features")):
+        return None
+    names = {f.name for f in fields(SampleOptions)}
+    return from_dict(SampleOptions, {key: value for key, value in stored.items() if key in names}, where)

@@ -22,6 +22,8 @@ from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.samples.dataset import HISTORY, Columns, Samples
 from marlab.market.samples.extract import global_features
+from marlab.market.samples.options import SampleOptions
+from marlab.market.samples.origin import UNKNOWN, Origin, joined
 
 SCHEMA = 1
 Floats = NDArray[np.float32]
@@ -39,6 +41,8 @@ class MacroSample:
     value: float = float("nan")  # what the day earned
     world_id: str = ""
     file_id: str = ""
+    extra: Floats | None = None  # [n] further features, with the option features.extra
+    origin: Origin = UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,10 @@ class MicroSample:
     world_id: str = ""
     time_valid: bool = True
     file_id: str = ""
+    acceptable: bool | None = None  # L1 allows to accept the offer on the table; None: there is one
+    partner: Floats | None = None  # [n] statistics of the partner, with the option features.extra
+    day_row: int = -1  # of its day among the days of the origin
+    origin: Origin = UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +84,7 @@ class L4DistillSample:
     thread_ids: list[str]
     world_id: str = ""
     file_id: str = ""
+    origin: Origin = UNKNOWN
 
 
 T = TypeVar("T")
@@ -90,8 +99,8 @@ class SampleList(Sequence[T], Generic[T]):
     ragged: ClassVar[dict[str, str]] = {}  # field -> column of flat values, rows offsets[i] .. offsets[i + 1]
     ragged_texts: ClassVar[dict[str, str]] = {}
 
-    def __init__(self, columns: Columns, samples: Samples | None = None) -> None:
-        self.columns, self.samples = columns, samples
+    def __init__(self, columns: Columns, samples: Samples | None = None, origin: Origin = UNKNOWN) -> None:
+        self.columns, self.samples, self.origin = columns, samples, origin
 
     def __len__(self) -> int:
         return len(self.columns[next(iter(self.plain.values()))])
@@ -113,7 +122,7 @@ class SampleList(Sequence[T], Generic[T]):
             values |= {field: c[name][rows] for field, name in self.ragged.items()}
             for field, stem in self.ragged_texts.items():
                 values[field] = c[f"{stem}_names"][c[f"{stem}_index"][rows]].tolist()
-        return self.record(**values)
+        return self.record(**values, origin=self.origin)
 
     @classmethod
     def of(cls, items: Sequence[T]) -> SampleList[T]:
@@ -132,7 +141,12 @@ class SampleList(Sequence[T], Generic[T]):
             columns["offsets"] = np.cumsum([0, *(len(getattr(item, field)) for item in items)])
         for field, stem in cls.ragged_texts.items():
             columns |= _numbered(stem, [text for item in items for text in getattr(item, field)])
-        return cls(columns)
+        origin, starts = joined(getattr(item, "origin", UNKNOWN) for item in items)
+        if "day_rows" in columns:
+            begins = np.array([starts[id(getattr(item, "origin", UNKNOWN))] for item in items])
+            known = (columns["day_rows"] >= 0) & (origin.days is not None)
+            columns["day_rows"] = np.where(known, columns["day_rows"] + begins, -1)
+        return cls(columns, origin=origin)
 
     @classmethod
     def value_of(cls, item: T, field: str) -> Any:
@@ -168,19 +182,24 @@ class MacroSamples(SampleList[MacroSample]):
     record = MacroSample
     plain: ClassVar = {
         "day": "days", "state_static": "state_static", "state_temporal": "state_temporal", "x_role": "x_roles",
-        "goal": "goals", "value": "values",
+        "goal": "goals", "value": "values", "extra": "extras",
     }  # fmt: skip
     texts: ClassVar = {"world_id": "world", "file_id": "file"}
 
     @classmethod
-    def view(cls, samples: Samples) -> MacroSamples:
+    def view(cls, samples: Samples, options: SampleOptions | None = None) -> MacroSamples:
         """The days of tables of samples; their goals are the v2 labels."""
         macro = samples.macro
         columns = {
             "days": macro["day"], "state_static": macro["x_static"], "state_temporal": macro["x_temporal"],
-            "x_roles": macro["x_role"], "goals": macro["label"], "values": macro["reward"],
+            "x_roles": macro["x_role"], "goals": macro["label"], "values": macro["reward"], "extras": macro["extra"],
         }  # fmt: skip
-        return cls({**columns, **_logs(samples, macro["log"])}, samples)
+        return cls({**columns, **_logs(samples, macro["log"])}, samples, Origin(options))
+
+    @classmethod
+    def value_of(cls, item: MacroSample, field: str) -> Any:
+        """What a record that was made by hand may leave out."""
+        return np.zeros(0, np.float32) if field == "extra" and item.extra is None else getattr(item, field)
 
 
 class MicroSamples(SampleList[MicroSample]):
@@ -190,13 +209,14 @@ class MicroSamples(SampleList[MicroSample]):
     plain: ClassVar = {
         "baseline": "baselines", "residual": "residuals", "goal": "goals", "time_label": "time_labels",
         "time_mask": "time_masks", "role": "roles", "x_role": "x_roles", "reward": "rewards", "op": "ops",
-        "aux": "aux", "day": "days", "time_valid": "time_valid",
+        "aux": "aux", "day": "days", "time_valid": "time_valid", "partner": "partners",
+        "acceptable": "acceptable", "day_row": "day_rows",
     }  # fmt: skip
     texts: ClassVar = {"negotiation_id": "negotiation", "world_id": "world", "file_id": "file"}
     ragged: ClassVar = {"history": "histories"}
 
     @classmethod
-    def view(cls, samples: Samples) -> MicroSamples:
+    def view(cls, samples: Samples, options: SampleOptions | None = None) -> MicroSamples:
         """The decisions of tables of samples."""
         micro, macro = samples.micro, samples.macro
         day = micro["macro"]
@@ -207,10 +227,13 @@ class MicroSamples(SampleList[MicroSample]):
             "time_masks": np.where(micro["time_open"], np.float32(0), np.float32(-np.inf)),
             "roles": micro["role"], "x_roles": np.eye(2, dtype=np.float32)[micro["role"]],
             "rewards": macro["reward"][day], "ops": micro["op"], "aux": micro["aux"], "days": macro["day"][day],
-            "time_valid": micro["time_valid"], "histories": histories[there],
+            "time_valid": micro["time_valid"], "partners": micro["partner"], "day_rows": micro["macro"],
+            "acceptable": micro["acceptable"],
+            "histories": histories[there],
             "offsets": np.concatenate([[0], np.cumsum(np.minimum(micro["history_length"], HISTORY), dtype=np.int64)]),
         }  # fmt: skip
-        return cls({**columns, **_logs(samples, macro["log"][day]), **_negotiations(samples)}, samples)
+        columns |= {**_logs(samples, macro["log"][day]), **_negotiations(samples)}
+        return cls(columns, samples, Origin.of(macro, options))
 
     @classmethod
     def value_of(cls, item: MicroSample, field: str) -> Any:
@@ -219,6 +242,10 @@ class MicroSamples(SampleList[MicroSample]):
             return np.eye(2, dtype=np.float32)[item.role]
         if field == "aux" and item.aux is None:
             return np.zeros(7, np.float32)
+        if field == "acceptable" and item.acceptable is None:
+            return item.aux is not None and bool(item.aux[5] > 0)
+        if field == "partner" and item.partner is None:
+            return np.zeros(0, np.float32)
         return getattr(item, field)
 
 
@@ -235,7 +262,7 @@ class L4Samples(SampleList[L4DistillSample]):
     ragged_texts: ClassVar = {"thread_ids": "thread"}
 
     @classmethod
-    def view(cls, samples: Samples) -> L4Samples:
+    def view(cls, samples: Samples, options: SampleOptions | None = None) -> L4Samples:
         """The calls of tables of samples."""
         micro, calls = samples.micro, samples.calls
         threads = {name.replace("negotiation", "thread"): v for name, v in _negotiations(samples).items()}
@@ -245,7 +272,8 @@ class L4Samples(SampleList[L4DistillSample]):
             "teacher_weights": micro["alpha"],
             "offsets": np.concatenate([[0], np.cumsum(calls["threads"], dtype=np.int64)]),
         }  # fmt: skip
-        return cls({**columns, **threads, **_logs(samples, samples.macro["log"][calls["macro"]])}, samples)
+        columns |= {**threads, **_logs(samples, samples.macro["log"][calls["macro"]])}
+        return cls(columns, samples, Origin(options))
 
 
 def save_columns(path: Path, columns: Columns, **more: int) -> None:
@@ -282,6 +310,9 @@ def with_defaults(columns: Columns, kind: type[SampleList[Any]], slots: int = 0)
         "rewards": np.full(rows, np.nan, np.float32), "ops": np.full(rows, REJECT, np.int8),
         "aux": np.zeros((rows, 7), np.float32), "time_valid": np.ones(rows, bool),
         "time_masks": np.zeros((rows, slots), np.float32), "x_roles": np.eye(2, dtype=np.float32)[roles],
+        "extras": np.zeros((rows, 0), np.float32), "partners": np.zeros((rows, 0), np.float32),
+        "day_rows": np.full(rows, -1),
+        "acceptable": columns["aux"][:, 5] > 0 if "aux" in columns else np.zeros(rows, bool),
     }  # fmt: skip
     for name in set(kind.plain.values()) & set(usual):
         columns.setdefault(name, usual[name])
@@ -303,14 +334,15 @@ def save_samples(
     """Write l2_samples.npz, l3_samples.npz and l3_histories.npz; an empty list writes no file."""
     folder = Path(out_dir)
     if len(macro):
-        columns = MacroSamples.of(macro).columns
-        _check_horizon(columns["state_temporal"].shape[1] - 1, horizon)
-        save_columns(folder / "l2_samples.npz", columns, horizon=horizon)
+        days = MacroSamples.of(macro)
+        _check_horizon(days.columns["state_temporal"].shape[1] - 1, horizon)
+        save_columns(folder / "l2_samples.npz", {**days.columns, **days.origin.packed()}, horizon=horizon)
     if len(micro):
-        columns = dict(MicroSamples.of(micro).columns)
+        decisions = MicroSamples.of(micro)
+        columns = dict(decisions.columns)
         _check_horizon(columns["time_masks"].shape[1] - 1, horizon)
         histories = {name: columns.pop(name) for name in ("histories", "offsets")}
-        save_columns(folder / "l3_samples.npz", columns, horizon=horizon)
+        save_columns(folder / "l3_samples.npz", {**columns, **decisions.origin.packed()}, horizon=horizon)
         save_columns(folder / "l3_histories.npz", histories)
 
 
@@ -325,26 +357,32 @@ def load_samples(in_dir: str | Path) -> tuple[Sequence[MacroSample], Sequence[Mi
         path = folder / "l2_samples.npz"
         columns = load_columns(path, ("state_static", "state_temporal", "x_roles", "goals"))
         columns.pop("horizon", None)
+        origin = Origin.unpacked(columns, str(path))
         check_sizes(columns, path)
-        macro = MacroSamples(with_defaults(columns, MacroSamples))
+        macro = MacroSamples(with_defaults(columns, MacroSamples), origin=origin)
     if (folder / "l3_samples.npz").exists():
         path = folder / "l3_samples.npz"
         columns = load_columns(path, ("roles", "goals", "baselines", "residuals", "time_labels"))
+        origin = Origin.unpacked(columns, str(path))
         check_sizes(columns, path)
         slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
         histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
-        micro = MicroSamples({**with_defaults(columns, MicroSamples, slots), **histories})
+        micro = MicroSamples({**with_defaults(columns, MicroSamples, slots), **histories}, origin=origin)
     return macro, micro
 
 
 def save_l4_samples(samples: Sequence[L4DistillSample], out_dir: str | Path) -> None:
     """Write l4_samples.npz."""
-    save_columns(Path(out_dir) / "l4_samples.npz", L4Samples.of(samples).columns)
+    rounds = L4Samples.of(samples)
+    save_columns(Path(out_dir) / "l4_samples.npz", {**rounds.columns, **rounds.origin.packed()})
 
 
 def load_l4_samples(in_dir: str | Path) -> L4Samples:
     """What `save_l4_samples` wrote."""
-    return L4Samples(load_columns(Path(in_dir) / "l4_samples.npz", ("global_feats", "thread_feats", "offsets")))
+    path = Path(in_dir) / "l4_samples.npz"
+    columns = load_columns(path, ("global_feats", "thread_feats", "offsets"))
+    origin = Origin.unpacked(columns, str(path))
+    return L4Samples(columns, origin=origin)
 
 
 def _check_horizon(of_samples: int, asked: int) -> None:
