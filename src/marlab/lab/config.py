@@ -300,7 +300,12 @@ def diff(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, Any, Any
 
 def config_hash(config: Any) -> str:
     """Twelve hexadecimal digits that are equal exactly when two configs are equal."""
-    text = json.dumps(to_dict(config), sort_keys=True, allow_nan=True)
+    return config_hash_of(to_dict(config))
+
+
+def config_hash_of(stored: Mapping[str, Any]) -> str:
+    """The same of a config as config.json holds it."""
+    text = json.dumps(stored, sort_keys=True, allow_nan=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -7,6 +7,8 @@ import unicodedata
 
 def clean(text: str) -> str:
     """The text with control characters made visible: those of a stranger's run must not steer the terminal."""
+    if text.isprintable():  # nearly always, and a long list is many texts
+        return text
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else _visible(c) for c in text)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,31 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 from marlab.lab.report.facts import read_all
 from marlab.lab.report.note import write_note
 from marlab.lab.report.parts import without_marks
 from marlab.lab.report.record import write_all
-from marlab.lab.report.runs_table import (
-    RunFilter,
-    compare_configs,
-    comparison_renderable,
-    run_rows,
-    runs_renderable,
-    sort_runs,
-)
+from marlab.lab.report.runs_table import RunFilter, run_lines, run_rows
+from marlab.lab.report.sorting import COLUMNS, sort_runs, values_by
 from marlab.lab.runs.records import abandon_run, find_run, plan_run
 from marlab.lab.text import clean
-
-PIPE_WIDTH = 1000  # into a file or a pipe nothing is cut
 
 
 @dataclass(frozen=True)
 class RunsArgs:
-    """List runs, compare two of them, plan one or give one up."""
+    """List runs, plan one or give one up; `marlab compare` shows them side by side."""
 
     world: str | None = None
     """Only runs of this world."""
@@ -46,13 +38,10 @@ class RunsArgs:
     find: str | None = None
     """Only runs with this text in their name, goal, group, tags, command, preset or reason."""
     sort: str = "created"
-    """created, ended, name, status, duration, or the name of a result or metric."""
+    """A column (created, ended, name, status, duration, ...), or a result or metric by its name or the end of it, such as
+    survival."""
     reverse: bool = False
     """Largest, latest or last in the alphabet first."""
-    compare: tuple[str, str] | None = None
-    """Show two runs side by side: the parameters that differ, and the results."""
-    all: bool = False
-    """With --compare, also show the parameters that are equal."""
     plan: str | None = None
     """Write down a run WORLD/NAME that is to be made."""
     abandon: str | None = None
@@ -65,7 +54,7 @@ class RunsArgs:
     """Folder of all runs."""
 
     def __post_init__(self) -> None:
-        asked = [name for name in ("compare", "plan", "abandon") if getattr(self, name) is not None]
+        asked = [name for name in ("plan", "abandon") if getattr(self, name) is not None]
         if len(asked) > 1:
             raise UserError(f"--{asked[0]} and --{asked[1]} cannot be asked for together.")
         if self.goal is not None and self.plan is None:
@@ -74,8 +63,6 @@ class RunsArgs:
             raise UserError("--reason belongs to --plan or --abandon.")
         if self.abandon is not None and not (self.reason or "").strip():
             raise UserError("--abandon needs --reason: say in one line why the run is given up.")
-        if self.all and self.compare is None:
-            raise UserError("--all belongs to --compare.")
 
 
 @dataclass(frozen=True)
@@ -99,31 +86,32 @@ class NoteArgs:
 def runs_command(argv: Sequence[str]) -> int:
     """`marlab runs`."""
     args = parse(RunsArgs, argv, prog="marlab runs")
-    console = _console()
     if args.plan is not None:
         tags = () if args.tag is None else (args.tag,)
         info = plan_run(args.plan, args.goal, args.reason, tags, args.group, args.root)
-        console.out(f"{info.id} is planned: {info.path}", highlight=False)
+        print(clean(f"{info.id} is planned: {info.path}"))
     elif args.abandon is not None:
         info = abandon_run(find_run(args.abandon, args.root), str(args.reason))
-        console.out(f"{info.id} is abandoned: {info.reason}", highlight=False)
-    elif args.compare is not None:
-        a, b = (find_run(name, args.root) for name in args.compare)
-        console.print(comparison_renderable(compare_configs(a, b, args.all)))
+        print(clean(f"{info.id} is abandoned: {info.reason}"))
     else:
-        _list(args, console)
+        _list(args)
     return 0
 
 
-def _list(args: RunsArgs, console: Console) -> None:
+def _list(args: RunsArgs) -> None:
     runs, broken = read_all(args.root)
     wanted = RunFilter(args.world, args.status, args.tag, args.group, args.find)
-    chosen = sort_runs([info for info in runs if wanted.accepts(info)], args.sort, args.reverse)
+    accepted = [info for info in runs if wanted.accepts(info)]
+    values = None if args.sort in COLUMNS else values_by(accepted, args.sort)
+    chosen = sort_runs(accepted, args.sort, args.reverse, values)
     if chosen:
-        console.print(runs_renderable(run_rows(chosen, args.sort), args.sort, console.width))
+        terminal = sys.stdout.isatty()  # into a file or a pipe nothing is cut
+        width = shutil.get_terminal_size().columns if terminal else None
+        colours = terminal and "NO_COLOR" not in os.environ
+        print("\n".join(run_lines(run_rows(chosen, values), args.sort, width, colours)))
     else:
         told = f"None of the {len(runs)} runs" if runs else "There are no runs"
-        console.out(f"{told} below {args.root}{' match' if runs else ''}.", highlight=False)
+        print(clean(f"{told} below {args.root}{' match' if runs else ''}."))
     for item in broken:
         print(clean(f"marlab: {item.path} is unreadable: {item.reason}"), file=sys.stderr)
 
@@ -166,8 +154,3 @@ def _note_all(args: NoteArgs) -> int:
 
 def _say_written(path: Path) -> None:
     print(f"marlab: wrote {path}", file=sys.stderr)  # not into the note that may be piped on
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=PIPE_WIDTH)

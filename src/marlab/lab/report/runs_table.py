@@ -1,28 +1,21 @@
-"""Lists of runs and two runs side by side: plain data first, then what a terminal shows."""
+"""The list of runs: plain data first, then lines for a terminal. It reads run.json of every run and nothing else."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
-from marlab.lab.errors import UserError
-from marlab.lab.report.facts import config_of, duration, last_metrics, parameter, results_of, when
-from marlab.lab.report.note import result_rows
+from marlab.lab.report.facts import duration, results_of, when
+from marlab.lab.report.sorting import Values
 from marlab.lab.runs.records import RunInfo
-from marlab.lab.stats import Measured, show
+from marlab.lab.stats import show
 from marlab.lab.text import clean
 
-SORTS = ("created", "ended", "name", "status", "duration")
-_STYLES = {
-    "finished": "green", "running": "cyan", "interrupted": "yellow", "failed": "red", "planned": "blue",
-    "abandoned": "dim",
+BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+STYLES = {
+    "finished": "\x1b[32m", "running": "\x1b[36m", "interrupted": "\x1b[33m", "failed": "\x1b[31m",
+    "planned": "\x1b[34m", "abandoned": DIM,
 }  # fmt: skip
 
 
@@ -48,49 +41,6 @@ class RunFilter:
         return any(self.find.casefold() in word.casefold() for word in words if word)
 
 
-def value_of(info: RunInfo, name: str) -> float | None:
-    """A result of the run, or else the last logged value of a metric; None if the run has neither."""
-    result = results_of(info).get(name)
-    if result is not None:
-        return result.number
-    logged = last_metrics(info).get(name)
-    return None if logged is None else Measured(logged[1]).number
-
-
-def sort_runs(runs: Sequence[RunInfo], by: str = "created", reverse: bool = False) -> list[RunInfo]:
-    """Runs in order of one of `SORTS`, of a result or of a metric; runs without the value come last."""
-    key = _sort_key(runs, by)
-    ordered = sorted(runs, key=lambda info: info.id)
-    have = [(value, info) for info in ordered if (value := key(info)) is not None]
-    have.sort(key=lambda pair: pair[0], reverse=reverse)
-    return [info for _, info in have] + [info for info in ordered if key(info) is None]
-
-
-def _sort_key(runs: Sequence[RunInfo], by: str) -> Callable[[RunInfo], Any]:
-    plain_keys: dict[str, Callable[[RunInfo], Any]] = {
-        "created": lambda info: _moment(info.created), "ended": lambda info: _moment(info.ended),
-        "name": lambda info: info.id, "status": lambda info: info.status, "duration": lambda info: info.seconds(),
-    }  # fmt: skip
-    if by in plain_keys:
-        return plain_keys[by]
-    values = {info.path: value_of(info, by) for info in runs}  # read once: sorting asks often
-    if runs and all(value is None for value in values.values()):
-        known = sorted({name for info in runs for name in [*info.results, *last_metrics(info)]})
-        near = difflib.get_close_matches(by, [*SORTS, *known], n=3, cutoff=0.4)
-        hint = f"; close: {', '.join(near)}" if near else ""
-        raise UserError(f"No run has a result or metric '{by}' to sort by, expected {', '.join(SORTS)} or one{hint}.")
-    return lambda info: values[info.path]
-
-
-def _moment(stamp: str | None) -> float | None:
-    """A stored time as a number, so that different time zones sort right."""
-    try:
-        moment = datetime.fromisoformat(stamp or "")
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
 @dataclass(frozen=True)
 class RunRow:
     """What one line of the list says."""
@@ -103,14 +53,16 @@ class RunRow:
     group: str
     tags: str
     results: str
-    sorted_by: str | None  # value of the result or metric that the list is sorted by
+    sorted_by: str  # value of the result or metric that the list is sorted by, if it is one
 
 
-def run_rows(runs: Sequence[RunInfo], by: str = "created") -> list[RunRow]:
+def run_rows(runs: Sequence[RunInfo], values: Values | None = None) -> list[RunRow]:
+    """A row per run; `values` are those of the result or metric that the list is sorted by."""
+    values = values or {}
+    names = {name for name, _ in values.values()}
     rows = []
     for info in runs:
-        headline = "; ".join(f"{name} {result}" for name, result in list(results_of(info).items())[:2])
-        value = None if by in SORTS else value_of(info, by)
+        name, value = values.get(info.id, ("", None))
         rows.append(
             RunRow(
                 run=info.id,
@@ -120,11 +72,20 @@ def run_rows(runs: Sequence[RunInfo], by: str = "created") -> list[RunRow]:
                 goal=info.goal or "",
                 group=info.group or "",
                 tags=", ".join(info.tags),
-                results=headline,
-                sorted_by=None if by in SORTS else ("" if value is None else show(value)),
+                results=_headline(info),
+                # runs may call it differently, so each says what its number is
+                sorted_by="" if value is None else show(value) + (f" ({name})" if len(names) > 1 else ""),
             )
         )
     return rows
+
+
+def _headline(info: RunInfo) -> str:
+    """Two results, the one that the run is judged by first."""
+    results = results_of(info)
+    key = info.judged.key(results)
+    names = dict.fromkeys([*([] if key is None else [key]), *results])
+    return "; ".join(f"{name} {results[name]}" for name in list(names)[:2])
 
 
 # Columns in the order in which they may claim room, and the order in which they are shown.
@@ -133,26 +94,57 @@ _SHOWN = ("run", "status", "sorted_by", "ended", "duration", "results", "goal", 
 _LONG = {"results": 28, "goal": 24}  # columns whose texts may be cut, and the width below which they are of no use
 
 
-def runs_renderable(rows: Sequence[RunRow], by: str = "created", width: int = 200) -> Table:
-    """The list as a table, a line per run; columns that are empty or find no room in `width` are left out."""
+def run_lines(
+    rows: Sequence[RunRow], by: str = "created", width: int | None = None, colours: bool = False
+) -> list[str]:
+    """The list, a line per run under its titles; columns that are empty or find no room in `width` are left out.
+
+    Written by hand because a thousand lines should not take a second, as they do in a table of rich.
+    """
     titles = {name: by if name == "sorted_by" else name for name in _SHOWN}
-    filled = [name for name in _CLAIMS if any(getattr(row, name) for row in rows)]
-    longest = {name: max(len(titles[name]), *(len(getattr(row, name) or "") for row in rows)) for name in filled}
-    widths = _share_out(longest, width)
-    table = Table(box=None, pad_edge=False, header_style="bold", caption_justify="left")
+    cells = {name: [clean(getattr(row, name)) for row in rows] for name in _CLAIMS}
+    filled = [name for name in _CLAIMS if any(cells[name])]
+    longest = {name: max(map(cell_width, [titles[name], *cells[name]])) for name in filled}
+    widths = longest if width is None else _share_out(longest, width)
     shown = [name for name in _SHOWN if name in widths]
-    for name in shown:
-        table.add_column(Text(titles[name]), no_wrap=True, overflow="ellipsis", width=widths[name])
-    for row in rows:
-        styles = {"status": _STYLES.get(row.status, "")}
-        table.add_row(*(Text(clean(getattr(row, name) or ""), style=styles.get(name, "")) for name in shown))
+    lines = [_joined([fit(titles[name], widths[name]) for name in shown], BOLD if colours else "")]
+    for place, row in enumerate(rows):
+        parts = [fit(cells[name][place], widths[name]) for name in shown]
+        if colours and "status" in shown:
+            at = shown.index("status")
+            parts[at] = f"{STYLES.get(row.status, '')}{parts[at]}{PLAIN}"
+        lines.append(_joined(parts))
     hidden = [titles[name] for name in filled if name not in widths]
     if hidden:
-        table.caption = Text(f"no room for: {', '.join(hidden)}", style="dim")
-    return table
+        told = f"no room for: {', '.join(hidden)}"
+        lines.append(f"{DIM}{told}{PLAIN}" if colours else told)
+    return lines
 
 
-def _share_out(longest: dict[str, int], width: int) -> dict[str, int]:
+def _joined(parts: Sequence[str], style: str = "") -> str:
+    line = "  ".join(parts).rstrip()
+    return f"{style}{line}{PLAIN}" if style else line
+
+
+def cell_width(text: str) -> int:
+    """Columns of a terminal that a text takes: wide characters take two, marks on others none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """The text filled up with blanks, or cut with an ellipsis, to exactly this width; line breaks become blanks."""
+    text = text if text.isprintable() else text.replace("\n", " ").replace("\t", " ")
+    over = cell_width(text) - width
+    if over > 0:
+        while text and cell_width(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    return text + " " * (width - cell_width(text))
+
+
+def _share_out(longest: Mapping[str, int], width: int) -> dict[str, int]:
     """Width of each column that fits, two blanks apart; long columns are cut first and get what is left over."""
     widths: dict[str, int] = {}
     room = width
@@ -166,57 +158,3 @@ def _share_out(longest: dict[str, int], width: int) -> dict[str, int]:
         widths[name] += more
         room -= more
     return widths
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs side by side, as texts."""
-
-    a: str
-    b: str
-    config: list[tuple[str, str, str]]  # key, value in a, value in b
-    results: list[tuple[str, str, str, str]]  # name, a, b, b - a
-    hidden: int  # equal parameters that are not listed
-
-
-def compare_configs(a: RunInfo, b: RunInfo, everything: bool = False) -> Comparison:
-    """Parameters that differ (or all) and all results of two runs."""
-    left, right = config_of(a), config_of(b)
-    rows = []
-    hidden = 0
-    for key in [*left, *(key for key in right if key not in left)]:
-        x, y = (parameter(side[key]) if key in side else "not set" for side in (left, right))
-        if x != y or everything:
-            rows.append((key, x, y))
-        else:
-            hidden += 1
-    pairs = result_rows(results_of(a), results_of(b))
-    told = [(name, *("not recorded" if r is None else str(r) for r in (x, y)), change) for name, x, y, change in pairs]
-    return Comparison(a.id, b.id, rows, [(n, x, y, c) for n, x, y, c in told], hidden)
-
-
-def comparison_renderable(found: Comparison) -> Group:
-    """Two tables: parameters, then results."""
-    parts: list[Table | Text] = []
-    if found.config:
-        parts.append(_grid(["parameter", found.a, found.b], found.config, marked=True))
-    else:
-        parts.append(Text("The parameters are the same."))
-    if found.hidden and found.config:
-        parts.append(Text(f"{found.hidden} equal parameters are not shown (--all shows them).", style="dim"))
-    parts.append(Text(""))
-    if found.results:
-        parts.append(_grid(["result", found.a, found.b, "difference"], found.results))
-    else:
-        parts.append(Text("Neither run has recorded results."))
-    return Group(*parts)
-
-
-def _grid(titles: Sequence[str], rows: Sequence[tuple[str, ...]], marked: bool = False) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(Text(title), overflow="fold")
-    for row in rows:
-        differs = marked and row[1] != row[2]
-        table.add_row(*(Text(clean(cell), style="yellow" if differs and i else "") for i, cell in enumerate(row)))
-    return table

@@ -14,6 +14,7 @@ from typing import Any
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
+from marlab.lab.runs.judged import is_stored as is_judged
 from marlab.lab.verdict import is_stored
 
 SCHEMA = 1
@@ -25,7 +26,7 @@ def new_record(world: str, name: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": now(),
         "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
-        "preset": None, "inferred": [], "stages": [], "results": {}, "verdict": [],
+        "preset": None, "judged_by": None, "inferred": [], "stages": [], "results": {}, "verdict": [],
     }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     **dict.fromkeys(("tags", "inferred"), (_TEXTS, "a list of texts")),
     **dict.fromkeys(("versions", "host", "results"), (_table, "a table")),
+    "judged_by": (is_judged, "a table of results, metric and better"),
     "attempts": (_list_of(_attempt), "a list of tables"),
     "stages": (_list_of(_stage), "a list of tables whose names are texts"),
     "verdict": (is_stored, "at most three sentences as keys and numbers"),

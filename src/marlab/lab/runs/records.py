@@ -11,6 +11,7 @@ from typing import Any
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.judged import Judged, judged
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.record import new_record, now, read_record
 from marlab.lab.runs.run import NAME, UNWRITTEN
@@ -41,6 +42,7 @@ class RunInfo:
     group: str | None
     goal: str | None
     preset: str | None
+    judged_by: dict[str, Any] | None
     inferred: list[str]
     stages: list[dict[str, Any]]
     results: dict[str, Any]
@@ -54,6 +56,11 @@ class RunInfo:
         """config.json, empty for a run that never started."""
         path = self.path / "config.json"
         return read_json(path, UserError) if path.exists() else {}
+
+    @property
+    def judged(self) -> Judged:
+        """What it is judged by."""
+        return judged(self.judged_by)
 
     def seconds(self) -> float | None:
         """Time spent working, over all attempts that ended properly; None if there is none."""

@@ -31,6 +31,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget
 from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.record import host, new_record, now, read_record, versions
@@ -161,6 +162,7 @@ class Run:
             config_type=f"{type(config).__module__}:{type(config).__qualname__}",
             seed=getattr(config, "seed", None), versions=versions(), host=host(),
         )  # fmt: skip
+        self.judge_by(getattr(config, "judged_by", Judged()))
         for key in ("group", "goal", "parent"):
             if getattr(options, key) is not None:
                 self._record[key] = getattr(options, key)
@@ -323,6 +325,15 @@ class Run:
     def verdict(self) -> list[str]:
         """The verdict in words."""
         return texts(self._record["verdict"], str(self.path))
+
+    def judge_by(self, judged: Judged) -> None:
+        """Say which result counts, where only the work knows its name; a config's `judged_by` says it at once."""
+        self._record["judged_by"] = judged.stored() if judged.results or judged.metric else None
+
+    def add_cases(self, measure: str, cases: Mapping[Any, Mapping[str, Any]]) -> None:
+        """The result `measure` case by case, as training seed (or "") -> case -> value, so that runs which met the same
+        arenas, configs or starts can be compared in pairs."""
+        write_cases(self.path, measure, cases)
 
     def _write(self) -> None:
         write_json(self.path / "run.json", self._record)
