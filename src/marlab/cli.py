@@ -75,7 +75,8 @@ COMMANDS: Table = {
             "marlab.market.collect.command:export_main", "recorded worlds as tracker logs, for other tools"
         ),
     },
-    "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, compare, plan and abandon runs"),
+    "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, plan and abandon runs"),
+    "compare": Command("marlab.lab.compare.command:main", "runs side by side: which differences are more than noise"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }
 

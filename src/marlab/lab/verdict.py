@@ -24,6 +24,7 @@ ENGLISH = "en"
 MOST = 3
 KEY = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_.]*)")
 
+_GAP = "{what} {value} against {base}, {difference:+.3g} {interval:+.3g}."
 SENTENCES = {
     ENGLISH: {
         "at_the_best": "{what} is {value} {interval} on {size}, and {best} is the best possible: nothing is missing.",
@@ -31,22 +32,19 @@ SENTENCES = {
         "go_on": "Next: the same command with `--resume` goes on from here.",
         "draw": "Next: `marlab draw {run}` makes what the time was too short for.",
         "look": "Next: `marlab note {run}` tells the whole story.",
-        "compare.better": "{name} is better than {other}: {what} {value} against {base}, {difference:+.3g} {interval:+.3g}.",
-        "compare.worse": "{name} is worse than {other}: {what} {value} against {base}, {difference:+.3g} {interval:+.3g}.",
-        "compare.higher": "{name} is above {other}: {what} {value} against {base}, {difference:+.3g} {interval:+.3g}.",
-        "compare.lower": "{name} is below {other}: {what} {value} against {base}, {difference:+.3g} {interval:+.3g}.",
-        "compare.within_noise": "{name} and {other} are within noise: {what} {value} against {base}, {difference:+.3g} "
-        "{interval:+.3g}.",
+        "compare.better": "{name} is better than {other}: " + _GAP,
+        "compare.worse": "{name} is worse than {other}: " + _GAP,
+        "compare.higher": "{name} is above {other}: " + _GAP,
+        "compare.lower": "{name} is below {other}: " + _GAP,
+        "compare.within_noise": "{name} and {other} are within noise: " + _GAP,
         "compare.equal": "{name} and {other} are equal: {what} {value}.",
-        "compare.unknown": "Nothing can be said about {name} and {other}: {what} {value} against {base}, one value each.",
-        "compare.seeds": "The differences are over {pairs} seeds that both were trained with; all {differences} together "
-        "hold with 95 %.",
-        "compare.seeds_needed": "The differences are over {pairs} seeds that both were trained with; about {needed} would "
-        "tell one of this size from noise.",
-        "compare.cases": "The differences are over {pairs} cases that one training of each met: they say nothing about "
-        "other seeds.",
-        "compare.apart": "The seeds are not the same, so they are compared as two samples (Welch); all {differences} "
-        "differences together hold with 95 %.",
+        "compare.unknown": "{name} and {other} cannot be told apart yet: {what} {value} and {base}, one value each.",
+        "compare.seeds": "Differences are over the {pairs} seeds that both were trained with.",
+        "compare.seeds_needed": "Differences are over the {pairs} seeds that both were trained with; about {needed} "
+        "would tell one of this size from noise.",
+        "compare.cases": "Differences are over {pairs} cases that one training of each met: of other seeds they say "
+        "nothing.",
+        "compare.apart": "The seeds are not the same, so the groups are compared as two samples, not in pairs.",
         "compare.single": "Next: train more seeds of each, because one value has no interval.",
     }
 }

@@ -199,7 +199,8 @@ def _mean(group: Sequence[Member], measure: Measure) -> Measured:
         interval = student(values)
     else:
         interval = student(list(group[0].cases.values())) or group[0].interval
-    return Measured(float(np.mean(values)), *(interval or (None, None)), unit=measure.unit)
+    low, high = interval or (None, None)
+    return Measured(float(np.mean(values)), low, high, measure.unit)
 
 
 def _iqm(group: Sequence[Member]) -> Measured | None:

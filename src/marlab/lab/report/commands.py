@@ -38,8 +38,8 @@ class RunsArgs:
     find: str | None = None
     """Only runs with this text in their name, goal, group, tags, command, preset or reason."""
     sort: str = "created"
-    """A column (created, ended, name, status, duration, ...), or a result or metric by its name or the end of it, such as
-    survival."""
+    """A column (created, ended, name, status, duration, ...), or a result or metric by its name or its end, for
+    example survival."""
     reverse: bool = False
     """Largest, latest or last in the alphabet first."""
     plan: str | None = None
