@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from marlab.lab.checks import positive
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
+from marlab.lab.runs.judged import Judged
 
 
 @dataclass(frozen=True)
 class TinyConfig:
     """Two walkers on a ring, and how they learn."""
+
+    judged_by: ClassVar = Judged(("steps too many",), "episode/length", "lower")  # for `marlab compare` and `sweep`
 
     n_cells: int = 15
     """Cells of the ring; an odd number, so that one way round is always the shorter one."""

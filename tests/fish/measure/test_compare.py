@@ -18,6 +18,7 @@ REPORT = EvalReport(
     {"policy": score([-1, -1, 5, -1], [-1, -1, -1, -1]), "sidestep": score([-1, 1, 5, -1], [-1, -1, -1, 9])},
     doomed=np.array([1, 0]),
     bounds=(0.8, 0.9),
+    arenas=(7, 11),
 )
 
 
@@ -29,6 +30,10 @@ def test_shares_and_paired_difference() -> None:
     assert line["survival_after_step_one"] == 5 / 7
     results = REPORT.results()
     assert results["minus side-step"]["value"] == 0.25 and results["survival"]["note"] == "2 x 4 held-out fish"
+
+
+def test_cases_are_named_by_what_makes_them_the_same() -> None:
+    assert REPORT.cases() == {"arena 7, 4 fish": 0.75, "arena 11, 4 fish": 1.0}
 
 
 def test_words() -> None:

@@ -35,6 +35,9 @@ def test_the_command_draws_all_and_says_where_they_came_to(
     assert levels["PPO"]["seeds"] == 5 and levels["HOP+-MCTS"]["end / highest"] < 0.6
     assert levels["original's HOP+-MCTS"]["highest"] == 1.5
     assert all(name in printed for name in levels)
+    judged = json.loads((out / "comparison.json").read_text())  # the one comparison of all worlds
+    assert judged["measure"] == "episode/reward at the end" and len(judged["rows"][0]["by_training"]) == 5
+    assert judged["best"] in printed
 
 
 def test_runs_of_one_name_are_joined(runs: dict[str, Path], tmp_path: Path) -> None:

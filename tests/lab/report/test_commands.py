@@ -31,12 +31,6 @@ def test_runs_command_plans_and_abandons(root: Path, capsys: pytest.CaptureFixtu
     assert "too slow" in capsys.readouterr().out
 
 
-def test_runs_command_compares(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runs", "--root", str(root), "--compare", "fish/base", "cut"]) == 0
-    said = capsys.readouterr().out
-    assert "net.width" in said and "not set" in said and "0.9 share" in said
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -47,9 +41,15 @@ def test_runs_command_compares(root: Path, capsys: pytest.CaptureFixture[str]) -
         (["runs", "--plan", "fish/x", "--abandon", "fish/y", "--reason", "x"], "cannot be asked for together"),
         (["runs", "--goal", "x"], "--goal belongs to --plan"),
         (["runs", "--reason", "x"], "--reason belongs to"),
-        (["runs", "--all"], "--all belongs to --compare"),
         (["runs", "--sort", "nothing"], "No run has a result or metric 'nothing'"),
-        (["runs", "--compare", "fish/base", "fish/torn"], "cannot be read"),
+        (["compare", "fish/base", "fish/torn"], "cannot be read"),
+        (["compare", "fish/base"], "needs two runs or more"),
+        (["compare", "fish/base", "hunt/old"], "runs of different worlds"),
+        (["compare", "fish/base", "fish/bess"], "did you mean fish/best"),
+        (["compare", "fish/base", "fish/best", "--metric", "nothing"], "has no result or metric 'nothing'"),
+        (["compare", "a=fish/base", "b=fish/best", "--against", "c"], "There is no group 'c'"),
+        (["compare", "a=fish/base", "b=fish/cut"], "no result or metric in common"),
+        (["compare", "fish/base", "fish/best", "--smooth", "0"], "smooth is 0"),
         (["note"], "takes one run"),
         (["note", "fish/base", "--all"], "takes one run"),
         (["note", "bse"], "There is no run 'bse'; did you mean"),

@@ -52,6 +52,7 @@ class EvalReport:
     scores: dict[str, Score]  # "policy" is the checkpoint's
     doomed: NDArray[np.int64]  # [E] fish that no action saves at step one
     bounds: tuple[float, float] | None  # lowest and highest possible survival of a perfect policy
+    arenas: tuple[int, ...]  # [E] their seeds
 
     def saved_share(self, name: str) -> float:
         """Survivors as a share of the fish that can be saved (by the upper bound where it is known)."""
@@ -63,6 +64,11 @@ class EvalReport:
         """Paired difference of survival to another policy, with its interval."""
         mean, low, high = mean_interval(self.scores["policy"].survival - self.scores[other].survival)
         return float(mean), float(low), float(high)
+
+    def cases(self) -> dict[str, float]:
+        """Survival arena by arena, so that evaluations of other policies can be paired with this one."""
+        score = self.scores["policy"]
+        return {f"arena {seed}, {score.deaths.shape[1]} fish": float(s) for seed, s in zip(self.arenas, score.survival)}
 
     def results(self) -> dict[str, Any]:
         """The headline numbers for the run's record."""
@@ -133,7 +139,7 @@ def compare(
     if bound:
         report = ceiling(start)
         bounds = report.lower, report.upper
-    return EvalReport(scores, doomed, bounds)
+    return EvalReport(scores, doomed, bounds, tuple(seeds))
 
 
 def ladder(device: torch.device, names: Sequence[str] = LADDER) -> dict[str, Policy]:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
+from marlab.lab.runs.judged import Judged
 
 HELD_OUT_SEED = 20_260_101
 """Seed of the arenas that no training and no probe uses unless it is asked to."""
@@ -20,6 +21,7 @@ class EvalConfig:
     """Play a checkpoint on held-out arenas, beside the scripted policies and the ceiling."""
 
     KIND: ClassVar[str] = "fish/eval"
+    judged_by: ClassVar = Judged(("survival",))
 
     checkpoint: str = ""
     """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""

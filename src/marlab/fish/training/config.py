@@ -24,6 +24,7 @@ from marlab.lab.checks import positive
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
+from marlab.lab.runs.judged import Judged
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ class FishTrainConfig:
         "penalty_gate_required_successes", "tail_seed_stage_spec", "multi_eval_interval", "eval_multi_fish",
         "eval_multi_episodes", "skip_final_eval",
     )  # fmt: skip
+    judged_by: ClassVar = Judged(
+        ("final model: survival", "last probe survival", "training survival"), "custom/avg_survival_rate"
+    )
     OLD_NAMES: ClassVar = {"ent_coef": "entropy_coef", "vf_coef": "value_coef"}
     TITLE: ClassVar = "the training"
 

@@ -47,6 +47,7 @@ def evaluate(
         run.set_device(device)
         report = evaluate_checkpoint(file, config, run.path)
         run.add_results(report.results())
+        run.add_cases("survival", {"": report.cases()})
         if not quiet:
             print(f"{file}: {config.episodes} x {config.fish} fish\n{report.text()}")
     return run

@@ -256,6 +256,7 @@ class FishOutputs:
             )  # fmt: skip
             report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}", report)
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
+            self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
             sentences.append(report.sentence(f"{label} model (iteration {step})"))
         return sentences
 

@@ -1,4 +1,4 @@
-"""`marlab hunt compare RUN ...`: trainings side by side in one figure, beside the published curves of the original."""
+"""`marlab hunt compare RUN ...`: what `marlab compare` says of trainings, beside the original's published curves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CompareConfig:
     """Runs of `hunt train`: paths or names; NAME=RUN names one in the figure, and runs of one name are joined to one
     line with the seeds of all."""
     output_dir: Path = Path("runs/hunt/compare")
-    """Folder of trainings.png and trainings.json."""
+    """Folder of trainings.png, trainings.json and, of several trainings, the comparison of `marlab compare`."""
     smooth: int = 1
     """Draw moving means of so many iterations."""
 
@@ -44,6 +44,17 @@ def compare(config: CompareConfig) -> list[Training]:
     return trainings
 
 
+def judge(config: CompareConfig) -> list[str]:
+    """What the rewards at the end of the trainings are worth, in sentences; nothing of a single run."""
+    from marlab.hunt.players.episodes import REWARD
+    from marlab.lab.compare import command, show
+
+    if len(set(config.runs)) < 2:
+        return []
+    asked = command.CompareConfig(config.runs, metric=REWARD, better="higher", output_dir=config.output_dir)
+    return show.sentences(command.compare(asked))
+
+
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt compare RUN ...`"""
     config = parse(CompareConfig, argv, prog="marlab hunt compare", positional=("runs...",))
@@ -54,5 +65,5 @@ def main(argv: Sequence[str]) -> int:
     wide = [max(len(row[i]) for row in rows) for i in range(len(LEVEL_HEADER))]
     for row in rows:
         print("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, wide))))
-    print(f"figure: {config.output_dir / 'trainings.png'}")
+    print("\n".join([*judge(config), f"figure: {config.output_dir / 'trainings.png'}"]))
     return 0

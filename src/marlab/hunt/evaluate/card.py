@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
 from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
 from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import image, plain, table
+from marlab.lab.runs.judged import Judged
 from marlab.lab.stats import Measured
 
 
@@ -43,6 +47,10 @@ class Line:
     def share(self, agent: str) -> Measured | None:
         """Where the agent stands between random (0) and reference (1)."""
         return normalised(self.scores[agent], self.random, self.reference)
+
+    def shares_by_run(self, agent: str) -> NDArray[np.float64]:
+        """[R] the same of every run by itself."""
+        return (self.scores[agent].per_run - self.random.mean) / (self.reference.mean - self.random.mean)
 
     def regret(self, agent: str) -> Measured | None:
         """What the best response earns more."""
@@ -89,6 +97,21 @@ class ScoreCard:
         """The figures of the run's record."""
         rewards = {f"{a}: self-play reward": report["over_seeds"]["reward"] for a, report in self.self_play.items()}
         return {**{f"{a}: mean share of the reference": share for a, share in self.headline.items()}, **rewards}
+
+    def cases(self, agent: str) -> dict[int, dict[str, float]]:
+        """The headline start by start: training seed -> start -> mean share over the suite."""
+        lines = [line for line in self.blocks[0].lines if line.share(agent) is not None]
+        shares = np.mean([line.shares_by_run(agent) for line in lines], axis=0)  # [R]
+        found: dict[int, dict[str, float]] = {}
+        for run, (seed, share) in enumerate(zip(lines[0].scores[agent].seeds.tolist(), shares.tolist())):
+            found.setdefault(seed, {})[f"start {run} of seed {self.settings.get('seed')}, {self.game}"] = share
+        return found
+
+    @property
+    def judged_by(self) -> Judged:
+        """The first agent is the one that was asked about."""
+        first = self.agents[0]
+        return Judged((f"{first}: mean share of the reference", f"{first}: self-play reward"))
 
     def label(self, agent: str) -> str:
         return f"{agent} [{self.uses[agent]}]" if self.uses.get(agent) else agent

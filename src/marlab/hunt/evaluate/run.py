@@ -67,7 +67,10 @@ def write_card(card: ScoreCard, run: Run, *, figures: bool = True) -> None:
         draw_card(card, run.path)
     write_json(run.path / CARD, card.to_dict())
     write_text(run.path / "scorecard.md", card.markdown())
+    run.judge_by(card.judged_by)
     run.add_results(card.results())
+    for agent in card.headline:
+        run.add_cases(f"{agent}: mean share of the reference", card.cases(agent))
 
 
 @dataclass(frozen=True)

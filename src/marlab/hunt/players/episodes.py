@@ -123,6 +123,8 @@ def keep_evaluation(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
     for mode in ("sampled", "greedy"):
         report = evaluation[mode]["over_seeds"]
         run.add_results({f"{name}_{mode}": report[name] for name in RESULTS})
+        seeds = evaluation[mode]["seeds"].items()
+        run.add_cases(f"reward_{mode}", {seed: {"fresh episodes": found["reward"]["value"]} for seed, found in seeds})
     return evaluation
 
 

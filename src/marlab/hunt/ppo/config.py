@@ -10,6 +10,7 @@ from marlab.hunt.players.seats import parse_seats, parse_seeds
 from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
+from marlab.lab.runs.judged import Judged
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class PPOTrainConfig:
         "ppo.batch_size", "ppo.entropy_coef",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
+    judged_by: ClassVar = Judged(("reward_sampled",), "episode/reward")
     variant: Literal["ppo", "ps-ppo"] = "ppo"
     """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
     game: GameConfig = field(default_factory=GameConfig)

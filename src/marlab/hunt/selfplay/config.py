@@ -12,6 +12,7 @@ from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.players.seats import parse_seats, parse_seeds
 from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
+from marlab.lab.runs.judged import Judged
 
 LEARNER = "HOP"
 PHASES = ("P0", "P1", "P2", "P3", "P4", "P5", "P6", "P7")
@@ -153,6 +154,7 @@ class HopTrainConfig(MindConfig):
         "guests.share", "pipeline.gates",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/hop"  # in run.json, so that other commands know what the run holds
+    judged_by: ClassVar = Judged(("reward_sampled",), "episode/reward")
     phases: str = AUTO
     """Phases to go through in order, such as P0..P7 or P1,P6; auto takes those that the variant needs to train."""
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)

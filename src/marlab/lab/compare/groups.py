@@ -94,12 +94,9 @@ def differing(groups: Sequence[Group]) -> dict[str, list[str]]:
 def _named(groups: Sequence[Group]) -> list[Group]:
     """Groups without a name are called by what they differ in, or, where that is long, by their first run."""
     differ = differing(groups)
-    named = []
-    for place, group in enumerate(groups):
-        name = group.name or ", ".join(f"{_short(key, differ)}={row[place]}" for key, row in differ.items())
-        if not name or len(name) > LONGEST_NAME:
-            name = group.runs[0].name
-        named.append(replace(group, name=name))
+    told = [", ".join(f"{_short(k, differ)}={row[i]}" for k, row in differ.items()) for i in range(len(groups))]
+    short = all(0 < len(name) <= LONGEST_NAME for name, group in zip(told, groups) if not group.name)
+    named = [replace(g, name=g.name or (name if short else g.runs[0].name)) for g, name in zip(groups, told)]
     often = [group.name for group in named]
     return [replace(g, name=f"{g.name} ({g.runs[0].name})") if often.count(g.name) > 1 else g for g in named]
 

@@ -31,12 +31,16 @@ def last(line: Line) -> Line:
 
 
 def level(line: Line) -> tuple[float, float]:
-    """(highest mean over some records, mean of the last tenth) of what is known of a line [T]; NaN if nothing is."""
+    """(highest mean over some records, mean of the last tenth) of what is known of a line [T]; NaN if nothing is.
+
+    The end counts as one of the means that may be the highest: of a short line it is over fewer records.
+    """
     known = line[np.isfinite(line)]
     if not len(known):
         return float("nan"), float("nan")
     window = min(WINDOW, len(known))
-    return float(np.convolve(known, np.ones(window) / window, "valid").max()), float(last(known).mean())
+    end = float(last(known).mean())
+    return max(float(np.convolve(known, np.ones(window) / window, "valid").max()), end), end
 
 
 def _number(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,8 +117,8 @@ def run_lines(
         lines.append(_joined(parts))
     hidden = [titles[name] for name in filled if name not in widths]
     if hidden:
-        told = f"no room for: {', '.join(hidden)}"
-        lines.append(f"{DIM}{told}{PLAIN}" if colours else told)
+        told = textwrap.wrap(f"no room for: {', '.join(hidden)}", width or 80)
+        lines += [f"{DIM}{line}{PLAIN}" if colours else line for line in told]
     return lines
 
 

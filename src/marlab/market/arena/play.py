@@ -118,7 +118,10 @@ def write(result: Result, run: Run) -> None:
     """Tables, numbers and figures into the run directory."""
     write_text(run.path / "tables.md", arena_report.as_markdown(result))
     write_json(run.path / "results.json", arena_report.as_json(result))
+    run.judge_by(arena_report.judged_by(result))
     run.add_results(arena_report.numbers(result))
+    for name, cases in arena_report.cases(result).items():
+        run.add_cases(name, {"": cases})
     if result.seats:
         arena_report.write_seats(result.seats, run.path / "seats.parquet")
         arena_figures.draw(result, run.figure("scores.png"), run.figure("parts.png"))

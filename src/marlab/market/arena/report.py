@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 
 from marlab.lab.report import markdown
 from marlab.lab.runs.files import plain_json, replacing
+from marlab.lab.runs.judged import Judged
 from marlab.lab.stats import written
 from marlab.market.arena import stats
 from marlab.market.arena.plan import PlayConfig, label
@@ -264,6 +265,23 @@ def numbers(result: Result) -> dict[str, Any]:
     for c in result.comparisons() if result.seats else []:
         numbers[f"{label(c.agent)} - {label(c.against)}"] = stored(c.mean, c.bootstrap)
     return numbers
+
+
+def judged_by(result: Result) -> Judged:
+    """The first agent that is not the baseline is the one that was asked about."""
+    asked = [name for name in result.agents if name != result.config.against] or result.agents
+    return Judged(tuple(f"score {label(name)}" for name in asked[:1]))
+
+
+def cases(result: Result) -> dict[str, dict[str, float]]:
+    """Every agent's score, market by market: another tournament in the same markets can be paired with it."""
+    seed = result.config.seed
+    return {
+        f"score {label(name)}": {
+            f"config {number}, seed {seed}": mean for number, mean in stats.means_by_config(result.seats, name).items()
+        }
+        for name in ranked(result)
+    }
 
 
 def as_json(result: Result) -> dict[str, Any]:

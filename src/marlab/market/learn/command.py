@@ -11,10 +11,17 @@ from marlab.lab.command import RunCommand
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, parse
 from marlab.lab.runs.files import write_json
+from marlab.lab.runs.judged import Judged
 from marlab.market.learn.settings import PHASES, Phase, TrainSettings
 from marlab.market.samples.options import GoalSource
 
 PRESETS = Path(__file__).parents[1] / "presets" / "train"
+JUDGED_BY: dict[Phase, Judged] = {
+    "l2": Judged(("L2 Q RMSE, val",), "l2_bc/val/loss", "lower"),
+    "l3": Judged(("L3 mae_q, val",), "l3_bc/val/loss", "lower"),
+    "awr": Judged(("L3 after AWR mae_q, val",), "l3_awr/val/loss", "lower"),
+    "l4": Judged(("L4 KL, val",), "l4_distill/val/loss", "lower"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,11 @@ class MarketTrainConfig(TrainSettings):
             )
         if "awr" in chosen and "l3" not in chosen and self.l3_model_path is None:
             raise UserError("The phase awr starts from a cloned L3: add l3 to --phases or give --l3-model-path.")
+
+    @property
+    def judged_by(self) -> Judged:
+        """What the last phase gets wrong on the validation worlds."""
+        return JUDGED_BY[self.chosen[-1]]
 
     @property
     def chosen(self) -> list[Phase]:
