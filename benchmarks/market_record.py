@@ -5,8 +5,9 @@
 
 Cost: one world of 12 factories (3 levels x 4) and 50 days per population, played in CPU seconds
 `default`: the simulator's own settings (its tables, its saved negotiations, calls with time limits);
-`fast`: the settings that marlab plays with; `recorded`: the same and every agent recorded, the log written.
-The three take turns in one process, and the least of the rounds counts. All must end with the same scores.
+`fast`: the settings that marlab plays with; `recorded`: the same and every agent recorded, the log written;
+`attached`: the same by `marlab.market.record.attach`, as in a world that somebody else made.
+The four take turns in one process, and the least of the rounds counts. All must end with the same scores.
 """
 
 from __future__ import annotations
@@ -42,16 +43,18 @@ def spec_of(agents: tuple[str, ...], days: int) -> Any:
 
 def cost(rounds: int, days: int) -> None:
     """Print the table of costs, ratios and sizes."""
+    from marlab.market import record
     from marlab.market.logs.worldfile import write_world
     from marlab.market.simulator.record import record_world
-    from marlab.market.simulator.worlds import play
+    from marlab.market.simulator.worlds import play, playing
 
-    print(f"{'population':34} {'default':>8} {'fast':>8} {'recorded':>9} {'rec/fast':>9} {'rec/default':>12} {'KB':>7}")
+    heads = (("default", 8), ("fast", 8), ("recorded", 9), ("attached", 9), ("rec/fast", 9), ("att/fast", 9))
+    print(f"{'population':34} {' '.join(f'{head:>{width}}' for head, width in heads)} {'rec/default':>12} {'KB':>7}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "world.parquet"
         for name, agents in POPULATIONS.items():
             spec = spec_of(agents, days)
-            best: dict[Any, float] = {"default": float("inf"), "fast": float("inf"), "recorded": float("inf")}
+            best: dict[Any, float] = dict.fromkeys(("default", "fast", "recorded", "attached"), float("inf"))
             scores = []
             for _ in range(rounds):
                 for how in best:
@@ -61,15 +64,19 @@ def cost(rounds: int, days: int) -> None:
                         log = record_world(spec)
                         write_world(file, log)
                         scores.append([agent["score"] for agent in log.agents])
+                    elif how == "attached":
+                        with playing(spec) as world, record.attach(world, Path(folder) / "attached"):
+                            world.run()
+                        scores.append(list(world.scores().values()))
                     else:
                         world = play(spec, settings=how)
                         scores.append(list(world.scores().values()))
                     best[how] = min(best[how], time.process_time() - start)
             assert all(found == scores[0] for found in scores), f"{name}: results differ"
-            default, fast, recorded = best.values()
+            default, fast, recorded, attached = best.values()
             print(
-                f"{name:34} {default:7.2f}s {fast:7.2f}s {recorded:8.2f}s {recorded / fast:9.3f} "
-                f"{recorded / default:12.3f} {file.stat().st_size / 1000:7.1f}",
+                f"{name:34} {default:7.2f}s {fast:7.2f}s {recorded:8.2f}s {attached:8.2f}s {recorded / fast:9.3f} "
+                f"{attached / fast:9.3f} {recorded / default:12.3f} {file.stat().st_size / 1000:7.1f}",
                 flush=True,
             )
 

@@ -90,6 +90,7 @@ def as_parameters(blocks: list[Block]) -> list[Any]:
 
 
 @pytest.mark.parametrize("block", as_parameters(PYTHON))
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a world that a page makes itself
 def test_python_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = compile(block.text, block.place, "exec")
     monkeypatch.chdir(tmp_path)

@@ -19,9 +19,10 @@ from marlab.lab.errors import UserError
 
 
 def resolve(target: str) -> Any:
-    """What `module:name` names; the name may have dots, as in `module:command.call`."""
+    """What `module:name` names; the name may have dots, as in `module:command.call`. A module alone names itself."""
     module, _, name = target.partition(":")
-    return attrgetter(name)(importlib.import_module(module))
+    found = importlib.import_module(module)
+    return attrgetter(name)(found) if name else found
 
 
 def lazy_names(package: str, targets: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from marlab.lab.door import lazy_names
 
 if TYPE_CHECKING:
+    from marlab.market import record as record
     from marlab.market.agent.agent import LitaAgentHRL as LitaAgentHRL
     from marlab.market.agent.settings import AgentSettings as AgentSettings
     from marlab.market.arena.command import main as _play
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     collect, make_samples, play, train = _collect.call, _make_samples.call, _play.call, _train.call
 
 __all__ = [
-    "AgentSettings", "DayState", "LitaAgentHRL", "collect", "make_samples", "open_dataset", "play", "train",
+    "AgentSettings", "DayState", "LitaAgentHRL", "collect", "make_samples", "open_dataset", "play", "record",
+    "train",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
@@ -40,6 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "make_samples": "marlab.market.samples.command:main.call",
         "open_dataset": "marlab.market.samples.dataset:open_dataset",
         "play": "marlab.market.arena.command:main.call",
+        "record": "marlab.market.record",
         "train": "marlab.market.learn.command:main.call",
     },
 )

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from negmas.sao import ResponseType
@@ -58,13 +58,30 @@ class RecordedWorld(SCML2024StdWorld):
             self.recording.guarded(self.recording.negotiation_ended, info)
 
 
+def factories(world: Any) -> list[str]:
+    """The agents that have a factory, in the world's order."""
+    return [name for name in world.agents if not is_system_agent(name)]
+
+
+class ForeignWorld(NamedTuple):
+    """What is known of a world that somebody else made: enough to record it, not enough to play it again."""
+
+    world_id: str
+    market_seed: str
+    """Equal for worlds in the same market, so that samples of one market stay on one side of a split."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The log's entry; readers take what is missing as unknown."""
+        return {"market_seed": self.market_seed, "foreign": True}
+
+
 class Recording:
     """What has been seen of one world so far. Rows are plain tuples in the order of `TABLES`."""
 
-    def __init__(self, world: Any, spec: WorldSpec) -> None:
+    def __init__(self, world: Any, spec: WorldSpec | ForeignWorld) -> None:
         self.failures: Counter[str] = Counter()
         self.spec = spec
-        self._ids = [name for name in world.agents if not is_system_agent(name)]
+        self._ids = factories(world)
         self.index = {name: place for place, name in enumerate(self._ids)}
         self._slots = int(world.horizon)
         self._seq = 0
@@ -74,12 +91,18 @@ class Recording:
         self._errors: Counter[int] = Counter()  # negotiations that ended with an exception, by the agent that raised it
         self._number: dict[str, int] = {}  # of running negotiations, by the mechanism's id
         self.number_with: list[dict[str, int]] = [{} for _ in self._ids]  # today's negotiations of an agent, by partner
-        self._watches = {
-            name: Watch(self, self.index[name], world.agents[name].adapted_object)
-            for name, tracked in zip(self._ids, spec.tracked)
-            if tracked
-        }
-        self._readers = {name: Reader() for name in self._watches}
+        self._watches: dict[str, Watch] = {}
+        self._readers: dict[str, Reader] = {}
+        if isinstance(spec, WorldSpec):
+            for name, tracked in zip(self._ids, spec.tracked):
+                if tracked:
+                    self.track(world, name)
+
+    def track(self, world: Any, name: str) -> None:
+        """Record the mornings and answers of this agent too, from its first day on; twice is once."""
+        if name not in self._watches:
+            self._watches[name] = Watch(self, self.index[name], world.agents[name].adapted_object)
+            self._readers[name] = Reader()
 
     def guarded(self, note: Callable[..., None], *args: Any) -> None:
         """Call a note-taker; what goes wrong in it is counted, never raised."""
@@ -196,7 +219,7 @@ class Recording:
             cls = type(world.agents[name].adapted_object)
             agents.append({
                 "id": name, "type": cls.__name__, "full_type": f"{cls.__module__}.{cls.__qualname__}",
-                "level": int(world.agent_profiles[name].input_product), "tracked": bool(self.spec.tracked[place]),
+                "level": int(world.agent_profiles[name].input_product), "tracked": name in self._watches,
                 "score": float(scores[name]), "final_balance": float(world.current_balance(name)),
                 "bankrupt": bool(world.is_bankrupt[name]), "decisions": int(decided[place]),
                 "exceptions": len(world.agent_exceptions.get(name, ())) + self._errors[place],
