@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +20,10 @@ from marlab.lab.runs.run import RunOptions
 from marlab.market.arena import play as arena
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import blamed, play
+from marlab.market.arena.world import measured_world
+from marlab.market.logs.worldfile import read_world
 from marlab.market.simulator.settlement import MONEY
+from marlab.market.simulator.worlds import WorldSpec
 from tests.market import arena_agents
 
 OURS = arena_agents.__name__
@@ -214,3 +218,18 @@ def test_blame_falls_on_the_innermost_agent() -> None:
     assert blamed(stack + f'  File "{files[1]}", line 3\n', agents) == "SyncRandomStdAgent"
     assert blamed(stack, (*agents, f"{OURS}:SleepyAgent")) is None  # two agents of one file
     assert blamed("killed", agents) is None
+
+
+def test_kept_logs_hold_the_world_and_the_reasons(tmp_path: Path) -> None:
+    """The same scores with and without logs; the log is the world's, the decision log the agent's."""
+    agents = ("marlab.market.agent:LitaAgentHRL(mode=heuristic)", *("SyncRandomStdAgent",) * 3)
+    spec = WorldSpec("w", 3, 4, 6, (0, 0, 1, 1), agents, (False,) * 4)
+    record = measured_world(spec, keep_logs=True)
+    arena.Tournament(tmp_path).add(record)
+    plain, kept = measured_world(spec), json.loads((tmp_path / "worlds" / "w.json").read_text())
+    assert [seat["score"] for seat in kept["seats"]] == [seat["score"] for seat in plain["seats"]]
+    assert "logs" not in kept and "logs" not in plain
+    assert all(agent["tracked"] for agent in read_world(tmp_path / "logs" / "w.parquet").agents)
+    (reasons,) = (tmp_path / "logs").glob("w.*.jsonl.gz")
+    kinds = {json.loads(line)["kind"] for line in gzip.decompress(reasons.read_bytes()).splitlines()}
+    assert {"start", "day", "decision"} <= kinds

@@ -19,6 +19,9 @@ class PlayCommand(EngineFlags, PlayConfig):
     official: bool = False
     """Run the league's own anac2024_std with these agents instead, with its scores."""
 
+    keep_logs: bool = False
+    """Keep what a replay needs in logs/: the log of each world, and the decision logs of LitaAgentHRL."""
+
     def run_config(self) -> PlayConfig:
         """What decides the results: the part that a resumed tournament must repeat."""
         return config_of(self, PlayConfig)

@@ -1,6 +1,7 @@
 """`marlab market play`: tournaments that can tell agents apart, with bounds on what was possible.
 
     runs/market/NAME/worlds/WORLD_ID.json   one record per finished world
+    runs/market/NAME/logs/WORLD_ID...       with --keep-logs: the world's log and its agents' decision logs
     runs/market/NAME/left_out.json          agents that cannot play, and why
     runs/market/NAME/seats.parquet          one row per tested factory and world (complete configs)
     runs/market/NAME/tables.md, results.json, figures/scores.png, figures/parts.png
@@ -23,7 +24,7 @@ from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.files import read_json, replacing, write_json, write_text
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
@@ -44,6 +45,7 @@ class Tournament:
 
     def __init__(self, path: Path) -> None:
         self._worlds, self._left_out, self._failures = path / "worlds", path / "left_out.json", path / "failures.json"
+        self._logs = path / "logs"
         self._worlds.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, dict[str, Any]] = {}
         self.tried: list[str] = []
@@ -63,7 +65,11 @@ class Tournament:
         return self._known[world_id]
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep a world that was played."""
+        """Keep a world that was played, its logs first: a world that counts has all its files."""
+        for name, content in record.pop("logs", {}).items():
+            self._logs.mkdir(exist_ok=True)
+            with replacing(self._logs / name) as temporary:
+                temporary.write_bytes(content)
         write_json(self._worlds / f"{record['world_id']}.json", record)
         self._known[record["world_id"]] = record
 
@@ -102,7 +108,7 @@ def play(
         folder = Tournament(run.path)
         if config.trials:
             _try_out(config, folder, engine, quiet)
-        result = _play_all(config, folder, run, engine, quiet)
+        result = _play_all(config, folder, run, engine, quiet, asked.keep_logs)
         write(result, run)
         if not quiet:
             arena_report.show(result, _console())
@@ -174,7 +180,9 @@ def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet
             bar.advance(1, failures=int(result.key in folder.left_out))
 
 
-def _play_all(config: PlayConfig, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool) -> Result:
+def _play_all(
+    config: PlayConfig, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool, keep_logs: bool
+) -> Result:
     """Play until all configs are finished or the question is decided; an agent that crashes makes a new plan."""
     while True:
         arena = Arena(config, tuple(folder.left_out))
@@ -182,7 +190,7 @@ def _play_all(config: PlayConfig, folder: Tournament, run: Run, engine: EngineCo
         notes: list[str] = []
         for looks, batch in enumerate(batches, 1):
             games = [game for number in batch for game in arena.games(number)]
-            if _play(games, config.world_timeout, folder, run, engine, quiet):
+            if _play(games, config.world_timeout, folder, run, engine, quiet, keep_logs):
                 break  # somebody was left out: plan again
             if run.stop_reason() is not None:
                 return gather(arena, folder, notes)
@@ -198,14 +206,15 @@ def _play_all(config: PlayConfig, folder: Tournament, run: Run, engine: EngineCo
 
 
 def _play(
-    games: Sequence[Game], limit_s: float, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool
-) -> bool:
+    games: Sequence[Game], limit_s: float, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool,
+    keep_logs: bool,
+) -> bool:  # fmt: skip
     """Play what is missing. True if an agent was left out on the way, so that the rest is played without it."""
     from marlab.market.arena.world import play_task
 
     agents = {game.spec.world_id: game.spec.agents for game in games}
     waiting = [game for game in games if folder.record(game.spec.world_id) is None]
-    tasks = [Task(game.spec.world_id, (game.spec.to_dict(),), time_limit_s=limit_s) for game in waiting]
+    tasks = [Task(game.spec.world_id, (game.spec.to_dict(), keep_logs), time_limit_s=limit_s) for game in waiting]
     if not waiting:
         return False
     with (

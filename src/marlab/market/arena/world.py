@@ -7,14 +7,20 @@ morning is kept: the simulator only counts it.
 
 from __future__ import annotations
 
+import gzip
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import marlab.market.agent.agent  # noqa: F401  here torch is imported once for all worlds of a batch, not once for each
 from marlab.market.arena.plan import label
+from marlab.market.logs.worldfile import write_world
+from marlab.market.logs.worldlog import WorldLog
 from marlab.market.simulator.bounds import factory_bounds
 from marlab.market.simulator.experts import FILLERS
 from marlab.market.simulator.record import RecordedWorld, Recording
@@ -73,16 +79,40 @@ class Clock:
         return report
 
 
-def play_task(spec: dict[str, Any]) -> dict[str, Any]:
+def play_task(spec: dict[str, Any], keep_logs: bool = False) -> dict[str, Any]:
     """The engine's task: play one world and measure it."""
-    return measured_world(WorldSpec.from_dict(spec))
+    return measured_world(WorldSpec.from_dict(spec), keep_logs)
 
 
-def measured_world(spec: WorldSpec) -> dict[str, Any]:
-    """Play a world; its record, with one entry per factory in `seats`."""
+def measured_world(spec: WorldSpec, keep_logs: bool = False) -> dict[str, Any]:
+    """Play a world; its record, with one entry per factory in `seats`.
+
+    `keep_logs`: everybody's decisions are recorded, and `logs` holds files by their names: the world's log and the
+    decision log of each agent that keeps one.
+    """
+    if keep_logs:
+        with tempfile.TemporaryDirectory(prefix="marlab-logs-") as folder:
+            record, log = _measured(replace(spec, tracked=(True,) * len(spec.agents)), Path(folder))
+            return {**record, "logs": _files(spec.world_id, log, Path(folder))}
+    return _measured(spec, None)[0]
+
+
+def _files(world_id: str, log: WorldLog, folder: Path) -> dict[str, bytes]:
+    """What a replay needs. Bytes, because a worker of a cluster may not share a disk with the tournament."""
+    files = {f"{world_id}.{path.stem}.jsonl.gz": gzip.compress(path.read_bytes(), 6) for path in folder.glob("*.jsonl")}
+    write_world(folder / "world.parquet", log)
+    return {f"{world_id}.parquet": (folder / "world.parquet").read_bytes(), **files}
+
+
+def _measured(spec: WorldSpec, decisions: Path | None) -> tuple[dict[str, Any], WorldLog]:
+    """A world's record and its log; `decisions`: the folder for agents that can write down why they decide."""
     started = time.process_time()
     with playing(spec, RecordedWorld) as world:
         recording = Recording(world, spec)
+        for name in recording.index if decisions is not None else ():
+            settings = getattr(world.agents[name].adapted_object, "settings", None)
+            if is_dataclass(settings) and hasattr(settings, "decision_log"):
+                world.agents[name].adapted_object.settings = replace(settings, decision_log=decisions)  # type: ignore[type-var]
         world.recording = recording
         names = list(recording.index)
         clocks = [Clock(world.agents[name].adapted_object) for name in names]
@@ -106,11 +136,12 @@ def measured_world(spec: WorldSpec) -> dict[str, Any]:
             "stock": float(settled.parts["stock"][-1, f]),
             **factory_bounds(economy, contracts, settled, f)._asdict(), **clock.report(),
         })  # fmt: skip
-    return {
+    record = {
         "world_id": spec.world_id, "days": log.meta["days_played"], "n_processes": spec.n_processes,
         "settlement_error": float(error), "recorder_failures": sum(log.meta["failures"].values()),
         "hash_seed": log.meta["hash_seed"], "cpu_s": round(time.process_time() - started, 3), "seats": seats,
     }  # fmt: skip
+    return record, log
 
 
 def position(level: int, levels: int) -> str:

@@ -230,7 +230,7 @@ class Recording:
             "n_processes": int(world.n_processes), "league_horizon": self._slots,
             "versions": {name: _version(name) for name in ("scml", "negmas", "scml-agents")},
             "agents": agents, "failures": dict(sorted(self.failures.items())),
-            **_agreement_of(tables, [agent["tracked"] for agent in agents]),
+            **_agreement_of(tables, [name in self._watches for name in self._ids]),
         }  # fmt: skip
 
 
