@@ -83,7 +83,7 @@ class RunCommand(Generic[C]):
         self, given: Sequence[Any], options: RunOptions | None, preset: str | None, quiet: bool,
         settings: Mapping[str, Any],
     ) -> Run:  # fmt: skip
-        if given and isinstance(given[0], self.config):
+        if given and (isinstance(given[0], self.config) or issubclass(self.config, type(given[0]))):
             if len(given) > 1 or preset is not None or settings:
                 raise UserError(f"{self.words}: give a config alone, or a preset and settings, not both.")
             return self._function()(given[0], options, quiet=quiet)

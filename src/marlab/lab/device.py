@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from marlab.lab.errors import UserError
@@ -22,3 +25,14 @@ def choose_device(text: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise UserError(f"device is '{text}', but this machine has {torch.cuda.device_count()} GPU(s).")
     return device
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: sums over several depend on how many there are, and measurements must not."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

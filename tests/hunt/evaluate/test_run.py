@@ -1,62 +1,121 @@
-"""The evaluation as a run."""
+"""The evaluation as a run: equal results whole, cut anywhere and resumed, in parts, and with agents added."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from marlab.hunt.evaluate import beliefs, cells, run
+from marlab.hunt.evaluate import run, work
+from marlab.hunt.evaluate.cells import Bench
 from marlab.hunt.evaluate.command import HuntEvalConfig
-from marlab.hunt.evaluate.measurements import FOLDER
 from marlab.hunt.evaluate.run import evaluate, read_card, score
 from marlab.lab.errors import UserError
+from marlab.lab.runs.measurements import FOLDER
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions
 
 
 def small(*agents: str, **changes: object) -> HuntEvalConfig:
-    settings = {"scenarios": ("3NH", "visit_random"), "runs": 4, "steps": 40, "window": 36, "layouts": 2, "episodes": 4}
-    return HuntEvalConfig(agents=agents, **{**settings, "figures": False, "device": "cpu", **changes})  # type: ignore[arg-type]
+    settings = {"scenarios": ("3NH", "visit_mixture"), "runs": 4, "steps": 40, "window": 36, "layouts": 2}
+    rest = {"episodes": 4, "figures": False, "device": "cpu"}
+    return HuntEvalConfig(agents=agents, **{**settings, **rest, **changes})  # type: ignore[arg-type]
 
 
-def test_an_evaluation_that_was_stopped_goes_on_and_measures_nothing_twice(
-    tmp_path: Path, hop: Path, ppo: Path, monkeypatch: pytest.MonkeyPatch
+def card_of(config: HuntEvalConfig, out: Path, resume: bool = False) -> dict[str, Any]:
+    done = evaluate(config, RunOptions(output_dir=out, resume=resume), engine="serial", quiet=True)
+    assert done.status == "finished"
+    return read_card(done.path).to_dict()
+
+
+def files(path: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in (path / FOLDER).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def config(hop: Path, ppo: Path) -> HuntEvalConfig:
+    return small(f"hop={hop}", f"ppo={ppo}:0", parts=("self-play", "scenarios", "cross-play", "beliefs"))
+
+
+@pytest.fixture(scope="module")
+def whole(config: HuntEvalConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An evaluation that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "Bench", partial(Bench, games=6))
+        card_of(config, out)
+    return out
+
+
+@pytest.fixture(autouse=True)
+def few_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beliefs are measured in few games, and rule-based players in batches of two cells."""
+    monkeypatch.setattr(run, "Bench", partial(Bench, games=6))
+    monkeypatch.setattr(work, "MOST_GAMES", 8)
+
+
+def test_cut_anywhere_and_resumed_it_is_the_same(
+    config: HuntEvalConfig, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small(f"hop={hop}", f"ppo={ppo}:0", parts=("self-play", "scenarios", "cross-play", "beliefs"))
-    monkeypatch.setattr(run, "evaluate_beliefs", partial(beliefs.evaluate_beliefs, games=6))
-    with monkeypatch.context() as stopping:
-        stopping.setattr(Run, "should_stop", lambda self: len(list((self.path / FOLDER).iterdir())) >= 3)
-        half = evaluate(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
-    assert read_run(half.path).status == "interrupted" and not (half.path / "scorecard.json").exists()
-    before = {file.name: file.stat().st_mtime_ns for file in (half.path / FOLDER).iterdir()}
+    out, written = tmp_path / "run", {}
+    for number, cut in enumerate((1, 5, 11, 13, 17)):
+        with monkeypatch.context() as stopping:
+            stopping.setattr(Run, "should_stop", lambda self, cut=cut: len(files(self.path)) >= cut)
+            evaluate(config, RunOptions(output_dir=out, resume=number > 0), engine="serial", quiet=True)
+        assert read_run(out).status == "interrupted" and not (out / "scorecard.json").exists()
+        assert written.items() <= files(out).items() and cut <= len(files(out)) < len(files(whole))
+        written = files(out)
     with pytest.raises(UserError, match="--resume"):
-        evaluate(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
-    resume = RunOptions(output_dir=tmp_path / "run", resume=True)
-    card = read_card(evaluate(config, resume, quiet=True).path)
-    after = {file.name: file.stat().st_mtime_ns for file in (half.path / FOLDER).iterdir()}
-    assert 3 <= len(before) < len(after) and before.items() <= after.items()
-
-    def no_more(*arguments: object, **more: object) -> None:
-        raise AssertionError("something was measured again")
-
-    for name in ("play_stream", "play", "start_values"):
-        monkeypatch.setattr(cells, name, no_more)
-    monkeypatch.setattr(beliefs, "measure_beliefs", no_more)
-    assert read_card(evaluate(config, resume, quiet=True).path).to_dict() == card.to_dict()
+        evaluate(config, RunOptions(output_dir=out), quiet=True)
+    assert card_of(config, out, resume=True) == read_card(whole).to_dict()
+    assert written.items() <= files(out).items() and set(files(out)) == set(files(whole))
+    for file in files(whole):
+        assert (out / FOLDER / file).read_bytes() == (whole / FOLDER / file).read_bytes()
+    monkeypatch.setattr(Bench, "measure", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Bench, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
+    assert card_of(config, out, resume=True) == read_card(whole).to_dict()
 
 
-def test_measurements_of_other_evaluations_are_taken_over(
-    tmp_path: Path, hop: Path, ppo: Path, monkeypatch: pytest.MonkeyPatch
+def test_parts_that_ran_side_by_side_join_to_the_same(
+    whole: Path, tmp_path: Path, hop: Path, ppo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evaluations that ran side by side, joined into one card under other names of the agents."""
-    for name, agent in (("a", f"one={hop}"), ("b", f"other={ppo}:0")):
-        evaluate(small(agent, parts=("scenarios",)), RunOptions(output_dir=tmp_path / name), quiet=True)
-    monkeypatch.setattr(cells, "play_stream", lambda *arguments: pytest.fail("something was measured again"))
-    both = small(f"hop={hop}", f"ppo={ppo}:0", parts=("scenarios",), measured=(tmp_path / "a", tmp_path / "b"))
-    card = read_card(evaluate(both, RunOptions(output_dir=tmp_path / "both"), quiet=True).path)
-    assert set(card.blocks[0].lines[0].scores) == {"hop", "ppo"}
+    """Under other names of the agents, and in another order; only agents that meet are still to be played."""
+    for name, agent in (("a", f"other={ppo}:0"), ("b", f"one={hop}")):
+        card_of(small(agent, parts=("self-play", "scenarios", "beliefs")), tmp_path / name)
+    both = small(f"hop={hop}", f"ppo={ppo}:0", parts=("self-play", "scenarios", "beliefs"),
+                 measured=(tmp_path / "a", tmp_path / "b"))  # fmt: skip
+    monkeypatch.setattr(Bench, "measure", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Bench, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
+    joined, expected = card_of(both, tmp_path / "both"), read_card(whole).to_dict()
+    assert {**joined, "cross_play": expected["cross_play"]} == expected
+
+
+def test_another_agent_beside_it_changes_nothing(whole: Path, tmp_path: Path, ppo: Path) -> None:
+    config = small("EXPL", f"learner={ppo}:0", parts=("self-play", "scenarios", "cross-play"))
+    card, expected = card_of(config, tmp_path / "more"), read_card(whole).to_dict()
+    assert card["self_play"]["learner"] == expected["self_play"]["ppo"]
+    pairs = [(card["cross_play"]["learner"]["learner"], expected["cross_play"]["ppo"]["ppo"])]
+    for line, known in zip(card["blocks"][0]["scenarios"], expected["blocks"][0]["scenarios"], strict=True):
+        assert line["reference"] == known["reference"] and line["random"] == known["random"]
+        pairs.append((line["agents"]["learner"], known["agents"]["ppo"]))
+    for found, known in pairs:
+        assert {**found, "agent": "ppo", "scenario": known["scenario"]} == known
+
+
+def test_other_code_measures_again(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = small("NS", parts=("scenarios",), scenarios=("3NH",), layouts=0)
+    first = card_of(config, tmp_path / "run")
+    before = files(tmp_path / "run")
+    monkeypatch.setattr(run, "code", lambda: "another")
+    evaluate(config, RunOptions(output_dir=tmp_path / "run", resume=True), engine="serial")
+    after = files(tmp_path / "run")
+    assert len(before) == 5 and len(after) == 10 and before.items() <= after.items()
+    assert "(5 of other code were measured again)" in capsys.readouterr().out
+    assert read_card(tmp_path / "run").to_dict() == first  # the same key draws the same numbers
 
 
 def test_trained_agents_play_and_are_met(ppo: Path, hop: Path) -> None:

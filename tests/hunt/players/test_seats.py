@@ -6,7 +6,16 @@ import pytest
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind, Role, parse_role, parse_roles, parse_seats, parse_seeds
+from marlab.hunt.players.seats import (
+    MOST_SEEDS,
+    Kind,
+    Role,
+    parse_role,
+    parse_roles,
+    parse_seats,
+    parse_seeds,
+    team_members,
+)
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import small_game
 
@@ -18,6 +27,7 @@ def test_roles_are_read_and_wrong_ones_refused() -> None:
     assert ",".join(map(str, parse_roles(text))) == text
     assert parse_role("WAIT") == Role(Kind.WAIT, 5.0)
     wrong = {"XX": "is not a player", "NS(3)": "does not take", "MIX(2)": "from 0 to 1", "ns": "is not a player"}
+    wrong |= {"WAIT(1.2.3)": "is not a player", "WAIT(.)": "is not a player"}
     for text, said in wrong.items():
         with pytest.raises(UserError, match=said):
             parse_role(text)
@@ -34,6 +44,16 @@ def test_seeds() -> None:
     for wrong in ("", "a", "4..1", "1,1", "0..x", "-1"):
         with pytest.raises(UserError, match="seeds is"):
             parse_seeds(wrong)
+
+
+def test_long_lists_are_refused_before_they_are_written_out() -> None:
+    assert len(parse_seeds(f"0..{MOST_SEEDS - 1}")) == MOST_SEEDS
+    for wrong in ("0..99999999999", f"0..{MOST_SEEDS}", f"5,7..{MOST_SEEDS + 7}", f"0..{'9' * 5000}"):
+        with pytest.raises(UserError, match="seeds is"):
+            parse_seeds(wrong)
+    assert len(team_members("99NH")) == 99
+    with pytest.raises(UserError, match="is not a team"):
+        team_members("99999999999NH")
 
 
 def test_seats() -> None:

@@ -51,6 +51,7 @@ class Agent:
     game: GameConfig | None = None  # the game it was trained in
     path: Path | None = None
     identity: str = ""  # everything its play depends on: the rule, or the weights with their seeds and settings
+    text: str = ""  # how it was asked for; other processes find it by this
 
     @property
     def trained(self) -> bool:
@@ -65,7 +66,7 @@ def find_agent(text: str) -> Agent:
         raise UserError("An agent has an empty name, expected a rule such as NS or a run directory.")
     if re.match(r"[A-Z]+(\(|$)", what) and not Path(what).exists():
         return scripted(what, name)
-    return _trained(what, name)
+    return replace(_trained(what, name), text=text)
 
 
 def find_agents(texts: Sequence[str]) -> list[Agent]:
@@ -82,12 +83,14 @@ def scripted(text: str, name: str | None = None) -> Agent:
     """A rule or a reciprocator."""
     how = parse_reciprocity(text)
     if how is not None:
-        return Agent(name or str(how), "rule", lambda game, seed: Reciprocators(game, how), identity=str(how))
+        rule = str(how)
+        return Agent(name or rule, "rule", lambda game, seed: Reciprocators(game, how), identity=rule, text=rule)
     role: Role = parse_role(text)
     if role.kind == Kind.ND:
         raise UserError("ND plays the snowdrift game, which has no teams of stag and hare hunters.")
+    rule = str(role)
     return Agent(
-        name or str(role), "rule", lambda game, seed: RulePlayers(game, [role] * game.players), identity=str(role)
+        name or rule, "rule", lambda game, seed: RulePlayers(game, [role] * game.players), identity=rule, text=rule
     )
 
 
@@ -129,7 +132,9 @@ def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
     agents = planners.agents
     seeds = _seeds(agents.seeds, seed, path)
     world = agents.mind.world[0]
-    weights = [*agents.mind.state_dict().values(), *([] if world is None else world.state_dict().values())]
+    goals = agents.mind.goals
+    weights = [*agents.mind.state_dict().values(), *([] if world is None else world.state_dict().values()),
+               goals.candidates, goals.evidence, goals.common]  # fmt: skip
     description = (
         f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(planners.settings.items())}"
     )

@@ -12,12 +12,11 @@ from typing import Any
 import torch
 
 from marlab.hunt.evaluate.agents import Agent
-from marlab.hunt.evaluate.measurements import Measurements
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.planner.mind import MindLikelihoods
-from marlab.lab.config import to_dict
+from marlab.hunt.players.policy import Policy
 from marlab.lab.runs.rng import Rngs
 
 EXACT = "exact rules"
@@ -33,31 +32,17 @@ def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
     return BeliefSource(MindLikelihoods(game, agent.mind), to_goal, goals.evidence.to(game.device))
 
 
+def believes(policy: Policy) -> bool:
+    """Whether an agent has models of others that tell goals apart."""
+    return isinstance(policy, HopAgent) and policy.mind.others is not None and policy.mind.count > 1
+
+
 @torch.no_grad()
-def evaluate_beliefs(
-    game: Game, agents: Sequence[Agent], seed: int, measurements: Measurements, games: int = GAMES
-) -> dict[str, Any]:
-    """agent -> training seed -> figures; agents without beliefs are left out, the exact rules are the first."""
-    about = "beliefs", to_dict(game.config), game.maps.count, seed, games
-
-    def measured(source: BeliefSource, *key: Any) -> dict[str, Any]:
-        figures: dict[str, Any] | None = measurements.get(*about, *key)
-        if figures is None:
-            figures = measure_beliefs(game, source, games, Rngs(seed, game.device))
-            measurements.put(figures, *about, *key)
-            measurements.safe_point()
-        return figures
-
-    by_agent: dict[str, Any] = {EXACT: {"0": measured(exact_source(game), EXACT)}}
-    for agent in agents:
-        seeds = {}
-        for number in agent.seeds:
-            policy = agent.make(game, number)
-            if isinstance(policy, HopAgent) and policy.mind.others is not None and policy.mind.count > 1:
-                seeds[str(number)] = measured(belief_source(game, policy), agent.identity, number)
-        if seeds:
-            by_agent[agent.name] = seeds
-    return by_agent
+def beliefs_of(game: Game, agent: Agent | None, number: int, seed: int, games: int) -> dict[str, Any]:
+    """The figures of an agent's training seed `number`, or of the exact rules. Everybody sees the same games."""
+    policy = None if agent is None else agent.make(game, number)
+    source = belief_source(game, policy) if isinstance(policy, HopAgent) else exact_source(game)
+    return measure_beliefs(game, source, games, Rngs(seed, game.device))
 
 
 def belief_rows(by_agent: dict[str, Any]) -> list[list[str]]:

@@ -1,145 +1,195 @@
-"""The cells of a score card: every agent in every scenario, measured once, and the exact best response beside them."""
+"""The measurements of a score card, each by itself: what they are, what decides them, how they are made.
+
+A cell is an agent in a scenario. Its key holds everything that decides its score (game, protocol, identities of all
+players in a fixed order), its random numbers come from a generator that is seeded by the key, and it is one batch of
+fixed shape on one thread. So the score is the same to the last bit whenever and beside whatever it is measured, on
+machines of one kind; a CPU and a GPU agree within the intervals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
-import numpy as np
 import torch
 
-from marlab.hunt.evaluate.agents import Agent
-from marlab.hunt.evaluate.card import Exact
+from marlab.hunt.evaluate.agents import Agent, find_agent, scripted
+from marlab.hunt.evaluate.beliefs import GAMES, beliefs_of
 from marlab.hunt.evaluate.command import HuntEvalConfig
-from marlab.hunt.evaluate.measurements import Measurements
-from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.play import Cell, Starts, Tapes, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario
-from marlab.hunt.evaluate.scores import Score, scores_of
+from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.exact.best_response import start_values
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game
-from marlab.hunt.players.episodes import episode_report, over_seeds
+from marlab.hunt.players.episodes import episode_report
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.seats import Kind
-from marlab.lab.progress import Progress
+from marlab.lab.config import to_dict
+from marlab.lab.device import choose_device, one_thread
+from marlab.lab.errors import UserError
+from marlab.lab.runs.identity import code_identity
+from marlab.lab.runs.measurements import key_seed
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.stats import mean_interval
 
-RANDOM = "RAND"
-LARGEST_EXACT_RANDOM = 16
-"""Grid cells up to which a best response to a team with one random player is solved; others walk few paths."""
-MOST_GAMES = 8192
-"""Games that are played at once."""
+CODE = (
+    "hunt/game", "hunt/players", "hunt/planner", "hunt/exact/best_response.py", "hunt/ppo/config.py",
+    "hunt/ppo/network.py",
+    *(f"hunt/others/{name}.py" for name in ("belief", "belief_report", "blocks", "config", "moa")),
+    *(f"hunt/world_model/{name}.py" for name in ("config", "data", "model")),
+    *(f"hunt/evaluate/{name}.py" for name in ("agents", "beliefs", "cells", "play", "scores")), "lab/ppo", "lab/search",
+    "lab/runs/measurements.py", "lab/runs/rng.py", "lab/stats.py",
+)  # fmt: skip
+"""Where a measurement is computed: a change in any of these files makes it another one."""
 
-Seating = tuple[int, tuple[str, ...]]
-"""Focal players and their background: what a score depends on beside the agent."""
+Tick = Callable[[int], None]
+
+
+def no_tick(steps: int) -> None:
+    """For work whose progress nobody watches."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One measurement, in words that another process understands."""
+
+    kind: Literal["score", "self-play", "best response", "beliefs"]
+    agent: str = ""  # how it is found; "" for best responses and for the beliefs of the exact rules
+    seed: int = 0  # training seed, for self-play and beliefs
+    focal: int = 0  # copies of the agent
+    background: tuple[str, ...] = ()  # the other players, as they are found
 
 
 @dataclass
-class Cells:
-    """A game with its starts, and all scores measured in it so far."""
+class Bench:
+    """A game with everybody who plays in it; measures one job at a time."""
 
-    game: Game
-    starts: Starts
     config: HuntEvalConfig
-    cast: dict[str, Agent]
-    rngs: Rngs
-    quiet: bool
-    measurements: Measurements
-    scores: dict[tuple[str, Seating], Score] = field(default_factory=dict)  # by agent and whom it plays with
-    exact: dict[Seating, Exact] = field(default_factory=dict)
+    agents: Mapping[str, Agent]  # by their texts; rules need not be named
+    games: int = GAMES  # in which beliefs are measured
+    game: Game = field(init=False)
 
-    def score(self, agent: str, scenario: Scenario) -> Score:
-        """What was measured; a team and a scenario with the same players share it."""
-        return replace(self.scores[agent, _seating(scenario)], scenario=scenario.name)
-
-    def all_scores(self, scenario: Scenario) -> list[Score]:
-        return [self.score(agent, scenario) for agent, seating in self.scores if seating == _seating(scenario)]
-
-    def play(self, cells: Sequence[Cell], label: str) -> None:
-        """Measure the cells that are not known yet, as many at once as fit."""
-        wanted = {(c.agent.name, _seating(c.scenario)): c for c in cells}
-        for key, cell in wanted.items():
-            stored = None if key in self.scores else self.measurements.get(*self._key(cell))
-            if stored is not None:
-                self.scores[key] = replace(Score.from_dict(stored), agent=cell.agent.name)
-        left = [cell for key, cell in wanted.items() if key not in self.scores]
-        size = max(1, MOST_GAMES // self.config.runs)
-        chunks = [left[i : i + size] for i in range(0, len(left), size)]
-        if not chunks:
-            return
-        with Progress(label, total=len(chunks) * self.config.steps, unit="steps", quiet=self.quiet) as bar:
-            for chunk in chunks:
-                plan = seat_all(self.game, chunk, self.config.runs, self.cast)
-                stream = play_stream(
-                    self.game, plan, self.starts, self.config.steps, self.rngs.torch("streams"), bar.advance
-                )
-                for cell, score in zip(chunk, scores_of(plan, stream, self.config.steps, self.config.window)):
-                    self.scores[cell.agent.name, _seating(cell.scenario)] = score
-                    self.measurements.put(score.to_dict(), *self._key(cell))
-                self.measurements.safe_point()
-
-    def _key(self, cell: Cell) -> tuple[Any, ...]:
-        """What a score is found again by. Which cells shared its batch is not part of it: they draw from one stream,
-        so a score that is measured in other company differs by chance, as its interval says."""
-        c, (focal, background) = self.config, _seating(cell.scenario)
-        others = sorted(self.cast[name].identity if name in self.cast else name for name in background)
-        return "score", c.game, c.runs, c.steps, c.window, c.maps, c.seed, cell.agent.identity, focal, others
-
-    def self_play(self, agent: Agent) -> dict[str, Any]:
-        """Four copies, one episode each from fresh memories, for every training seed."""
+    def __post_init__(self) -> None:
         c = self.config
-        key = "self-play", c.game, c.episodes, c.maps, c.seed, agent.identity
-        stored: dict[str, Any] | None = self.measurements.get(*key)
-        if stored is not None:
-            return stored
-        reports = {}
-        for seed in agent.seeds:
-            starts = self.game.start(_noise(self.game, c))  # the same for everybody
-            with torch.no_grad():
-                episodes = play(
-                    self.game, agent.make(self.game, seed), c.episodes, self.rngs.torch("self-play"), starts
-                )
-            reports[str(seed)] = episode_report(self.game.config, episodes)
-        result = {"seeds": reports, "over_seeds": over_seeds(list(reports.values()))}
-        self.measurements.put(result, *key)
-        self.measurements.safe_point()
-        return result
+        device = choose_device(c.device)
+        self.game = make_game(game_config(c.game), Rngs(c.seed).torch("maps"), maps=c.maps, device=device)
 
-    def best_response(self, scenario: Scenario) -> Exact | None:
-        """What the exact best response earns on average, where it can be solved, from `config.layouts` starts."""
-        kinds = scenario.kinds
-        if kinds is None or scenario.focal != 1 or self.config.layouts < 2:
-            return None
-        randoms = sum(kind == Kind.RAND for kind in kinds)
-        if randoms > 1 or (randoms and self.game.cells > LARGEST_EXACT_RANDOM):
-            return None
-        key = _seating(scenario)
-        if key not in self.exact:
-            mean, low, high = (float(x) for x in mean_interval(self._solved(kinds)))
-            base = self.score(RANDOM, scenario)  # lends its runs; the level is the same in all of them
-            level = replace(base, agent="best response", per_run=np.full_like(base.per_run, mean))
-            self.exact[key] = Exact(level, (high - low) / 2)
-        return self.exact[key]
+    @cached_property
+    def starts(self) -> Starts:
+        return Starts(self.game, self.config.runs, self.config.seed)
 
-    def _solved(self, kinds: Sequence[Kind]) -> list[float]:
-        """[layouts] what the best response to `kinds` earns from each of some starts."""
+    def agent(self, text: str) -> Agent:
+        return self.agents[text] if text in self.agents else scripted(text)
+
+    # --- what there is to measure ----------------------------------------------------------------------------------
+
+    def cell(self, agent: Agent, scenario: Scenario, cast: Mapping[str, Agent]) -> Job:
+        """An agent in a scenario whose background players are rules, or of the cast by their names.
+
+        The order in which a team is written does not matter: its players sit in the order of their identities.
+        """
+        others = [cast[name] if name in cast else scripted(name) for name in scenario.background]
+        seated = sorted(others, key=lambda player: player.identity)
+        return Job("score", agent.text, 0, scenario.focal, tuple(player.text for player in seated))
+
+    def key(self, job: Job) -> tuple[Any, ...]:
+        """Everything that decides what is measured, except the code."""
         c = self.config
-        key = "best response", c.game, c.layouts, c.maps, c.seed, [kind.name for kind in kinds]
-        values: list[float] | None = self.measurements.get(*key)
-        if values is None:
-            game = type(self.game)(self.game.config, self.game.maps.to("cpu"))  # best responses are solved on the CPU
-            starts = game.reset(c.layouts, Rngs(c.seed).torch("layouts"))
-            values = start_values(game, starts, [Kind.NS, *kinds]).tolist()
-            self.measurements.put(values, *key)
-            self.measurements.safe_point()
+        of = job.kind, to_dict(self.game.config), c.maps, c.seed
+        identity = self.agent(job.agent).identity if job.agent else "exact rules"
+        if job.kind == "score":
+            others = [self.agent(text).identity for text in job.background]
+            return *of, c.runs, c.steps, c.window, identity, job.focal, others
+        if job.kind == "self-play":
+            return *of, c.episodes, identity, job.seed
+        if job.kind == "best response":
+            return *of, c.layouts, list(job.background)
+        return *of, self.games, identity, job.seed
+
+    def exact_arithmetic(self, job: Job) -> bool:
+        """Whether a cell is played by rules alone, which compute with whole numbers."""
+        players = (job.agent, *job.background)
+        return job.kind == "score" and not any(self.agent(text).trained for text in players)
+
+    # --- measuring -------------------------------------------------------------------------------------------------
+
+    def measure(self, job: Job, tick: Tick = no_tick) -> Any:
+        """What is found, in plain values. `tick` hears of game steps."""
+        make = {"score": self._score, "self-play": self._self_play, "best response": self._best_response}
+        with one_thread():
+            if job.kind == "beliefs":
+                agent = self.agent(job.agent) if job.agent else None
+                return beliefs_of(self.game, agent, job.seed, self.config.seed, self.games)
+            return make[job.kind](job, tick)
+
+    def _score(self, job: Job, tick: Tick) -> dict[str, Any]:
+        plan = seat_all(self.game, [self._cell(job)], self.config.runs, self.agents)
+        stream = play_stream(self.game, plan, self.starts, self.config.steps, self._generator(job), tick)
+        [score] = scores_of(plan, stream, self.config.steps, self.config.window)
+        return score.to_dict()
+
+    def rule_scores(self, jobs: Sequence[Job], tick: Tick = no_tick) -> list[dict[str, Any]]:
+        """The scores of cells of `exact_arithmetic`, all in one batch; each is the same in any company."""
+        plan = seat_all(self.game, [self._cell(job) for job in jobs], self.config.runs, self.agents)
+        tapes = Tapes(plan, [key_seed(*self.key(job)) for job in jobs], self.game.device)
+        stream = play_stream(self.game, plan, self.starts, self.config.steps, tapes, tick)
+        return [score.to_dict() for score in scores_of(plan, stream, self.config.steps, self.config.window)]
+
+    def _cell(self, job: Job) -> Cell:
+        agent = self.agent(job.agent)
+        agent = replace(agent, name=agent.identity)  # what it is called here is nobody's business elsewhere
+        return Cell(agent, Scenario("cell", job.background, job.focal))
+
+    def _self_play(self, job: Job, tick: Tick) -> dict[str, Any]:
+        """Four copies, one episode each from fresh memories."""
+        games, game = self.config.episodes, self.game
+        noise = torch.rand(games, game.cells + game.players + 1, generator=Rngs(self.config.seed).torch("self-play"))
+        starts = game.start(noise.to(game.device))  # the same for everybody
+        with torch.no_grad():
+            episodes = play(game, self.agent(job.agent).make(game, job.seed), games, self._generator(job), starts)
+        return episode_report(game.config, episodes)
+
+    def _best_response(self, job: Job, tick: Tick) -> list[float]:
+        """[layouts] what the best response to rules earns from each of some starts; solved on the CPU."""
+        game = type(self.game)(self.game.config, self.game.maps.to("cpu"))
+        starts = game.reset(self.config.layouts, Rngs(self.config.seed).torch("layouts"))
+        kinds = [
+            Kind.NS,
+            *(Kind[name] for name in job.background),
+        ]  # the kind of the focal seat is not asked
+        values: list[float] = start_values(game, starts, kinds).tolist()
         return values
 
+    def _generator(self, job: Job) -> torch.Generator:
+        return torch.Generator(device=self.game.device).manual_seed(key_seed(*self.key(job)))
 
-def _seating(scenario: Scenario) -> Seating:
-    return scenario.focal, tuple(sorted(scenario.background))
+
+def code() -> str:
+    """The identity of the code that measures."""
+    return code_identity(CODE)
 
 
-def _noise(game: Game, config: HuntEvalConfig) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(config.seed)
-    return torch.rand(config.episodes, game.cells + game.players + 1, generator=generator).to(game.device)
+def unique(bench: Bench, jobs: Iterable[Job]) -> list[Job]:
+    """Every measurement once, in the order given; an agent with two names is one."""
+    by_key: dict[str, Job] = {}
+    for job in jobs:
+        by_key.setdefault(str(bench.key(job)), job)
+    return list(by_key.values())
+
+
+def players_of(bench: Bench, job: Job) -> dict[str, str]:
+    """Who takes part in a job, text -> identity, so that another process knows whether it found the same players."""
+    texts = () if job.kind == "best response" else (job.agent, *job.background)
+    return {text: bench.agent(text).identity for text in texts if text}
+
+
+def measure_task(config: HuntEvalConfig, job: Job, games: int, players: Mapping[str, str]) -> Any:
+    """A job in a process of its own: finds the trained players, and refuses those that are others by now."""
+    found = {text: find_agent(text) for text, identity in players.items() if text != identity}
+    for text, agent in found.items():
+        if agent.identity != players[text]:
+            raise UserError(f"The agent {text} changed while it was evaluated; evaluate one that has finished.")
+    return Bench(config, found, games).measure(job)

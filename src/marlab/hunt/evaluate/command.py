@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from marlab.hunt.game.config import game_config, game_names
 from marlab.lab.command import RunCommand
+from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.lab.errors import UserError
 
 Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
@@ -86,4 +87,13 @@ class HuntEvalConfig:
         return named
 
 
-main = RunCommand("hunt eval", HuntEvalConfig, "marlab.hunt.evaluate.run:evaluate", positional=("agent", "agents..."))
+@dataclass(frozen=True)
+class HuntEvalCommand(EngineFlags, HuntEvalConfig):
+    """`marlab hunt eval`: the evaluation, and where cells of trained agents are played (which changes no result)."""
+
+    def run_config(self) -> HuntEvalConfig:
+        """What decides the results: the part that a resumed evaluation must repeat."""
+        return config_of(self, HuntEvalConfig)
+
+
+main = RunCommand("hunt eval", HuntEvalCommand, "marlab.hunt.evaluate.run:evaluate", positional=("agent", "agents..."))

@@ -4,13 +4,18 @@ A run is one focal agent among one background for `steps` game steps, episode af
 that whoever keeps beliefs from one episode to the next can adapt. The k-th episode of the r-th run begins in the same
 situation for every agent and scenario, so that differences can be paired.
 
+Cells with networks in them are played one at a time where their scores must not depend on others: matrix products round
+differently in batches of another size. Rule-based players compute with whole numbers; with `Tapes` any number of their
+cells can share a batch, and each is the same as alone.
+
 Letters: B games (cells x R runs), n players, E episodes that ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +26,7 @@ from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import captures
+from marlab.hunt.players.rules import RulePlayers
 from marlab.lab.runs.rng import stream_seed
 
 
@@ -48,6 +54,7 @@ class Starts:
 class Seat(NamedTuple):
     """A policy with the games that it plays in."""
 
+    player: str  # its identity
     policy: Policy
     games: Tensor  # [K] which games
     seats: Tensor  # [K, n] bool: its seats there
@@ -88,8 +95,8 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
     """Seat the agent of every cell as focal player of its scenario, the seats rotated from run to run.
 
     cast: trained agents that may be background players, by name. With several training seeds a run uses one of them,
-    changed only after all seats had their turn, so that every seed plays every seat. Players of the same name are one
-    policy, whichever side they play on: the fewer calls, the faster.
+    changed only after all seats had their turn, so that every seed plays every seat. The same player is one policy,
+    whatever it is called and whichever side it plays on: the fewer calls, the faster.
     """
     n, device = game.players, game.device
     run = torch.arange(runs, device=device).repeat(len(cells))
@@ -97,7 +104,7 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
     turn = torch.div(run[:runs], n, rounding_mode="floor")  # [R]
     focal = torch.zeros(len(run), n, dtype=torch.bool, device=device)
     seed = torch.zeros(len(run), dtype=torch.int64, device=device)
-    where: dict[tuple[str, int], Tensor] = {}  # (player, training seed) -> [B, n] its seats
+    where: dict[tuple[str, int], Tensor] = {}  # (identity of a player, training seed) -> [B, n] its seats
     players: dict[str, Agent] = {}
     for c, (agent, scenario) in enumerate(cells):
         here = slice(c * runs, (c + 1) * runs)
@@ -105,13 +112,13 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
         seed[here] = torch.tensor(agent.seeds, device=device)[turn % len(agent.seeds)]
         others = [cast[name] if name in cast else scripted(name) for name in scenario.background]
         for k, player in enumerate([agent] * scenario.focal + others):
-            players.setdefault(player.name, player)
+            players.setdefault(player.identity, player)
             for i, number in enumerate(player.seeds):
-                seats = where.setdefault((player.name, number), torch.zeros_like(focal))
+                seats = where.setdefault((player.identity, number), torch.zeros_like(focal))
                 seats[here] |= (place == k) & (turn % len(player.seeds) == i).unsqueeze(1)
     seated = []
-    for name, player in players.items():
-        by_seed = {number: where[name, number] for number in player.seeds}
+    for identity, player in players.items():
+        by_seed = {number: where[identity, number] for number in player.seeds}
         seated += _seated(game, player, {k: s for k, s in by_seed.items() if bool(s.any())})
     return SeatingPlan(tuple(cells), runs, seated, focal, run, seed)
 
@@ -130,26 +137,76 @@ def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Se
         if player.trained:
             only_in(policy, seats)
         everything = torch.arange(len(next(iter(by_seed.values()))), device=where.device)
-        seated.append(Seat(policy, where, seats, torch.equal(where, everything)))
+        seated.append(Seat(player.identity, policy, where, seats, torch.equal(where, everything)))
     return seated
+
+
+TAPE = 64
+"""Steps for which uniform numbers are drawn at a time."""
+
+
+class Tapes:
+    """Uniform numbers for rule-based players. Those of a player in a cell depend on the cell's seed, the player and the
+    step alone, and not on the cells beside it; they are drawn on the CPU wherever the game is played."""
+
+    def __init__(self, plan: SeatingPlan, seeds: Sequence[int], device: torch.device) -> None:
+        """seeds: of every cell of the plan."""
+        self._plan, self._seeds, self._device = plan, tuple(seeds), device
+        self._shape = TAPE, plan.runs, plan.focal.shape[1]
+        self._cells = [torch.unique(seat.games // plan.runs).tolist() for seat in plan.seats]
+        self._drawn: dict[tuple[int, str], tuple[int, Tensor]] = {}  # (seat, purpose) -> which piece, [TAPE, K, n]
+
+    def act(self, seat: int, step: int) -> Tensor:
+        """[K, n] what a seat's policy chooses its actions by."""
+        return self._at(seat, "act", step)
+
+    def start(self, seat: int, step: int) -> Tensor:
+        """[K, n] what it draws its rule of an episode by, if it does."""
+        policy = self._plan.seats[seat].policy
+        draws = isinstance(policy, RulePlayers) and policy.draws_at_start
+        return self._at(seat, "start", step) if draws else torch.empty(0)
+
+    def _at(self, seat: int, purpose: str, step: int) -> Tensor:
+        piece, place = divmod(step, TAPE)
+        if self._drawn.get((seat, purpose), (-1,))[0] != piece:
+            player = self._plan.seats[seat].player
+            parts = [self._draw(self._seeds[cell], f"{player}/{purpose}/{piece}") for cell in self._cells[seat]]
+            self._drawn[seat, purpose] = piece, torch.cat(parts, 1).to(self._device)
+        return self._drawn[seat, purpose][1][place]
+
+    def _draw(self, seed: int, name: str) -> Tensor:
+        return torch.rand(*self._shape, generator=torch.Generator().manual_seed(stream_seed(seed, name)))
+
+
+class _OneGenerator:
+    """All players of a plan draw from one generator, one after the other."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self._generator = generator
+
+    def act(self, seat: int, step: int) -> torch.Generator:
+        return self._generator
+
+    start = act
 
 
 @torch.no_grad()
 def play_stream(
-    game: Game, plan: SeatingPlan, starts: Starts, steps: int, generator: torch.Generator,
+    game: Game, plan: SeatingPlan, starts: Starts, steps: int, chance: torch.Generator | Tapes,
     tick: Callable[[int], None] = lambda steps: None,
 ) -> Stream:  # fmt: skip
     """Play every run of the plan for `steps` steps; `tick` hears of the progress."""
+    draws: Any = chance if isinstance(chance, Tapes) else _OneGenerator(chance)
     batch, device = len(plan.run), game.device
     episode = torch.zeros(batch, dtype=torch.int64, device=device)
     state = starts.at(plan.run, episode)
-    memories = [seat.policy.begin(len(seat.games), generator) for seat in plan.seats]
+    memories = [seat.policy.begin(len(seat.games), draws.start(i, 0)) for i, seat in enumerate(plan.seats)]
     reward = torch.zeros(batch, game.players, device=device)
     result = torch.zeros(batch, game.players, dtype=torch.int64, device=device)
     hunters, length = result.clone(), result[:, 0].clone()
     ended: list[tuple[Tensor, ...]] = []
     for t in range(steps):
-        outcome, after = _step(game, plan, state, memories, generator)
+        outcome, after = _step(game, plan, state, memories, partial(draws.act, step=t))
         reward, length = reward + outcome.reward, length + 1
         result = captures(game, outcome, result)
         hunters = torch.where(outcome.hunters > 0, outcome.hunters, hunters)
@@ -164,7 +221,7 @@ def play_stream(
             reward, result, hunters = (x * going.unsqueeze(1) for x in (reward, result, hunters))
             length = length * going
             for i, seat in enumerate(plan.seats):
-                memories[i] = seat.policy.reset(memories[i], outcome.over[seat.games], generator)
+                memories[i] = seat.policy.reset(memories[i], outcome.over[seat.games], draws.start(i, t + 1))
         state = after
         tick(1)
     if not ended:
@@ -173,18 +230,18 @@ def play_stream(
 
 
 def _step(
-    game: Game, plan: SeatingPlan, state: State, memories: list[Memory], generator: torch.Generator
+    game: Game, plan: SeatingPlan, state: State, memories: list[Memory], draws: Callable[[int], Any]
 ) -> tuple[Outcome, State]:
-    """One step of all games; `memories` are replaced in place."""
+    """One step of all games; `memories` are replaced in place. draws: what each seat's policy chooses by."""
     actions = torch.full(state.cell.shape, STAY, dtype=torch.int64, device=game.device)
     views = []
-    for i, (policy, games, seats, whole) in enumerate(plan.seats):
+    for i, (_, policy, games, seats, whole) in enumerate(plan.seats):
         view = View(game, state if whole else state.select(games))
-        chosen, memories[i] = policy.act(view, memories[i], generator)
+        chosen, memories[i] = policy.act(view, memories[i], draws(i))
         actions[games] = torch.where(seats, chosen, actions[games])
         views.append(view)
     after, outcome = game.step(state, actions)
-    for i, (policy, games, _, whole) in enumerate(plan.seats):
+    for i, (_, policy, games, _, whole) in enumerate(plan.seats):
         mine = outcome if whole else Outcome(*(field[games] for field in outcome))
         memories[i] = policy.observe(views[i], mine, memories[i])
     return outcome, after

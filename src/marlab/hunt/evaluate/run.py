@@ -3,55 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from marlab.hunt.evaluate.agents import Agent, find_agent, find_agents, scripted
-from marlab.hunt.evaluate.beliefs import evaluate_beliefs
-from marlab.hunt.evaluate.card import Block, Line, ScoreCard, best_reference
-from marlab.hunt.evaluate.cells import RANDOM, Cells
-from marlab.hunt.evaluate.command import HuntEvalConfig
-from marlab.hunt.evaluate.measurements import FOLDER, Measurements
-from marlab.hunt.evaluate.play import Cell, Starts
+from marlab.hunt.evaluate.beliefs import EXACT, believes
+from marlab.hunt.evaluate.card import Block, Exact, Line, ScoreCard, best_reference
+from marlab.hunt.evaluate.cells import Bench, Job, code
+from marlab.hunt.evaluate.command import HuntEvalCommand, HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.hunt.evaluate.scores import Score
-from marlab.hunt.game.build import make_game
+from marlab.hunt.evaluate.work import measure_all
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.rules import Game
+from marlab.hunt.players.episodes import over_seeds
+from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
-from marlab.lab.device import choose_device
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.records import find_run
-from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.stats import mean_interval
 
+RANDOM = "RAND"
+LARGEST_EXACT_RANDOM = 16
+"""Grid cells up to which a best response to a team with one random player is solved; others walk few paths."""
 SCRIPTED = ("NS", "NH", "EXPL", "WAIT(5)", "RAND")
 """Scripted players that may be the reference of a scenario."""
 CARD = "scorecard.json"
 
 
 def evaluate(
-    config: HuntEvalConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
+    config: HuntEvalConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Measure what the run has not measured yet and write its score card; `read_card(run.path)` reads it."""
-    lineup = _lineup(config)  # refuses what does not fit together before a folder is made
+    asked = HuntEvalCommand.of(config)
+    config, where, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
+    lineup = Lineup(config)  # refuses what does not fit together before a folder is made
     others = [find_run(str(path)).path / FOLDER for path in config.measured]
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
-        run.set_device(lineup.game.device)
-        measurements = Measurements(run.path / FOLDER, others, lambda: run.leave() if run.should_stop() else None)
-        card = _measure(config, lineup, measurements, quiet)
+        run.set_device(lineup.bench.game.device)
+        stop = lambda: run.leave() if run.should_stop() else None  # noqa: E731
+        measurements = Measurements(run.path / FOLDER, others, stop, code())
+        measure_all(lineup.bench, lineup.jobs(), measurements, where, quiet=quiet)
+        card = lineup.card(measurements)
         write_card(card, run, figures=config.figures)
         if not quiet:
-            reused = f" ({measurements.reused} measurements were there before)" if measurements.reused else ""
-            print(f"{card.text()}\n\nscore card: {run.path / 'scorecard.md'}{reused}")
+            print(f"{card.text()}\n\nscore card: {run.path / 'scorecard.md'}{_remarks(measurements)}")
     return run
 
 
+def _remarks(measurements: Measurements) -> str:
+    reused, unused = measurements.reused, measurements.unused()
+    there = f" ({reused} measurements were there before)" if reused else ""
+    return f"{there} ({unused} of other code were measured again)" if unused else there
+
+
 def score(config: HuntEvalConfig, measurements: Measurements | None = None) -> ScoreCard:
-    """The score card without a run directory."""
-    return _measure(config, _lineup(config), measurements or Measurements(), quiet=True)
+    """The score card without a run directory, measured in this process."""
+    lineup, kept = Lineup(config), measurements or Measurements()
+    measure_all(lineup.bench, lineup.jobs(), kept, quiet=True)
+    return lineup.card(kept)
 
 
 def read_card(path: Path) -> ScoreCard:
@@ -73,46 +91,120 @@ def write_card(card: ScoreCard, run: Run, *, figures: bool = True) -> None:
         run.add_cases(f"{agent}: mean share of the reference", card.cases(agent))
 
 
-@dataclass(frozen=True)
-class _Lineup:
-    """Everybody who takes part, and the game they meet in."""
+class Lineup:
+    """Everybody who takes part and whom they meet: what is to be measured, and the card that is made of it."""
 
-    game: Game
-    rngs: Rngs
-    agents: list[Agent]
-    scenarios: list[Scenario]
-    teams: list[Scenario]
-    references: dict[tuple[str, ...], Agent]  # by the background that they were trained for
+    def __init__(self, config: HuntEvalConfig) -> None:
+        self.config, self.agents = config, find_agents(config.all_agents)
+        self.scenarios, self.teams = _scenarios(config, [agent.name for agent in self.agents])
+        self.references = _references(config)
+        self.cast = {agent.name: agent for agent in self.agents}
+        everybody = [*self.agents, *self.references.values()]
+        self.bench = Bench(config, {agent.text: agent for agent in everybody if agent.trained})
+        for agent in everybody:
+            agent.make(self.bench.game, agent.seeds[0])  # refuses a network of another size
+
+    # --- what is measured -----------------------------------------------------------------------------------------
+
+    def jobs(self) -> list[Job]:
+        """Every measurement of the card; the same may be named more than once."""
+        jobs: list[Job] = []
+        for scenario in [scenario for _, block in self._blocks() for scenario in block]:
+            jobs += [self._cell(agent, scenario) for agent in [*self.agents, *self._beside(scenario)]]
+            jobs += self._solved(scenario)
+        if "self-play" in self.config.parts:
+            jobs += [self._self_play(agent, seed) for agent in self.agents for seed in agent.seeds]
+        if self._crossed():
+            jobs += [self._cell(a, _among(b)) for a in self.agents for b in self.agents]
+        if self._believers():
+            jobs += [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
+        return jobs
+
+    def _blocks(self) -> list[tuple[str, list[Scenario]]]:
+        asked = (("scenarios", "Scenarios", self.scenarios), ("teams", "Teams", self.teams))
+        return [(title, scenarios) for part, title, scenarios in asked if part in self.config.parts and scenarios]
+
+    def _beside(self, scenario: Scenario) -> list[Agent]:
+        """Who sets the scale of a scenario: scripted players, and a PPO player that was trained for it."""
+        trained = self.references.get(tuple(sorted(scenario.background)))
+        rules = [scripted(name) for name in SCRIPTED]
+        return [*rules, trained] if trained is not None and scenario.focal == 1 else rules
+
+    def _cell(self, agent: Agent, scenario: Scenario) -> Job:
+        return self.bench.cell(agent, scenario, self.cast)
+
+    def _self_play(self, agent: Agent, seed: int) -> Job:
+        return Job("self-play", agent.text, seed)
+
+    def _solved(self, scenario: Scenario) -> list[Job]:
+        """The exact best response, where it can be solved."""
+        kinds = scenario.kinds
+        if kinds is None or scenario.focal != 1 or self.config.layouts < 2:
+            return []
+        randoms = sum(kind == Kind.RAND for kind in kinds)
+        if randoms > 1 or (randoms and self.bench.game.cells > LARGEST_EXACT_RANDOM):
+            return []
+        return [Job("best response", background=tuple(sorted(kind.name for kind in kinds)))]
+
+    def _crossed(self) -> bool:
+        return "cross-play" in self.config.parts and len(self.agents) > 1
+
+    @cached_property
+    def _with_beliefs(self) -> list[tuple[Agent, int]]:
+        pairs = [(agent, seed) for agent in self.agents if agent.trained for seed in agent.seeds]
+        return [(agent, seed) for agent, seed in pairs if believes(agent.make(self.bench.game, seed))]
+
+    def _believers(self) -> list[tuple[Agent, int]]:
+        """Agents with beliefs that can be measured, and their training seeds."""
+        return self._with_beliefs if "beliefs" in self.config.parts else []
+
+    # --- what comes out -------------------------------------------------------------------------------------------
+
+    def card(self, measurements: Measurements) -> ScoreCard:
+        """The score card of jobs that are all measured."""
+
+        def found(job: Job) -> Any:
+            return measurements.get(*self.bench.key(job))
+
+        def score(agent: Agent, scenario: Scenario) -> Score:
+            stored = Score.from_dict(found(self._cell(agent, scenario)))
+            return replace(stored, agent=agent.name, scenario=scenario.name)
+
+        c = self.config
+        settings = {name: getattr(c, name) for name in ("runs", "steps", "window", "seed", "layouts", "maps")}
+        card = ScoreCard(c.game, list(self.cast), {agent.name: agent.uses for agent in self.agents}, settings)
+        if "self-play" in c.parts:
+            for agent in self.agents:
+                reports = {str(seed): found(self._self_play(agent, seed)) for seed in agent.seeds}
+                card.self_play[agent.name] = {"seeds": reports, "over_seeds": over_seeds(list(reports.values()))}
+        for title, scenarios in self._blocks():
+            lines = []
+            for scenario in scenarios:
+                beside = [score(agent, scenario) for agent in self._beside(scenario)]
+                random = beside[SCRIPTED.index(RANDOM)]
+                solved = [found(job) for job in self._solved(scenario)]
+                exact = exact_level(solved[0], random) if solved else None
+                mine = {agent.name: score(agent, scenario) for agent in self.agents}
+                lines.append(Line(scenario, random, best_reference(beside, exact), exact, mine))
+            card.blocks.append(Block(title, lines))
+        if self._crossed():
+            card.cross = {a.name: {b.name: score(a, _among(b)) for b in self.agents} for a in self.agents}
+        if self._believers():
+            card.beliefs[EXACT] = {"0": found(Job("beliefs"))}
+            for agent, seed in self._believers():
+                card.beliefs.setdefault(agent.name, {})[str(seed)] = found(Job("beliefs", agent.text, seed))
+        return card
 
 
-def _lineup(config: HuntEvalConfig) -> _Lineup:
-    agents = find_agents(config.all_agents)
-    scenarios, teams = _scenarios(config, [agent.name for agent in agents])
-    references = _references(config)
-    rngs = Rngs(config.seed, choose_device(config.device))
-    game = make_game(game_config(config.game), rngs.torch("maps", "cpu"), maps=config.maps, device=rngs.device)
-    for agent in [*agents, *references.values()]:
-        agent.make(game, agent.seeds[0])  # refuses a network of another size
-    return _Lineup(game, rngs, agents, scenarios, teams, references)
+def _among(agent: Agent) -> Scenario:
+    return Scenario(f"among three {agent.name}", (agent.name,) * (SEATS - 1))
 
 
-def _measure(config: HuntEvalConfig, lineup: _Lineup, measurements: Measurements, quiet: bool) -> ScoreCard:
-    agents, game = lineup.agents, lineup.game
-    cast = {agent.name: agent for agent in agents}
-    cells = Cells(game, Starts(game, config.runs, config.seed), config, cast, lineup.rngs, quiet, measurements)
-    settings = {name: getattr(config, name) for name in ("runs", "steps", "window", "seed", "layouts", "maps")}
-    card = ScoreCard(config.game, list(cast), {agent.name: agent.uses for agent in agents}, settings)
-    if "self-play" in config.parts:
-        card.self_play = {agent.name: cells.self_play(agent) for agent in agents}
-    if "scenarios" in config.parts and lineup.scenarios:
-        card.blocks.append(_block("Scenarios", lineup.scenarios, agents, lineup.references, cells))
-    if "teams" in config.parts and lineup.teams:
-        card.blocks.append(_block("Teams", lineup.teams, agents, lineup.references, cells))
-    if "cross-play" in config.parts and len(agents) > 1:
-        card.cross = _cross_play(agents, cells)
-    if "beliefs" in config.parts and any(agent.trained for agent in agents):
-        card.beliefs = evaluate_beliefs(game, agents, config.seed, measurements)
-    return card
+def exact_level(values: Sequence[float], random: Score) -> Exact:
+    """What the best response earns on average; a random player lends its runs, the level is the same in all of them."""
+    mean, low, high = (float(x) for x in mean_interval(values))
+    level = replace(random, agent="best response", per_run=np.full_like(random.per_run, mean))
+    return Exact(level, (high - low) / 2)
 
 
 def _scenarios(config: HuntEvalConfig, agents: Sequence[str]) -> tuple[list[Scenario], list[Scenario]]:
@@ -139,34 +231,3 @@ def _references(config: HuntEvalConfig) -> dict[tuple[str, ...], Agent]:
 
 
 _SAFE = {ord(c): "." for c in "(),"}
-
-
-def _block(
-    title: str, scenarios: Sequence[Scenario], agents: Sequence[Agent], references: dict[tuple[str, ...], Agent],
-    cells: Cells,
-) -> Block:  # fmt: skip
-    rules = [scripted(name) for name in SCRIPTED]
-    beside = [Cell(agent, scenario) for scenario in scenarios for agent in rules]
-    for scenario in scenarios:
-        trained = references.get(tuple(sorted(scenario.background)))
-        if trained is not None and scenario.focal == 1:
-            beside.append(Cell(trained, scenario))
-    cells.play([Cell(agent, s) for s in scenarios for agent in agents if not agent.trained] + beside,
-              f"{title.lower()}: scripted players")  # fmt: skip
-    for agent in agents:
-        if agent.trained:
-            cells.play([Cell(agent, scenario) for scenario in scenarios], f"{title.lower()}: {agent.name}")
-    lines = []
-    for scenario in scenarios:
-        exact = cells.best_response(scenario)
-        mine = {agent.name: cells.score(agent.name, scenario) for agent in agents}
-        others = [score for score in cells.all_scores(scenario) if score.agent not in mine or score.agent in SCRIPTED]
-        random = cells.score(RANDOM, scenario)
-        lines.append(Line(scenario, random, best_reference(others, exact), exact, mine))
-    return Block(title, lines)
-
-
-def _cross_play(agents: Sequence[Agent], cells: Cells) -> dict[str, dict[str, Score]]:
-    among = {b.name: Scenario(f"among three {b.name}", (b.name,) * (SEATS - 1)) for b in agents}
-    cells.play([Cell(a, among[b.name]) for a in agents for b in agents], "cross-play")
-    return {a.name: {b.name: cells.score(a.name, among[b.name]) for b in agents} for a in agents}

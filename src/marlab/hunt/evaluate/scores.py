@@ -143,4 +143,5 @@ def normalised(score: Score, random: Score, reference: Score) -> Measured | None
     mine, base, top = (s.per_run[index].mean(1) for s in (score, random, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (mine - base) / (top - base)
+    values = values[np.isfinite(values)]  # a resample in which the two ends are the same says nothing
     return percentiles((score.mean - random.mean) / width, values)

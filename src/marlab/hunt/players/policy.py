@@ -19,6 +19,8 @@ from marlab.hunt.game.views import View
 
 Memory = dict[str, Tensor]
 """What a policy remembers: tensors [B, ...] by name."""
+Chance = torch.Generator | Tensor
+"""Where a rule-based player's choices come from: a generator, or the uniform numbers [B, n] themselves."""
 
 
 class Policy(ABC):
@@ -92,15 +94,20 @@ class Team(Policy):
         return parts
 
 
-def choose(options: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+def uniform(shape: Sequence[int], chance: Chance, device: torch.device) -> Tensor:
+    """Uniform numbers: the given ones, or new ones from a generator."""
+    return chance if isinstance(chance, Tensor) else torch.rand(*shape, generator=chance, device=device)
+
+
+def choose(options: Sequence[Tensor], chance: Chance) -> Tensor:
     """[B, n] one of the actions whose mask in `options` (A masks [B, n]) is set, each equally likely; else ABSENT.
 
     One uniform number per player, and exact: no rounding can pick an action that is not offered.
     """
     marks = [option.to(torch.int16) for option in options]
     count = reduce(add, marks)
-    uniform = torch.rand(count.shape, generator=generator, device=count.device)
-    rank = torch.minimum((uniform * count).to(torch.int16), count - 1)  # -1 where nothing is offered
+    numbers = uniform(count.shape, chance, count.device)
+    rank = torch.minimum((numbers * count).to(torch.int16), count - 1)  # -1 where nothing is offered
     action, seen = torch.full_like(count, -1), torch.zeros_like(count)
     for mark in marks:  # the choice is the last action at which no more than `rank` options came before
         action += seen <= rank

@@ -15,7 +15,7 @@ import torch
 
 from marlab.hunt.game.rules import HUNT_STAG, Game, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.policy import Chance, Memory, Policy
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
@@ -61,12 +61,12 @@ class Reciprocators(Policy):
         self.game, self.how = game, how
         self._rules = RulePlayers(game, [Kind.NS] * game.players)
 
-    def begin(self, batch: int, generator: torch.Generator) -> Memory:
+    def begin(self, batch: int, generator: Chance) -> Memory:
         memory = self._rules.begin(batch, generator)
         no = torch.zeros(memory["type"].shape, dtype=torch.bool, device=self.game.device)
         return {**memory, "letdowns": torch.zeros_like(memory["type"]), "got": no, "company": no.clone()}
 
-    def reset(self, memory: Memory, games: torch.Tensor, generator: torch.Generator) -> Memory:
+    def reset(self, memory: Memory, games: torch.Tensor, generator: Chance) -> Memory:
         ended = games.unsqueeze(1)
         letdowns = memory["letdowns"] + (ended & ~memory["got"])
         hunts = letdowns < self.how.strikes if self.how.rule == "GRIM" else memory["company"]
@@ -79,7 +79,7 @@ class Reciprocators(Policy):
             "company": memory["company"] & ~ended,
         }
 
-    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[torch.Tensor, Memory]:
+    def act(self, view: View, memory: Memory, generator: Chance) -> tuple[torch.Tensor, Memory]:
         actions, _ = self._rules.act(view, memory, generator)
         return actions, memory
 

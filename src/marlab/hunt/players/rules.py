@@ -19,7 +19,7 @@ from marlab.hunt.game.fold import any_of, count_of
 from marlab.hunt.game.maps import UNREACHABLE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.players.policy import Memory, Policy, choose
+from marlab.hunt.players.policy import Chance, Memory, Policy, choose, uniform
 from marlab.hunt.players.seats import DEFAULT_VALUES, Kind, Role
 from marlab.lab.errors import UserError
 
@@ -58,15 +58,15 @@ class RulePlayers(Policy):
         self._kind = torch.tensor([role.kind for role in self.roles], device=device)  # [n]
         self._value = torch.tensor([role.value for role in self.roles], device=device)  # [n]
         self._reverse = torch.tensor([role.reverse for role in self.roles], device=device)  # [n]
-        self._draws = any(role.kind == Kind.MIX for role in self.roles)
+        self.draws_at_start = any(role.kind == Kind.MIX for role in self.roles)
         self._is_stag = game.prey_kind == 0  # [m]; in the snowdrift game every drift
 
     # --- the policy interface -----------------------------------------------------------------------------------
 
-    def begin(self, batch: int, generator: torch.Generator) -> Memory:
+    def begin(self, batch: int, generator: Chance) -> Memory:
         types = self._kind.expand(batch, -1)
-        if self._draws:
-            coin = torch.rand(types.shape, generator=generator, device=types.device)
+        if self.draws_at_start:
+            coin = uniform(types.shape, generator, types.device)
             drawn = torch.where(coin < self._value, int(Kind.NS), int(Kind.NH))
             types = torch.where(types == Kind.MIX, drawn, types)
         return self.memory_of(types)
@@ -78,7 +78,7 @@ class RulePlayers(Policy):
         """
         return {"type": types.clone(), "waited": torch.zeros_like(types)}
 
-    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
+    def act(self, view: View, memory: Memory, generator: Chance) -> tuple[Tensor, Memory]:
         return choose(self._options_by_action(view, memory), generator), self.remember(view, memory)
 
     def probabilities(self, view: View, memory: Memory) -> Tensor:

@@ -12,8 +12,10 @@ from enum import IntEnum
 
 from marlab.lab.errors import UserError
 
-_ROLE = re.compile(r"([A-Z]+)(?:\(([0-9.]+)(?:,(NS|NH))?\))?")
+_ROLE = re.compile(r"([A-Z]+)(?:\(([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:,(NS|NH))?\))?")
 LEARNER = "PPO"
+MOST_SEEDS = 1000
+"""Training seeds of one run; far more than fit on any machine."""
 
 
 class Kind(IntEnum):
@@ -92,7 +94,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     try:
         for part in text.split(","):
             first, dots, last = part.partition("..")
-            seeds += range(int(first), int(last) + 1) if dots else [int(first)]
+            several = range(int(first), int(last if dots else first) + 1)
+            if several.stop - several.start + len(seeds) > MOST_SEEDS:  # before they are written out
+                raise UserError(f"seeds is '{text[:80]}', more than {MOST_SEEDS} seeds; expected a list such as 0..4.")
+            seeds += several
     except ValueError:
         seeds = []
     if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
@@ -108,7 +113,7 @@ def team_members(text: str) -> tuple[str, ...]:
     members: list[str] = []
     for part in text.split("+"):
         match = _MEMBER.fullmatch(part.strip())
-        if match is None or match.group(1) == "0":
-            raise UserError(f"'{text}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
+        if match is None or match.group(1) == "0" or len(match.group(1)) > 2:
+            raise UserError(f"'{text[:80]}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
         members += [match.group(2)] * int(match.group(1) or 1)
     return tuple(members)

@@ -246,7 +246,7 @@ class Pipeline:
         agents = load_hop(path)
         planners = Planners(agents, {})
         agent = Agent("agent", agents.config.variant, planners.make, planners.make, agents.seeds, "", agents.game,
-                      path)  # fmt: skip
+                      path, "agent")  # fmt: skip
         rngs = Rngs(ADAPTATION_SEED, device)
         game = make_game(self.config.game, rngs.torch("maps", "cpu"), maps=self.config.maps, device=device)
         plan = seat_all(game, [Cell(agent, team(text)) for text in FEW_SHOT_FLOORS], size.adapt_games, {})

@@ -1,0 +1,52 @@
+"""Only what is missing is measured, here or on an engine, with equal values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marlab.hunt.evaluate import work
+from marlab.hunt.evaluate.agents import find_agent, scripted
+from marlab.hunt.evaluate.cells import Bench, Job
+from marlab.hunt.evaluate.command import HuntEvalConfig
+from marlab.hunt.evaluate.scenarios import team
+from marlab.hunt.evaluate.work import SERIAL, measure_all
+from marlab.lab.engine.tasks import EngineConfig
+from marlab.lab.errors import UserError
+from marlab.lab.runs.measurements import Measurements
+
+CONFIG = HuntEvalConfig("NS", runs=4, steps=40, window=36, layouts=2, episodes=4, device="cpu")
+
+
+def bench_and_jobs(*texts: str) -> tuple[Bench, list[Job]]:
+    agents = [find_agent(text) for text in texts]
+    bench = Bench(CONFIG, {agent.text: agent for agent in agents}, games=6)
+    jobs = [bench.cell(agent, team(name), {}) for agent in [*agents, scripted("EXPL")] for name in ("3NH", "NS+2NH")]
+    jobs += [Job("self-play", agents[0].text, 0), Job("best response", background=("NH", "NH", "NS")), Job("beliefs")]
+    return bench, jobs
+
+
+def test_here_and_on_an_engine_values_are_equal(hop: Path, ppo: Path) -> None:
+    bench, jobs = bench_and_jobs(str(hop), str(ppo))
+    here, there = Measurements(), Measurements()
+    measure_all(bench, jobs, here, SERIAL, quiet=True)
+    measure_all(bench, jobs, there, EngineConfig("local", workers=2), quiet=True)
+    assert [here.get(*bench.key(job)) for job in jobs] == [there.get(*bench.key(job)) for job in jobs]
+    assert None not in [here.get(*bench.key(job)) for job in jobs]
+
+
+def test_what_is_known_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, jobs = bench_and_jobs("NS")
+    kept = Measurements()
+    measure_all(bench, jobs, kept, quiet=True)
+    for name in ("measure", "rule_scores"):
+        monkeypatch.setattr(Bench, name, lambda *arguments: pytest.fail("measured twice"))
+    measure_all(bench, jobs, kept, quiet=True)
+
+
+def test_sentences_come_back_from_an_engine(hop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, jobs = bench_and_jobs(str(hop))
+    monkeypatch.setattr(work, "players_of", lambda bench, job: {str(hop): "another"})
+    with pytest.raises(UserError, match=r"^The agent .* changed while it was evaluated"):
+        measure_all(bench, jobs, Measurements(), EngineConfig("local", workers=1), quiet=True)
