@@ -18,7 +18,7 @@ SOURCES = (".py", ".c")
 
 
 @cache
-def code_identity(places: Sequence[str], libraries: Sequence[str] = ("torch", "numpy")) -> str:
+def code_identity(places: Sequence[str], libraries: Sequence[str] = ("torch", "numpy", "scipy")) -> str:
     """A name for the code in rooms and files below the package, such as "hunt/game" or "lab/runs/rng.py"."""
     digest = hashlib.sha256()
     for file in sources(places):
