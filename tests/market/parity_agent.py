@@ -177,7 +177,7 @@ class ParityAgent(StdSyncAgent):
                 "aux": aux[i],
                 "alpha": alpha[i],
                 "global": overall,
-                "partner": self.book.features(one.partner, one.selling),
+                "partner": self.book.features([one.partner], one.selling)[0],
                 "history": np.array(one.history[-20:]).reshape(-1, 4),
             }
             offer = tuple(int(part[i]) for part in (clipped.quantity, clipped.day, clipped.price))
@@ -201,7 +201,7 @@ class ParityAgent(StdSyncAgent):
         deal, note = contract.agreement, contract.annotation
         selling = note["seller"] == self.id
         ahead = deal["time"] - self.awi.current_step
-        self.ledger.reserve(selling, deal["quantity"], deal["unit_price"], ahead, permanent=True)
+        self.ledger.sign(selling, deal["quantity"], deal["unit_price"], ahead)
         self._remember(note, mechanism, mechanism.state, deal["quantity"], deal["unit_price"])
 
     def on_negotiation_failure(self, partners: Any, annotation: Any, mechanism: Any, state: Any) -> None:

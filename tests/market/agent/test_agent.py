@@ -33,7 +33,7 @@ from marlab.market.simulator.awi import without_bankrupt
 from marlab.market.simulator.experts import find_agent
 from marlab.market.simulator.record import record_world
 from marlab.market.simulator.worlds import WorldSpec
-from tests.market import agent_variants
+from tests.market import agent_variants, decision_golden
 from tests.market.days import a_day
 
 DAYS = 11
@@ -202,6 +202,12 @@ def test_after_a_failed_morning_negotiations_end() -> None:
     answers = agent.counter_all({"p": (3, 1, 10)}, {"p": None})
     assert answers["p"].response is ResponseType.END_NEGOTIATION and answers["p"].outcome is None
     assert agent.counts["exceptions"] == 0
+
+
+@pytest.mark.parametrize("variant", list(decision_golden.WORLDS))
+def test_every_decision_is_the_one_of_the_golden_file(variant: str) -> None:
+    expected = [line for line in decision_golden.golden() if line.startswith(f"{variant} ")]
+    assert decision_golden.played(variant) == expected
 
 
 def test_the_log_explains_every_decision() -> None:

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from marlab.market.agent.decide import (
-    Batch,
-    Neural,
-    NeuralWeights,
+    Intentions,
+    RuleW,
+    by_decision,
     by_weight,
     heuristic,
     heuristic_weights,
     pure_l1,
     uniform_weights,
 )
+from marlab.market.agent.neural import Neural, NeuralWeights
 from marlab.market.agent.plan import RoundPlan, make_plan
-from marlab.market.agent.rule import RuleW
 from marlab.market.agent.threads import Situation, Thread
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
@@ -28,7 +28,6 @@ from marlab.market.rules import l1
 from marlab.market.rules.executor import Decision
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.partners import Ended, PartnerBook
-from marlab.market.rules.safety import Ledger
 from tests.market.days import a_day, random_days
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 
@@ -49,12 +48,12 @@ class Wild:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
-    def __call__(self, at: Situation, alpha: Array) -> Batch:
+    def __call__(self, at: Situation, alpha: Array) -> Intentions:
         k, rng = len(at.threads), self.rng
         decision = Decision(
             rng.integers(0, 3, k), rng.normal(0, 200, k), rng.normal(0, 50, k), rng.integers(-5, 60, k) * 1.0
         )
-        return Batch(at, alpha, decision)
+        return by_decision(at, alpha, decision)
 
 
 def check_plan(at: Situation, plan: RoundPlan, options: L1Options) -> int:
@@ -98,7 +97,7 @@ def test_whatever_is_wished_a_plan_stays_within_l1(rules: str) -> None:
         at = situation(state, threads, options, a_book(rng, 8))
         for decider in (Wild(rng), pure_l1, heuristic, RuleW(), network):
             alpha = rng.dirichlet(np.ones(len(threads)))
-            plan = make_plan(at, decider(at, alpha), alpha, Ledger(state, options))
+            plan = make_plan(at, decider(at, alpha), alpha)
             made += check_plan(at, plan, options)
     assert made > 200
 
@@ -140,7 +139,7 @@ def test_the_plan_is_a_function_of_the_set_of_threads(rules: str) -> None:
             at = situation(state, threads, options, book)
             for weigh, decider in ((heuristic_weights, RuleW()), (weigh_l4, l3), (uniform_weights, heuristic)):
                 alpha = weigh(at)
-                plans.append(make_plan(at, decider(at, alpha), alpha, Ledger(state, options)).answers)
+                plans.append(make_plan(at, decider(at, alpha), alpha).answers)
         for other in (3, 6):
             assert plans[:3] == plans[other : other + 3]
 
@@ -161,8 +160,8 @@ def test_threads_with_more_weight_are_served_first() -> None:
     for first in range(3):
         alpha = np.full(3, 0.1)
         alpha[first] = 0.8
-        assert by_weight(at, alpha)[0] == first
-        plan = make_plan(at, pure_l1(at, alpha), alpha, Ledger(state, L1Options()))
+        assert by_weight(alpha)[0] == first
+        plan = make_plan(at, pure_l1(at, alpha), alpha)
         assert plan.answers[f"p{first}"].op == REJECT
         assert [a.op for a in plan.answers.values()].count(END) == 2
         assert plan.answers[f"p{(first + 1) % 3}"].why in ("no budget", "nothing wanted")
@@ -173,8 +172,8 @@ def test_an_acceptance_that_no_longer_fits_becomes_an_offer() -> None:
     at = situation(state, sellers((7, 10, 10), (7, 10, 10)), L1Options())
     alpha = np.array([0.6, 0.4])
     zero = np.zeros(2)
-    wishes = Batch(at, alpha, Decision(np.array([ACCEPT, ACCEPT]), zero, zero, zero))
-    answers = make_plan(at, wishes, alpha, Ledger(state, L1Options())).answers
+    wishes = by_decision(at, alpha, Decision(np.array([ACCEPT, ACCEPT]), zero, zero, zero))
+    answers = make_plan(at, wishes, alpha).answers
     assert answers["p0"].op == ACCEPT and answers["p0"].offer == (7, 10, 10)
     assert answers["p1"].op == REJECT and answers["p1"].offer == (3, 10, 9)  # 30 of money are left
     assert answers["p1"].why.startswith("acceptance does not fit")
@@ -186,7 +185,7 @@ def test_an_offer_that_may_still_be_signed_is_repeated_and_counted() -> None:
     threads[0].proposed = (9, 10, 10)
     at = situation(state, threads, L1Options())
     alpha = np.array([0.1, 0.9])
-    answers = make_plan(at, pure_l1(at, alpha), alpha, Ledger(state, L1Options())).answers
+    answers = make_plan(at, pure_l1(at, alpha), alpha).answers
     assert answers["p0"].offer == (9, 10, 10)
     assert answers["p1"].op == REJECT and answers["p1"].offer == (1, 10, 9)
 
@@ -200,7 +199,7 @@ def test_a_lot_goes_to_a_day_that_holds_it_whole() -> None:
     at = situation(state, threads, options)
     assert set(at.base.day) == {3.0} and set(at.base.quantity) == {10.0}
     alpha = np.array([0.5, 0.3, 0.2])
-    plan = make_plan(at, pure_l1(at, alpha), alpha, Ledger(state, options))
+    plan = make_plan(at, pure_l1(at, alpha), alpha)
     offers = [plan.answers[f"c{k}"].offer for k in range(3)]
     assert offers[0] == (10, 13, 22)
     assert {offer[1] for offer in offers if offer} == {10, 11, 13} and all(o and o[0] == 10 for o in offers)

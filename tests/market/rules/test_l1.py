@@ -213,17 +213,19 @@ def test_allowed_purchases_can_all_be_processed_before_the_end() -> None:
         length = int(rng.integers(2, 39))
         start = int(rng.integers(0, length))
         ledger = Ledger(a_day(day=start, n_steps=length, inventory_input=int(rng.integers(0, 8)), balance=1e9), GUIDE)
-        left = length - start
+        left, planned = length - start, np.zeros(41)
         for _ in range(12):
             day = int(rng.integers(0, left))
-            allowed = int(ledger.caps.buy[day])
-            if allowed:
-                ledger.reserve(False, int(rng.integers(1, allowed + 1)), 1, day, permanent=bool(rng.random() < 0.5))
+            allowed = int(l1.SideLeft(ledger.state, GUIDE, False).cap(planned)[day])
+            if allowed and rng.random() < 0.5:
+                ledger.sign(False, int(rng.integers(1, allowed + 1)), 1, day)
+            elif allowed:
+                planned[day] += int(rng.integers(1, allowed + 1))
         for day in range(left):  # and greedily whatever is left
-            ledger.reserve(False, int(ledger.caps.buy[day]), 1, day)
-        material = ledger._buying.inventory_input
+            planned[day] += int(l1.SideLeft(ledger.state, GUIDE, False).cap(planned)[day])
+        material = ledger.state.inventory_input
         for day in range(left):
-            material = max(0, material + ledger._buying.q_in[day] - 10)
+            material = max(0, material + ledger.state.q_in[day] + planned[day] - 10)
         assert material == 0, f"seed {seed}"
 
 

@@ -9,11 +9,13 @@ from marlab.market.rules.partners import (
     EXTRA_SIZE,
     POOL_SIZE,
     Ended,
+    Heard,
     PartnerBook,
-    Record,
+    Talk,
     extra_features,
     pooled_features,
 )
+from marlab.market.rules.records import Records
 from tests.market.days import a_day, random_days, schedule
 
 
@@ -26,27 +28,13 @@ def test_a_record_counts_agreements_prices_and_lots() -> None:
     book = PartnerBook()
     for one in (ended(rounds=4, quantity=7, price=11), ended(quantity=3, price=9), ended(), ended(rounds=20)):
         book.add(one)
-    record = book.record("A", True)
+    record = Records(*(field[0] for field in book.records(["A"], True)))
     assert (record.negotiations, record.agreements, record.units) == (4, 2, 10)
     assert (record.at_highest, record.at_lowest, record.largest_lot, record.last_lot) == (1, 1, 7, 3)
     assert (record.patient_highest, record.patient_lowest) == (1, 0)
     assert record.failures_in_a_row == 2
-    np.testing.assert_allclose(book.features("A", True), [26 / 4 / 20, 0.5, 0.5, 0.5, 0.7, 0.3, 0.1, 0.2, 0, 1])
-    assert (book.features("A", False) == 0).all()  # nothing was bought from it
-
-
-def test_patience_is_learned_from_long_failures_and_late_agreements() -> None:
-    record = Record()
-    assert not record.is_patient
-    record.add(ended(rounds=2, quantity=5))  # an early agreement tells nothing
-    assert list(record.patience) == []
-    record.add(ended(rounds=3, quantity=5))
-    assert record.is_patient
-    record.add(ended(rounds=1))
-    assert not record.is_patient
-    for _ in range(4):
-        record.add(ended(rounds=20))
-    assert record.is_patient and len(record.patience) == 5
+    np.testing.assert_allclose(book.features(["A"], True)[0], [26 / 4 / 20, 0.5, 0.5, 0.5, 0.7, 0.3, 0.1, 0.2, 0, 1])
+    assert (book.features(["A"], False) == 0).all()  # nothing was bought from it
 
 
 def test_cash_trends_come_from_the_last_two_reports() -> None:
@@ -54,7 +42,7 @@ def test_cash_trends_come_from_the_last_two_reports() -> None:
     book.add(ended())
     for cash in (100.0, 200.0, 150.0):
         book.add_report("A", cash)
-    assert book.features("A", True)[8] == pytest.approx(-0.25)
+    assert book.features(["A"], True)[0][8] == pytest.approx(-0.25)
 
 
 def test_pools_average_partners_and_tell_recent_demand() -> None:
@@ -63,7 +51,7 @@ def test_pools_average_partners_and_tell_recent_demand() -> None:
     book.add(ended(day=0, quantity=20, partner="A"))
     book.add(ended(day=11, quantity=10, partner="B"))
     pool = book.pooled(True, 12)
-    np.testing.assert_allclose(pool[:-1], (book.features("A", True) + book.features("B", True)) / 2)
+    np.testing.assert_allclose(pool[:-1], (book.features(["A"], True)[0] + book.features(["B"], True)[0]) / 2)
     assert pool[-1] == pytest.approx(10 / 10 / 10)  # A's purchase is older than ten days
     assert pooled_features([(book, 12)]).shape == (1, 2 * POOL_SIZE)
 
@@ -90,10 +78,22 @@ def test_extra_features_of_a_batch_are_those_of_its_days() -> None:
         np.testing.assert_array_equal(batched[i], extra_features(states.take(i), pooled[i]))
 
 
-def test_a_partner_stays_unless_it_is_known_to_leave_late() -> None:
-    record = Record()
-    assert record.stays and record.leaving == 0.5
-    record.bargained([], 3, 0, True)  # left early: tells nothing about later rounds
-    assert record.stays and record.leaving == 0.4
-    record.bargained([], 12, 0, True)
-    assert not record.stays
+def test_reports_from_before_the_first_negotiation_count() -> None:
+    book = PartnerBook()
+    for cash in (100.0, 150.0):
+        book.add_report("A", cash)
+    book.add(ended())
+    assert book.features(["A", "stranger"], True)[:, 8].tolist() == [0.5, 0]
+    book.add_report("A", 75.0)
+    assert book.features(["A"], True)[0, 8] == -0.5
+
+
+def test_how_a_negotiation_went_is_remembered() -> None:
+    book = PartnerBook()
+    book.add_talk(Talk("A", True, [Heard(3, 0.5, 0), Heard(4, 1.0, 2)], 7, 5, True))
+    book.add_talk(Talk("A", True, [], 1, 0, False))
+    known = book.records(["B", "A"], True)
+    assert known.heard_count.tolist() == [0, 2] and known.heard_quantity[1, :3].tolist() == [3, 4, 0]
+    assert known.heard_position[1, 1] == 1 and known.heard_ahead[1, 1] == 2
+    assert (known.offers[1], known.taken[1], known.taken_units[1], known.left[1]) == (8, 1, 5, 1)
+    assert (known.late_offers[1], known.late_left[1]) == (3, 1)

@@ -1,4 +1,4 @@
-"""The ledger of a day: what is reserved may all be signed."""
+"""The ledger of a day: what is planned may all be signed."""
 
 import numpy as np
 import pytest
@@ -19,56 +19,53 @@ def buying_day(**given: object) -> DayState:
     return a_day(inventory_input=5, q_in=arrivals, pay=payments, **given)
 
 
-def test_a_reserved_sale_lowers_the_earlier_days_too() -> None:
-    state = a_day(horizon=3, n_lines=0, inventory_output=5)
-    ledger = Ledger(state, GUIDE)
+def test_a_signed_sale_lowers_the_earlier_days_too() -> None:
+    ledger = Ledger(a_day(horizon=3, n_lines=0, inventory_output=5), GUIDE)
     assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
-    ledger.reserve(True, 5, 20, 2)
+    ledger.sign(True, 5, 20, 2)
     assert ledger.caps.sell.tolist() == [0, 0, 0, 0]
-    ledger.reset()
-    assert ledger.caps.sell.tolist() == [5, 5, 5, 5]
 
 
 @pytest.mark.parametrize("options", [GUIDE, L1Options(production="platform"), ECONOMIC], ids=str)
-def test_everything_reserved_may_be_signed(options: L1Options) -> None:
+def test_everything_planned_may_be_signed(options: L1Options) -> None:
     rng = np.random.default_rng(8)
     for state in (random_days(40, seed=9).take(i) for i in range(40)):
-        ledger = Ledger(state, options)
         planned = []
+        left = {side: l1.SideLeft(state, options, side) for side in (False, True)}
+        units, money = {side: np.zeros_like(state.q_in) for side in left}, np.zeros(())
         for _ in range(8):
             selling, day = bool(rng.random() < 0.5), int(rng.integers(0, 11))
-            room = int(min(ledger.caps.of(selling)[day], 30))
+            room = int(min(left[selling].cap(units[selling])[day], 30))
             price = 5
             if not selling:
-                room = min(room, int(ledger.caps.budget // price))
+                room = min(room, int(left[selling].budget(money) // price))
             if room:
                 quantity = int(rng.integers(1, room + 1))
-                ledger.reserve(selling, quantity, price, day)
+                units[selling][day] += quantity
+                money = money + (0 if selling else quantity * price)
                 planned.append((selling, quantity, price, day))
-        ledger.reset()
+        ledger = Ledger(state, options)
         for selling, quantity, price, day in planned:  # signed one after the other, each still fits
             assert quantity <= ledger.caps.of(selling)[day]
             assert selling or quantity * price <= ledger.caps.budget
-            ledger.reserve(selling, quantity, price, day, permanent=True)
+            ledger.sign(selling, quantity, price, day)
 
 
-def test_signed_deals_stay_and_equal_the_completed_state() -> None:
+def test_signed_deals_equal_the_completed_state() -> None:
     state = buying_day()
     ledger = Ledger(state, L1Options(production="material"))
-    ledger.reserve(False, 6, 9, 2, permanent=True)
-    ledger.reserve(True, 3, 21, 4, permanent=True)
-    ledger.reserve(False, 100, 9, 0)
-    ledger.reset()
+    ledger.sign(False, 6, 9, 2)
+    ledger.sign(True, 3, 21, 4)
     signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
     for kept, fresh in zip(ledger.caps, l1.caps(signed, ledger.options)):
         np.testing.assert_array_equal(kept, fresh)
 
 
 def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
-    ledger = Ledger(a_day(), L1Options(production="material"))
-    ledger.reserve(False, 10, 10, 0)
-    assert ledger.caps.sell[0] == 0
-    ledger.reserve(False, 10, 10, 0, permanent=True)
+    state, options = a_day(), L1Options(production="material")
+    assert l1.SideLeft(state, options, True).cap(np.zeros_like(state.q_in))[0] == 0
+    ledger = Ledger(state, options)
+    ledger.sign(False, 10, 10, 0)
     assert ledger.caps.sell[0] == 10
 
 

@@ -27,13 +27,13 @@ from marlab.market.agent.layers import Layers, load_layers
 from marlab.market.agent.log import DecisionLog
 from marlab.market.agent.plan import Answer, RoundPlan, make_plan
 from marlab.market.agent.settings import AgentSettings
-from marlab.market.agent.threads import Morning, Offer, Situation, Talk, Thread
+from marlab.market.agent.threads import Morning, Offer, Situation, Thread
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import features
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.offers import OfferBook, offer_slots
-from marlab.market.rules.partners import Ended, PartnerBook, extra_features, pooled_features
+from marlab.market.rules.partners import Ended, PartnerBook, Talk, extra_features, pooled_features
 from marlab.market.rules.safety import Ledger
 from marlab.market.simulator.awi import Reader, reports_of, without_bankrupt
 
@@ -139,7 +139,7 @@ class LitaAgentHRL(StdSyncAgent):
         for partner, cash in reports_of(self.awi, day - 1).items():
             self._book.add_report(partner, cash)
         for talk in self._talks:
-            self._book.record(talk.partner, talk.selling).bargained(talk.heard, talk.offers, talk.taken, talk.left)
+            self._book.add_talk(talk)
         self._ended.clear()
         self._talks.clear()
         self._threads.clear()
@@ -206,13 +206,12 @@ class LitaAgentHRL(StdSyncAgent):
 
     def _make_plan(self, threads: list[Thread], layers: Layers | None) -> RoundPlan:
         """A plan by the layers, or by pure L1."""
-        self._ledger.reset()
         at = Situation(
             self._morning, self._ledger.state, self._ledger.caps, threads, self._offers, self._book, self.layers.l1,
             self.layers.features,
         )  # fmt: skip
         alpha = (layers.l4 if layers else uniform_weights)(at)
-        return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha, self._ledger)
+        return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha)
 
     def _heard(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> list[Thread]:
         """All active threads, with the partners' new offers in their histories."""
@@ -280,7 +279,7 @@ class LitaAgentHRL(StdSyncAgent):
             deal, note = contract.agreement, contract.annotation
             selling = note["seller"] == self.id
             ahead = deal["time"] - self._last_day
-            self._ledger.reserve(selling, deal["quantity"], deal["unit_price"], ahead, permanent=True)
+            self._ledger.sign(selling, deal["quantity"], deal["unit_price"], ahead)
             self._plans.clear()
             self.counts["signed"] += 1
             self._remember(note, mechanism, mechanism.state, deal["quantity"], deal["unit_price"])

@@ -13,8 +13,8 @@ from torch import nn
 from marlab.lab.config import diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent import decide
-from marlab.market.agent.decide import Decider, Neural, NeuralWeights, Weigh, heuristic_weights, uniform_weights
-from marlab.market.agent.rule import RuleW
+from marlab.market.agent.decide import Decider, RuleW, Weigh, heuristic_weights, uniform_weights
+from marlab.market.agent.neural import Neural, NeuralWeights, partly
 from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
@@ -100,7 +100,7 @@ def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decid
     learnt = settings.learnt or ("sales" if only_sales else "both")
     if learnt == "both" and settings.min_confidence == 0:
         return network
-    return decide.partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
+    return partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
 
 
 def _ablated(decider: Decider, settings: AgentSettings) -> Decider:

@@ -109,18 +109,16 @@ class DayState(NamedTuple):
             q_in=self.q_in + q_in, pay=self.pay + pay, q_out=self.q_out + q_out, receive=self.receive + receive
         )
 
-    def with_exogenous(self) -> DayState:
-        """The same morning with today's exogenous contracts among the commitments of slot 0."""
-        today = np.arange(self.horizon + 1) == 0
-        bought, sold = self.exogenous_in_quantity, self.exogenous_out_quantity
-        amounts = (bought, self.exogenous_in_price, sold, self.exogenous_out_price)
-        return self.with_signed(*(amount[..., None] * today for amount in amounts))
+    def per_thread(self) -> DayState:
+        """The same with an axis for negotiations: [..., 1] and schedules [..., 1, H+1]."""
+        return DayState(*(f[..., None, :] if n in _LISTS else f[..., None] for n, f in zip(DayState._fields, self)))
 
 
 SCHEDULES = ("q_in", "q_out", "pay", "receive")
 """Fields with H + 1 slots."""
 SCALARS = tuple(name for name in DayState._fields if name not in SCHEDULES and name != "exogenous_reach")
 """Fields with one number per day."""
+_LISTS = frozenset((*SCHEDULES, "exogenous_reach"))
 
 
 def from_mapping(values: Mapping[str, object]) -> DayState:

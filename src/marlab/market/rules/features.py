@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import HORIZON, Array, DayState
 from marlab.market.rules import goals, l1
+from marlab.market.rules.arrays import namespace
 from marlab.market.rules.goals import roles
 from marlab.market.rules.l1 import Action, Bools, Issue
 from marlab.market.rules.offers import ROUNDS, OfferSlots, no_offers
@@ -67,100 +66,110 @@ class FeatureOptions:
 def _seen(state: DayState, options: FeatureOptions) -> DayState:
     if state.horizon != options.horizon:
         raise ValueError(f"the state looks {state.horizon} days ahead, the features {options.horizon}")
-    return state.with_exogenous() if options.include_exogenous else state
+    return l1.with_exogenous(state) if options.include_exogenous else state
 
 
 def stock_norm(state: DayState) -> Array:
     """M [...]: units the factory could make in the whole game."""
-    return np.maximum(1, state.n_lines * state.n_steps)
+    return namespace(state.day).maximum(1, state.n_lines * state.n_steps)
 
 
 def balance_norm(state: DayState, options: FeatureOptions) -> Array:
     """The divisor of money [...]."""
-    own = options.balance_norm == "own"
-    return np.maximum(1, state.initial_balance) if own else np.full_like(state.balance, BALANCE)
+    xp, own = namespace(state.day), options.balance_norm == "own"
+    return xp.maximum(1, state.initial_balance) if own else xp.full_like(state.balance, BALANCE)
 
 
 def static_features(state: DayState, options: FeatureOptions) -> Array:
     """x_static [..., 12]."""
     state = _seen(state, options)
+    xp = namespace(state.day)
     units, money = stock_norm(state), balance_norm(state, options)
-    return np.stack(
+    return xp.stack(
         [
-            np.clip(state.balance / money, 0, 2),
-            np.clip(state.inventory_input / units, 0, 1),
-            np.clip(state.inventory_output / units, 0, 1),
-            state.day / np.maximum(1, state.n_steps),
-            np.clip(state.n_lines / 10, 0, 1),
-            np.clip(state.production_cost / PRICE, 0, 1),
-            np.clip(state.price_in / PRICE, 0, 2),
-            np.clip(state.price_out / PRICE, 0, 2),
-            np.clip(state.q_in.sum(-1) / units, 0, 1),
-            np.clip(state.q_out.sum(-1) / units, 0, 1),
-            np.clip(state.pay.sum(-1) / money, 0, 1),
-            np.clip(state.receive.sum(-1) / money, 0, 1),
-        ],
-        -1,
+            xp.clip(state.balance / money, 0, 2),
+            xp.clip(state.inventory_input / units, 0, 1),
+            xp.clip(state.inventory_output / units, 0, 1),
+            state.day / xp.maximum(1, state.n_steps),
+            xp.clip(state.n_lines / 10, 0, 1),
+            xp.clip(state.production_cost / PRICE, 0, 1),
+            xp.clip(state.price_in / PRICE, 0, 2),
+            xp.clip(state.price_out / PRICE, 0, 2),
+            xp.clip(state.q_in.sum(-1) / units, 0, 1),
+            xp.clip(state.q_out.sum(-1) / units, 0, 1),
+            xp.clip(state.pay.sum(-1) / money, 0, 1),
+            xp.clip(state.receive.sum(-1) / money, 0, 1),
+        ]
     )
 
 
 def temporal_features(state: DayState, slots: OfferSlots, options: FeatureOptions) -> Array:
     """X_temporal [..., H+1, 10 or 12]: commitments, projections, prices and pressure by delivery day."""
     state = _seen(state, options)
+    xp = namespace(state.day)
     if options.offers == "none":
-        slots = no_offers(horizon=options.horizon)
+        slots = no_offers(horizon=options.horizon, like=state.day)
     units, money = stock_norm(state)[..., None], balance_norm(state, options)[..., None]
-    lines = np.broadcast_to(state.n_lines[..., None], state.q_in.shape)
+    lines = xp.expand(state.n_lines[..., None], state.q_in.shape)
     left = l1.capacity(state)
-    stock = state.inventory_input[..., None] + np.cumsum(state.q_in - lines, -1)
+    stock = state.inventory_input[..., None] + xp.cumsum(state.q_in - lines)
     spent = state.receive - state.pay - lines * state.production_cost[..., None]
-    base = left if options.pressure_base == "capacity" else np.maximum(lines, state.q_in + state.q_out)
-    base = np.maximum(1, base + options.pressure_smoothing)
     channels = [
         state.q_in / units,
         state.q_out / units,
         lines / units,
-        np.clip(stock / units, -1, 2),
-        np.clip((left - stock) / units, -1, 2),
-        np.clip((state.balance[..., None] + np.cumsum(spent, -1)) / money, -1, 2),
+        xp.clip(stock / units, -1, 2),
+        xp.clip((left - stock) / units, -1, 2),
+        xp.clip((state.balance[..., None] + xp.cumsum(spent)) / money, -1, 2),
         _price_difference(state.pay, state.q_in, slots, goals.BUY, state.price_in),
         _price_difference(state.receive, state.q_out, slots, goals.SELL, state.price_out),
-        np.clip((state.q_out + slots.pressure[..., goals.SELL, :]) / base, 0, 1),
-        np.clip((state.q_in + slots.pressure[..., goals.BUY, :]) / base, 0, 1),
+        *_pressures(state, slots, options),
     ]
     if options.channels == 12:
         made = l1.production(state, "material", state.q_in)
-        supply = np.where(state.can_buy, 0.0, state.exogenous_in_mean)[..., None] * (np.arange(lines.shape[-1]) > 0)
-        raw = state.inventory_input[..., None] + np.cumsum(state.q_in + supply - made, -1)
-        finished = state.inventory_output[..., None] + np.cumsum(made - state.q_out, -1)
-        channels += [np.clip(raw / units, -1, 2), np.clip(finished / units, -1, 2)]
-    return np.stack(channels, -1)
+        supply = l1.later_supply(state, lines.shape[-1])
+        raw = state.inventory_input[..., None] + xp.cumsum(state.q_in + supply - made)
+        finished = state.inventory_output[..., None] + xp.cumsum(made - state.q_out)
+        channels += [xp.clip(raw / units, -1, 2), xp.clip(finished / units, -1, 2)]
+    return xp.stack(channels)
+
+
+def _pressures(state: DayState, slots: OfferSlots, options: FeatureOptions) -> tuple[Array, Array]:
+    """The two channels of pressure, each [..., H+1]: on buyers (what is sold) and on sellers (what is bought)."""
+    xp = namespace(state.day)
+    base = l1.capacity(state)
+    if options.pressure_base == "demand":
+        base = xp.maximum(state.n_lines[..., None], state.q_in + state.q_out)
+    base = xp.maximum(1, base + options.pressure_smoothing)
+    on_buyers = xp.clip((state.q_out + slots.pressure[..., goals.SELL, :]) / base, 0, 1)
+    return on_buyers, xp.clip((state.q_in + slots.pressure[..., goals.BUY, :]) / base, 0, 1)
 
 
 def _price_difference(money: Array, quantity: Array, slots: OfferSlots, side: int, spot: Array) -> Array:
     """Future price less the trading price [..., H+1]: a mix of signed prices, offered prices and the trading price."""
+    xp = namespace(money)
     spot = spot[..., None]
     signed, offered = quantity > 0, slots.weight[..., side, :] > 0
-    deal = money / np.where(signed, quantity, 1)
-    offer = slots.weighted_price[..., side, :] / np.where(offered, slots.weight[..., side, :], 1)
-    future = np.select(
-        [signed & offered, signed, offered],
-        [0.6 * deal + 0.3 * offer + 0.1 * spot, 0.75 * deal + 0.25 * spot, 0.6 * offer + 0.4 * spot],
-        spot,
-    )
-    return np.clip((future - spot) / PRICE, -1, 1)
+    deal = money / xp.where(signed, quantity, 1.0)
+    offer = slots.weighted_price[..., side, :] / xp.where(offered, slots.weight[..., side, :], 1.0)
+    both = 0.6 * deal + 0.3 * offer + 0.1 * spot
+    dealt = xp.where(offered, both, 0.75 * deal + 0.25 * spot)
+    future = xp.where(signed, dealt, xp.where(offered, 0.6 * offer + 0.4 * spot, spot))
+    return xp.clip((future - spot) / PRICE, -1, 1)
 
 
 def latest_day(offer_day: Array, base_day: Array, horizon: int = HORIZON) -> Array:
     """delta* [...]: the day of the thread's latest offer (nan without one), else of the baseline; in 0..H."""
-    return np.clip(np.where(np.isnan(offer_day), base_day, offer_day), 0, horizon)
+    xp = namespace(base_day)
+    return xp.clip(xp.where(xp.isnan(offer_day), base_day, offer_day), 0, horizon)
 
 
 def priority(day: Array, pressure: Array, relative_time: Array, price_gap: Array) -> Array:
     """Attention a thread deserves [...], in 0.1..3: near delivery, pressure, late rounds, price near the goal."""
+    xp = namespace(day)
     urgency = 1 / (day + 1)
-    closeness = 1 / (1 + 5 * np.abs(price_gap))
-    return np.clip(1 + 0.5 * (urgency + pressure + relative_time + closeness), 0.1, 3)
+    closeness = 1 / (1 + 5 * xp.abs(price_gap))
+    return xp.clip(1 + 0.5 * (urgency + pressure + relative_time + closeness), 0.1, 3)
 
 
 class Negotiations(NamedTuple):
@@ -177,6 +186,7 @@ class Negotiations(NamedTuple):
 
 def thread_features(state: DayState, x_temporal: Array, goal: Array, negotiations: Negotiations) -> Array:
     """thread_feat [..., 24] of negotiations."""
+    xp = namespace(state.day)
     selling, base, cap, mask, latest, history_length, relative_time = negotiations
     units = stock_norm(state)
     day = latest_day(latest.day, base.day, state.horizon)
@@ -184,10 +194,9 @@ def thread_features(state: DayState, x_temporal: Array, goal: Array, negotiation
     bucket = goals.bucket_of(day)
     buy_quantity, buy_price = goals.part(goal, False, bucket)
     sell_quantity, sell_price = goals.part(goal, True, bucket)
-    known = ~np.isnan(latest.price)
-    price_gap = np.where(known, latest.price - np.where(selling, sell_price, buy_price), 0) / PRICE
-    quantity_gap = np.where(known, latest.quantity - np.where(selling, sell_quantity, buy_quantity), 0) / units
-    pressure = np.where(selling, row[..., BUY_PRESSURE], row[..., SELL_PRESSURE])
+    price_gap = _gap(latest.price, xp.where(selling, sell_price, buy_price)) / PRICE
+    quantity_gap = _gap(latest.quantity, xp.where(selling, sell_quantity, buy_quantity)) / units
+    pressure = xp.where(selling, row[..., BUY_PRESSURE], row[..., SELL_PRESSURE])
     columns = [
         priority(day, pressure, relative_time, price_gap),
         day / state.horizon,
@@ -199,26 +208,50 @@ def thread_features(state: DayState, x_temporal: Array, goal: Array, negotiation
         sell_quantity / units,
         buy_price / PRICE,
         sell_price / PRICE,
-        np.minimum(history_length, MAX_HISTORY) / MAX_HISTORY,
-        np.clip(relative_time, 0, 1),
-        np.clip(price_gap, -2, 2),
-        np.clip(quantity_gap, -2, 2),
+        xp.minimum(history_length, MAX_HISTORY) / MAX_HISTORY,
+        xp.clip(relative_time, 0, 1),
+        xp.clip(price_gap, -2, 2),
+        xp.clip(quantity_gap, -2, 2),
     ]
-    return np.concatenate([np.stack(np.broadcast_arrays(*columns), -1), row[..., :10]], -1)
+    return xp.cat([xp.stack(columns), row[..., :10]])
+
+
+def priorities(
+    state: DayState, slots: OfferSlots, options: FeatureOptions, goal: Array, negotiations: Negotiations
+) -> Array:
+    """The first of the thread's features [..., K] alone, which is all that the heuristic L4 asks for: `state` [...],
+    `slots` of the offers known so far, `negotiations` [..., K]."""
+    xp = namespace(state.day)
+    selling, latest = negotiations.selling, negotiations.latest
+    day = latest_day(latest.day, negotiations.base.day, state.horizon)
+    on_buyers, on_sellers = _pressures(_seen(state, options), slots, options)
+    pressure = xp.where(selling, _at_days(on_buyers, day), _at_days(on_sellers, day))
+    _, price = goals.part(goal[..., None, :], selling, goals.bucket_of(day))
+    return priority(day, pressure, negotiations.relative_time, _gap(latest.price, price) / PRICE)
+
+
+def _at_days(channel: Array, day: Array) -> Array:
+    """A channel [..., H+1] at the days [..., K] of threads."""
+    xp = namespace(channel)
+    return xp.gather(xp.expand(channel, (*day.shape[:-1], channel.shape[-1])), xp.ints(day))
+
+
+def _gap(offered: Array, wanted: Array) -> Array:
+    """How far an offer is from a goal [...]; 0 without an offer."""
+    xp = namespace(offered)
+    return xp.where(xp.isnan(offered), 0.0, offered - wanted)
 
 
 def _row(x_temporal: Array, day: Array) -> Array:
     """X_temporal [..., H+1, C] at given days [...]: [..., C]."""
-    shape = np.broadcast_shapes(x_temporal.shape[:-2], np.shape(day))
-    x_temporal = np.broadcast_to(x_temporal, (*shape, *x_temporal.shape[-2:]))
-    index = np.broadcast_to(np.asarray(day), shape)[..., None, None].astype(np.intp)
-    return np.take_along_axis(x_temporal, index, -2)[..., 0, :]
+    xp = namespace(x_temporal)
+    return xp.take(xp.swap(x_temporal), day[..., None])
 
 
 def global_features(goal: Array, x_static: Array, n_buy: Array, n_sell: Array) -> Array:
     """global_feat [..., 30]: the day's goal, x_static and the number of active negotiations of both sides."""
-    counts = np.stack(np.broadcast_arrays(n_buy, n_sell), -1) / 10
-    return np.concatenate([goal, x_static, counts], -1)
+    xp = namespace(goal)
+    return xp.cat([goal, x_static, xp.stack([xp.floats(count, goal) / 10 for count in (n_buy, n_sell)])])
 
 
 def micro_aux(
@@ -228,21 +261,23 @@ def micro_aux(
     """L3's aux [..., 7]; `offer_day` is that of the partner's offer on the table (nan without one), `signed`
     [..., H+1] the units signed today on the thread's side before the decision, by delivery slot.
     """
+    xp = namespace(state.day)
     day = latest_day(offer_day, base_day, state.horizon)
     bucket = goals.bucket_of(day)
     wanted, _ = goals.part(goal, selling, bucket)
-    same_bucket = goals.bucket_of(np.arange(state.horizon + 1.0)) == bucket[..., None]
-    done = np.where(same_bucket, signed, 0).sum(-1)
+    same_bucket = goals.bucket_of(xp.arange(state.horizon + 1, state.day)) == bucket[..., None]
+    done = xp.where(same_bucket, signed, 0.0).sum(-1)
     columns = [
-        relative_time, state.day / np.maximum(1, state.n_steps), budget / BALANCE, issue.price_min / PRICE,
-        issue.price_max / PRICE, ~np.isnan(offer_day), (wanted - done) / QUANTITY,
+        relative_time, state.day / xp.maximum(1, state.n_steps), budget / BALANCE, issue.price_min / PRICE,
+        issue.price_max / PRICE, ~xp.isnan(offer_day), (wanted - done) / QUANTITY,
     ]  # fmt: skip
-    return np.stack(np.broadcast_arrays(*columns), -1).astype(np.float64)
+    return xp.stack(columns)
 
 
 def history_rows(quantity: Array, price: Array, delta: Array, mine: Bools, horizon: int = HORIZON) -> Array:
     """Rows [..., 4] of a negotiation's history: quantity, price, days to delivery, mine."""
-    return np.stack(np.broadcast_arrays(quantity, price, np.clip(delta, 0, horizon), mine), -1).astype(np.float64)
+    xp = namespace(quantity)
+    return xp.stack([quantity, price, xp.clip(delta, 0, horizon), mine])
 
 
 class StateBuilder:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.rules import l1
+from marlab.market.rules.arrays import namespace
 
 BUCKETS = 4
 GOAL_SIZE = 4 * BUCKETS
-BOUNDARIES = np.array([2.5, 7.5, 14.5])
+BOUNDARIES = (2.5, 7.5, 14.5)
 """Buckets hold delivery in 0-2, 3-7, 8-14 and 15 or more days."""
 SPREAD = 1.0 / (np.array([1, 5, 11, 27.5]) + 1)
 SPREAD = SPREAD / SPREAD.sum()
@@ -41,34 +42,35 @@ class Trades(NamedTuple):
 
 def bucket_of(delta: Array) -> NDArray[np.intp]:
     """The bucket [...] of a delivery in `delta` days."""
-    return np.searchsorted(BOUNDARIES, delta)
+    first, second, third = BOUNDARIES
+    return 1 * (delta > first) + 1 * (delta > second) + 1 * (delta > third)
 
 
 def soft_buckets(delta: Array) -> Array:
     """Shares [..., 4] of the buckets in a delivery: within a day of a boundary both neighbours have a share."""
-    left = np.clip((BOUNDARIES + 1 - np.asarray(delta)[..., None]) / 2, 0, 1)  # share before each boundary
+    left = np.clip((np.array(BOUNDARIES) + 1 - np.asarray(delta)[..., None]) / 2, 0, 1)  # share before each boundary
     edges = np.zeros((*left.shape[:-1], 1))
     return np.diff(np.concatenate([edges, left, edges + 1], -1), axis=-1)
 
 
 def part(goal: Array, selling: NDArray[np.bool_] | bool, bucket: NDArray[np.integer]) -> tuple[Array, Array]:
     """Quantity and price [...] that a goal [..., 16] sets for one side and bucket."""
-    first = 4 * bucket + 2 * np.asarray(selling)
-    shape = np.broadcast_shapes(goal.shape[:-1], first.shape)
-    goal = np.broadcast_to(goal, (*shape, GOAL_SIZE))
-    first = np.broadcast_to(first, shape)[..., None]
-    return np.take_along_axis(goal, first, -1)[..., 0], np.take_along_axis(goal, first + 1, -1)[..., 0]
+    xp = namespace(goal)
+    first = 4 * bucket + 2 * xp.asarray(selling, goal)
+    return xp.take(goal, first), xp.take(goal, first + 1)
 
 
 def mask_goal(goal: Array, roles: Array) -> Array:
     """A goal [..., 16] that can be used: nothing negative, zeros on sides without trade (roles [..., 2])."""
-    allowed = np.where(IS_SELLING, roles[..., 1:], roles[..., :1])
-    return np.maximum(goal, 0) * allowed
+    xp = namespace(goal)
+    allowed = xp.where(xp.asarray(IS_SELLING, goal), roles[..., 1:], roles[..., :1])
+    return xp.maximum(goal, 0) * allowed
 
 
 def roles(state: DayState) -> Array:
     """[..., 2]: can buy, can sell (multi-hot)."""
-    return np.stack([state.can_buy, state.can_sell], -1).astype(np.float64)
+    xp = namespace(state.day)
+    return xp.stack([xp.floats(side, state.day) for side in (state.can_buy, state.can_sell)])
 
 
 def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = False) -> Array:
@@ -161,13 +163,14 @@ def _medians(days: int, trades: Trades) -> Array:
 
 def heuristic_goal(state: DayState) -> Array:
     """A goal [..., 16] by rule of thumb, for a cold start: fill the lines, sell what can be made, near days first."""
-    progress = state.day / np.maximum(state.n_steps, 1)
-    late, early = progress > 0.8, progress < 0.2
-    buy = np.maximum(0, state.n_lines - state.inventory_input) * np.select([late, early], [0.5, 1.5], 1.0)
-    sell = l1.sellable(state) * np.select([late, early], [2.0, 0.5], 1.0)
-    near = 1 - 0.2 * np.arange(BUCKETS)  # [4]
+    xp = namespace(state.day)
+    progress = state.day / xp.maximum(state.n_steps, 1)
+    late, early = 1.0 * (progress > 0.8), 1.0 * (progress < 0.2)
+    buy = xp.maximum(0, state.n_lines - state.inventory_input) * (1 - 0.5 * late + 0.5 * early)
+    sell = l1.sellable(state) * (1 + late - 0.5 * early)
+    near = 1 - 0.2 * xp.arange(BUCKETS, state.day)  # [4]
     buy_price, sell_price = state.price_in[..., None] * (1 - 0.1 * near), state.price_out[..., None] * (1 + 0.1 * near)
-    goal = np.stack([buy[..., None] * near / 4, buy_price, sell[..., None] * near / 4, sell_price], -1)
+    goal = xp.stack([buy[..., None] * near / 4, buy_price, sell[..., None] * near / 4, sell_price])
     return mask_goal(goal.reshape(*goal.shape[:-2], GOAL_SIZE), roles(state))
 
 
@@ -176,13 +179,12 @@ def economic_goal(state: DayState, caps: l1.Caps) -> Array:
 
     `caps` are those of the economic rules; days outside the league's horizon hold nothing.
     """
-    slots = np.arange(state.horizon + 1.0)
-    last = np.minimum(state.league_horizon, state.n_steps - 1 - state.day)[..., None]
-    in_bucket = bucket_of(slots)[:, None] == np.arange(BUCKETS)  # [H+1, 4]
-    buy = np.where(slots <= last, caps.buy, 0) @ in_bucket
-    sell = np.where(slots <= last, caps.sell, 0) @ in_bucket
+    xp = namespace(state.day)
+    slots = xp.arange(state.horizon + 1, state.day)
+    last = xp.minimum(state.league_horizon, state.n_steps - 1 - state.day)[..., None]
+    in_bucket = xp.floats(bucket_of(slots)[:, None] == xp.arange(BUCKETS, state.day), state.day)  # [H+1, 4]
+    buy = xp.where(slots <= last, caps.buy, 0.0) @ in_bucket
+    sell = xp.where(slots <= last, caps.sell, 0.0) @ in_bucket
     bought, sold = l1.issue_of(state, False), l1.issue_of(state, True)
-    buy_price = np.broadcast_to(bought.price_max[..., None], buy.shape)
-    sell_price = np.broadcast_to(sold.price_max[..., None], sell.shape)
-    goal = np.stack([buy, buy_price, sell, sell_price], -1)
+    goal = xp.stack([buy, bought.price_max[..., None], sell, sold.price_max[..., None]])
     return mask_goal(goal.reshape(*goal.shape[:-2], GOAL_SIZE), roles(state))

@@ -10,6 +10,7 @@ up and only what is sold is produced, so ten units serve a whole game and every 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import Array, DayState
 from marlab.market.rules import economic
+from marlab.market.rules.arrays import namespace
 
 Bools = NDArray[np.bool_]
 
@@ -47,7 +49,7 @@ class L1Options:
     short_reserve: bool = False
     """Reserve at most a tenth of the opening balance, for short games."""
     include_exogenous: bool = False
-    """Count today's exogenous contracts among the commitments (`DayState.with_exogenous`)."""
+    """Count today's exogenous contracts among the commitments (`with_exogenous`)."""
 
     def __post_init__(self) -> None:
         """Refuse a word that is not in the lists above, wherever the options come from."""
@@ -73,7 +75,13 @@ class Caps(NamedTuple):
 
     def of(self, selling: Bools | bool) -> Array:
         """The caps of one side, chosen per row: [..., H+1]."""
-        return np.where(np.asarray(selling)[..., None], self.sell, self.buy)
+        if isinstance(selling, bool):
+            return self.sell if selling else self.buy
+        return namespace(self.buy).where(selling[..., None], self.sell, self.buy)
+
+    def per_thread(self) -> Caps:
+        """The same with an axis for threads: [..., 1, H+1] and [..., 1]."""
+        return Caps(self.buy[..., None, :], self.sell[..., None, :], self.budget[..., None])
 
 
 class Action(NamedTuple):
@@ -106,16 +114,14 @@ class Clipped(NamedTuple):
 
 def at(schedule: Array, slot: Array) -> Array:
     """The entries [...] of schedules [..., H+1] at given slots [...]."""
-    slot = np.asarray(slot)[..., None].astype(np.intp)
-    shape = np.broadcast_shapes(schedule.shape[:-1], slot.shape[:-1])
-    schedule = np.broadcast_to(schedule, (*shape, schedule.shape[-1]))
-    return np.take_along_axis(schedule, np.broadcast_to(slot, (*shape, 1)), -1)[..., 0]
+    return namespace(schedule).take(schedule, slot)
 
 
 def capacity(state: DayState) -> Array:
     """C [..., H+1]: units that lines can still process from day t + k on."""
-    left = (state.n_steps - state.day)[..., None] - np.arange(state.horizon + 1)
-    return state.n_lines[..., None] * np.maximum(left, 0)
+    xp = namespace(state.day)
+    left = (state.n_steps - state.day)[..., None] - xp.arange(state.horizon + 1, state.day)
+    return state.n_lines[..., None] * xp.maximum(left, 0)
 
 
 def backlog(stock: Array, arrivals: Array, lines: Array) -> Array:
@@ -123,97 +129,151 @@ def backlog(stock: Array, arrivals: Array, lines: Array) -> Array:
 
     Closed form of the recursion: the free walk minus its lowest point below zero so far.
     """
+    xp = namespace(arrivals)
     walk = stock[..., None] + _before(arrivals - lines[..., None])
-    return walk - np.minimum(np.minimum.accumulate(walk, -1), 0)
+    return walk - xp.minimum(xp.running_min(walk), 0)
 
 
 def production(state: DayState, mode: str, arrivals: Array) -> Array:
     """Units made each day [..., K] under one of the assumptions of `L1Options.production`."""
+    xp = namespace(arrivals)
     lines = state.n_lines[..., None]
     if mode == "full_load":
-        return np.broadcast_to(lines, arrivals.shape)
+        return xp.expand(lines, arrivals.shape)
     # the first level does not buy: on later days its supply is what it received on average so far
-    supply = np.where(state.can_buy, 0.0, state.exogenous_in_mean)[..., None] * (np.arange(arrivals.shape[-1]) > 0)
-    arrivals = arrivals + supply
+    arrivals = arrivals + later_supply(state, arrivals.shape[-1])
     if mode == "material":
         stock = backlog(state.inventory_input, arrivals, state.n_lines)
     else:  # the simulator adds what a day leaves over to the stock and never takes anything out of it
-        stock = state.inventory_input[..., None] + _before(np.maximum(arrivals - lines, 0))
-    return np.minimum(lines, stock + arrivals)
+        stock = state.inventory_input[..., None] + _before(xp.maximum(arrivals - lines, 0))
+    return xp.minimum(lines, stock + arrivals)
+
+
+def later_supply(state: DayState, slots: int) -> Array:
+    """[..., slots]: what a first-level factory received on average so far, on every day after today; 0 elsewhere."""
+    xp = namespace(state.day)
+    mean = xp.where(state.can_buy, 0.0, state.exogenous_in_mean)
+    return mean[..., None] * (xp.arange(slots, state.day) > 0)
 
 
 def sellable(state: DayState) -> Array:
     """Units [...] that can still be sold for today: finished stock and what can be made, less today's deliveries."""
-    made = np.minimum(state.n_lines, state.inventory_input + state.q_in[..., 0])
-    return np.maximum(0, state.inventory_output + made - state.q_out[..., 0])
+    xp = namespace(state.day)
+    made = xp.minimum(state.n_lines, state.inventory_input + state.q_in[..., 0])
+    return xp.maximum(0, state.inventory_output + made - state.q_out[..., 0])
 
 
 def caps(state: DayState, options: L1Options) -> Caps:
     """How much one more deal may buy or sell per delivery day, and the money free for purchases."""
     state = _seen(state, options)
-    reserve = np.asarray(options.reserve)
-    if options.short_reserve:
-        reserve = np.minimum(reserve, np.maximum(0, 0.1 * state.initial_balance))
-    budget = np.maximum(0, state.balance - reserve - state.pay.sum(-1))
     if options.rules == "economic":
-        return Caps(economic.buy_cap(state), economic.sell_cap(state, expected=options.supply == "expected"), budget)
-    return Caps(_guide_buy(state, options), _guide_sell(state, options), budget)
+        sell = economic.sell_cap(state, expected=options.supply == "expected")
+        return Caps(economic.buy_cap(state), sell, _budget(state, options, 0.0))
+    return Caps(_guide_buy(state, options), _guide_sell(state, options), _budget(state, options, 0.0))
+
+
+class SideLeft:
+    """The caps of one side while the offers of a round are planned: what is planned lowers them.
+
+    A planned purchase is not yet material to sell from, nor a planned sale a reason to buy, so purchases lower only
+    the buy cap and the budget, and sales only the sell cap, until they are signed and part of the state.
+    """
+
+    def __init__(self, state: DayState, options: L1Options, selling: bool) -> None:
+        self._state, self._options, self._selling = _seen(state, options), options, selling
+        self._able = None
+        if selling and options.rules == "economic":
+            self._able = economic.ability(self._state, expected=options.supply == "expected")
+
+    def cap(self, planned: Array) -> Array:
+        """[..., H+1] units that one more deal may take, with `planned` [..., H+1] units in other offers."""
+        state, options = self._state, self._options
+        if self._selling and self._able is not None:
+            return economic.room(self._able, state.q_out + planned)
+        if self._selling:
+            return _guide_sell(state.replace(q_out=state.q_out + planned), options)
+        if options.rules == "economic":
+            return economic.buy_cap(state, planned.sum(-1))
+        return _guide_buy(state.replace(q_in=state.q_in + planned), options)
+
+    def budget(self, planned: Array) -> Array:
+        """[...] money free for purchases, with `planned` [...] money in other offers."""
+        return _budget(self._state, self._options, planned)
+
+
+def _budget(state: DayState, options: L1Options, planned: Array | float) -> Array:
+    xp = namespace(state.day)
+    reserve = options.reserve
+    if options.short_reserve:
+        reserve = xp.minimum(reserve, xp.maximum(0, 0.1 * state.initial_balance))
+    return xp.maximum(0, state.balance - reserve - (state.pay.sum(-1) + planned))
 
 
 def _seen(state: DayState, options: L1Options) -> DayState:
     """The commitments the guide's rules count; the economic ones count exogenous contracts by themselves."""
-    return state.with_exogenous() if options.include_exogenous and options.rules == "guide" else state
+    return with_exogenous(state) if options.include_exogenous and options.rules == "guide" else state
+
+
+def with_exogenous(state: DayState) -> DayState:
+    """The same morning with today's exogenous contracts among the commitments of slot 0."""
+    today = namespace(state.day).arange(state.horizon + 1, state.day) == 0
+    bought, sold = state.exogenous_in_quantity, state.exogenous_out_quantity
+    amounts = (bought, state.exogenous_in_price, sold, state.exogenous_out_price)
+    return state.with_signed(*(amount[..., None] * today for amount in amounts))
 
 
 def _guide_buy(state: DayState, options: L1Options) -> Array:
+    xp = namespace(state.day)
     arrivals = _folded(state.q_in)
     waiting = backlog(state.inventory_input, arrivals, state.n_lines)
-    ahead = np.cumsum(arrivals[..., ::-1], -1)[..., ::-1]  # arrivals of day k and later
-    safe = np.maximum(0, capacity(state)[..., :-1] - waiting - ahead)
+    ahead = xp.flip(xp.cumsum(xp.flip(arrivals)))  # arrivals of day k and later
+    safe = xp.maximum(0, capacity(state)[..., :-1] - waiting - ahead)
     if options.buy_cap == "useful":
         useful = state.n_lines - state.inventory_input - arrivals.sum(-1)
-        safe = np.minimum(safe, np.maximum(0, useful)[..., None])
+        safe = xp.minimum(safe, xp.maximum(0, useful)[..., None])
     return _repeat_last(safe)
 
 
 def _guide_sell(state: DayState, options: L1Options) -> Array:
+    xp = namespace(state.day)
     made = production(state, options.production, _folded(state.q_in))
-    stock = state.inventory_output[..., None] + np.cumsum(made - _folded(state.q_out), -1)
-    lowest = np.minimum.accumulate(stock[..., ::-1], -1)[..., ::-1]  # a sale for day k lowers the stock from k on
-    return _repeat_last(np.maximum(0, lowest))
+    stock = state.inventory_output[..., None] + xp.cumsum(made - _folded(state.q_out))
+    lowest = xp.flip(xp.running_min(xp.flip(stock)))  # a sale for day k lowers the stock from k on
+    return _repeat_last(xp.maximum(0, lowest))
 
 
 def _folded(schedule: Array) -> Array:
     """[..., H] from [..., H+1]: what is due in H days counts as due in H - 1, so no commitment is overlooked."""
-    folded = schedule[..., :-1].copy()
-    folded[..., -1] += schedule[..., -1]
-    return folded
+    return namespace(schedule).cat([schedule[..., :-2], schedule[..., -2:].sum(-1)[..., None]])
 
 
 def _repeat_last(values: Array) -> Array:
-    return np.concatenate([values, values[..., -1:]], -1)
+    return namespace(values).cat([values, values[..., -1:]])
 
 
 def _before(steps: Array) -> Array:
     """Sums over the days before each day: [..., K]."""
-    sums = np.cumsum(steps, -1)
-    return np.concatenate([np.zeros_like(sums[..., :1]), sums[..., :-1]], -1)
+    xp = namespace(steps)
+    sums = xp.cumsum(steps)
+    return xp.cat([xp.zeros_like(sums[..., :1]), sums[..., :-1]])
 
 
 def issue_of(state: DayState, selling: Bools | bool) -> Issue:
     """Bounds of the side's negotiations; where a log lacks them, the league's rules around the trading price."""
-    side = np.asarray(selling)
-    bounds = [
-        np.where(side, getattr(state, f"sell_{name}"), getattr(state, f"buy_{name}"))
-        for name in ("quantity_min", "quantity_max", "price_min", "price_max", "day_min", "day_max")
-    ]
-    price = np.where(side, state.price_out, state.price_in)
-    last = np.minimum(state.league_horizon, state.n_steps - 1 - state.day)
+    if not isinstance(selling, bool):
+        xp = namespace(state.day)
+        sold, bought = issue_of(state, True), issue_of(state, False)
+        return Issue(*(xp.where(selling, sale, purchase) for sale, purchase in zip(sold, bought)))
+    xp, side = namespace(state.day), "sell" if selling else "buy"
+    names = ("quantity_min", "quantity_max", "price_min", "price_max", "day_min", "day_max")
+    bounds = [getattr(state, f"{side}_{name}") for name in names]
+    price = state.price_out if selling else state.price_in
+    last = xp.minimum(state.league_horizon, state.n_steps - 1 - state.day)
     known = bounds[1] >= 1  # also False where a log says nan
-    lowest = np.maximum(1, np.floor(0.9 * price))
-    usual = [np.ones_like(price), 3 * state.n_lines, lowest, np.maximum(lowest, np.floor(1.1 * price)), 0 * last, last]
+    lowest = xp.maximum(1, xp.floor(0.9 * price))
+    usual = [xp.ones_like(price), 3 * state.n_lines, lowest, xp.maximum(lowest, xp.floor(1.1 * price)), 0 * last, last]
     stated = [*bounds[:4], bounds[4] - state.day, bounds[5] - state.day]
-    return Issue(*(np.where(known, bound, rule) for bound, rule in zip(stated, usual)))
+    return Issue(*(xp.where(known, bound, rule) for bound, rule in zip(stated, usual)))
 
 
 def baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Options, round: Array | int = 0) -> Action:
@@ -221,53 +281,61 @@ def baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Opti
 
     The guide ignores `round` (of the negotiation). Where the economic rules want nothing, the quantity is 0.
     """
-    selling = np.asarray(selling)
+    xp = namespace(state.day)
     issue = issue_of(state, selling)
     if options.rules == "economic":
-        action = Action(*economic.baseline(state, caps, selling, issue, np.asarray(round, np.float64)))
+        side, now = xp.asarray(selling, state.day), xp.asarray(round, state.day)
+        action = Action(*economic.baseline(state, caps, side, issue, now))
         smallest = 0.0
     else:
         action = guide_baseline(state, caps, selling, options)
         smallest = SMALLEST_TRADE
     return Action(
-        np.minimum(np.maximum(action.quantity, smallest), issue.quantity_max),
-        np.clip(action.price, issue.price_min, issue.price_max),
-        np.clip(action.day, 0, np.maximum(issue.last, 0)),
+        xp.minimum(xp.maximum(action.quantity, smallest), issue.quantity_max),
+        xp.clip(action.price, issue.price_min, issue.price_max),
+        xp.clip(action.day, 0, xp.maximum(issue.last, 0)),
     )
 
 
 def guide_baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Options) -> Action:
     """The guide's action before it is brought into the issue."""
+    xp = namespace(state.day)
     cap = caps.of(selling)
     day = first_open(cap)
-    price = np.where(selling, state.price_out, state.price_in)
-    bought = np.minimum(at(cap, day) / 2, caps.budget / np.maximum(price, 1))
+    selling = xp.asarray(selling, state.day)
+    price = xp.where(selling, state.price_out, state.price_in)
+    bought = xp.minimum(at(cap, day) / 2, caps.budget / xp.maximum(price, 1))
     stock = state.inventory_output if options.sell_inventory == "output" else sellable(_seen(state, options))
-    quantity = np.maximum(SMALLEST_TRADE, np.where(selling, stock / 2, bought))
-    return Action(quantity, np.where(selling, 1.05, 0.95) * price, day)
+    quantity = xp.maximum(SMALLEST_TRADE, xp.where(selling, stock / 2, bought))
+    return Action(quantity, xp.where(selling, 1.05 * price, 0.95 * price), day)
 
 
 def first_open(cap: Array) -> Array:
     """The first day [...] with room for a trade in caps [..., H+1], else 1."""
+    xp = namespace(cap)
     is_open = cap >= SMALLEST_TRADE
-    return np.where(is_open.any(-1), is_open.argmax(-1), 1).astype(np.float64)
+    return xp.where(xp.any(is_open), xp.floats(xp.argmax(is_open), cap), 1.0)
+
+
+def open_days(cap: Array, issue: Issue) -> Bools:
+    """Days of an issue for which a trade fits: [..., H+1]."""
+    slots = namespace(cap).arange(cap.shape[-1], cap)
+    return (cap >= SMALLEST_TRADE) & (slots >= issue.first[..., None]) & (slots <= issue.last[..., None])
 
 
 def time_mask(cap: Array, issue: Issue | None = None) -> Array:
     """0 where a trade fits, else -inf: [..., H+1]; with an issue, also -inf on days it does not offer."""
-    is_open = cap >= SMALLEST_TRADE
-    if issue is not None:
-        slots = np.arange(cap.shape[-1])
-        is_open = is_open & (slots >= issue.first[..., None]) & (slots <= issue.last[..., None])
-    return np.where(is_open, 0.0, -np.inf)
+    xp = namespace(cap)
+    is_open = cap >= SMALLEST_TRADE if issue is None else open_days(cap, issue)
+    return xp.where(is_open, xp.zeros_like(cap[..., :1]), -math.inf)
 
 
 def open_mask(mask: Array, day: Array) -> Array:
     """The mask with `day` (or today, if out of range) opened where nothing is open, so that a softmax stays finite."""
-    slots = mask.shape[-1]
-    day = np.where((day >= 0) & (day < slots), day, 0)
-    closed = np.isneginf(mask).all(-1, keepdims=True)
-    return np.where(closed & (np.arange(slots) == day[..., None]), 0.0, mask)
+    xp, slots = namespace(mask), mask.shape[-1]
+    day = xp.where((day >= 0) & (day < slots), day, 0.0)
+    closed = xp.all(mask == -math.inf)[..., None]
+    return xp.where(closed & (xp.arange(slots, mask) == day[..., None]), 0.0, mask)
 
 
 def clip_action(
@@ -277,24 +345,25 @@ def clip_action(
 
     Prices become whole: a buyer rounds down, a seller up. A day outside the issue or closed by `mask` makes no offer.
     """
-    selling = np.asarray(selling)
-    day = np.clip(np.rint(action.day), 0, cap.shape[-1] - 1)
+    xp = namespace(cap)
+    selling = xp.asarray(selling, cap)
+    day = xp.clip(xp.rint(action.day), 0, cap.shape[-1] - 1)
     on_offer = (day >= issue.first) & (day <= issue.last)
     if mask is not None:
         on_offer = on_offer & (at(mask, day) == 0)
-    inside = np.clip(action.price, issue.price_min, issue.price_max)
-    whole = np.where(selling, np.ceil(inside - ROUNDING), np.floor(inside + ROUNDING))
-    price = np.clip(whole, issue.price_min, issue.price_max)
-    affordable = np.where(selling, np.inf, budget / np.maximum(price, ROUNDING))
-    bound = np.minimum(np.minimum(at(cap, day), affordable), issue.quantity_max)
-    quantity = np.maximum(0, np.floor(np.minimum(action.quantity + ROUNDING, bound)))
-    return Clipped(quantity, price, day, on_offer & (quantity >= np.maximum(issue.quantity_min, SMALLEST_TRADE)))
+    inside = xp.clip(action.price, issue.price_min, issue.price_max)
+    whole = xp.where(selling, xp.ceil(inside - ROUNDING), xp.floor(inside + ROUNDING))
+    price = xp.clip(whole, issue.price_min, issue.price_max)
+    affordable = xp.where(selling, math.inf, budget / xp.maximum(price, ROUNDING))
+    bound = xp.minimum(xp.minimum(at(cap, day), affordable), issue.quantity_max)
+    quantity = xp.maximum(0, xp.floor(xp.minimum(action.quantity + ROUNDING, bound)))
+    return Clipped(quantity, price, day, on_offer & (quantity >= xp.maximum(issue.quantity_min, SMALLEST_TRADE)))
 
 
 def can_accept(offer: Action, cap: Array, budget: Array, selling: Bools | bool, issue: Issue) -> Bools:
     """Whether the partner's offer fits caps, budget and issue [...]; whether its price is good is not L1's matter."""
-    slots = cap.shape[-1]
+    xp, slots = namespace(cap), cap.shape[-1]
     in_reach = (offer.day >= 0) & (offer.day < slots) & (offer.day >= issue.first) & (offer.day <= issue.last)
-    fits = offer.quantity <= at(cap, np.clip(np.nan_to_num(offer.day), 0, slots - 1))
-    paid = np.asarray(selling) | (offer.quantity * offer.price <= budget)
+    fits = offer.quantity <= at(cap, xp.clip(xp.zero_nan(offer.day), 0, slots - 1))
+    paid = selling | (offer.quantity * offer.price <= budget)
     return in_reach & fits & paid

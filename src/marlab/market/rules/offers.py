@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.market.logs.daystate import HORIZON, Array, DayState
+from marlab.market.rules.arrays import namespace
 from marlab.market.rules.goals import SELL, Trades
 
 ROUNDS = 20
@@ -36,21 +37,21 @@ class OfferSlots(NamedTuple):
     pressure: Array  # quantity times weight times how good the price is for the other side of the market
 
 
-def no_offers(leading: tuple[int, ...] = (), horizon: int = HORIZON) -> OfferSlots:
+def no_offers(leading: tuple[int, ...] = (), horizon: int = HORIZON, like: Array | None = None) -> OfferSlots:
     """Slots without an offer."""
-    zeros = np.zeros((*leading, 2, horizon + 1))
+    zeros = namespace(like).zeros((*leading, 2, horizon + 1), like)
     return OfferSlots(zeros, zeros, zeros)
 
 
 def offer_weight(age: Array, quantity: Array) -> Array:
     """Trust in an offer [...]: it fades with rounds and grows with quantity."""
-    return np.exp(-0.3 * age) * np.sqrt(quantity / (quantity + 10))
+    xp = namespace(quantity)
+    return xp.exp(-0.3 * age) * xp.sqrt(quantity / (quantity + 10))
 
 
 def weights(offers: Offers, rows: int) -> Array:
     """Weight [M] of each offer; its age counts back from the latest offer known to the same row."""
-    latest = np.full(rows, -np.inf)
-    np.maximum.at(latest, offers.row, offers.clock)
+    latest = namespace(offers.clock).largest(offers.row, offers.clock, rows)
     return offer_weight(latest[offers.row] - offers.clock, offers.quantity)
 
 
@@ -64,16 +65,16 @@ def offer_slots(state: DayState, offers: Offers) -> OfferSlots:
 
     Offers whose delivery is past or beyond the horizon date the others but fill no slot.
     """
-    rows, slots = len(state), state.horizon + 1
+    xp, rows, slots = namespace(state.day), len(state), state.horizon + 1
     row, side, delta, quantity, price, _ = offers
     weight = weights(offers, rows)
-    spot_in, spot_out = np.maximum(state.price_in, 1)[row], np.maximum(state.price_out, 1)[row]
-    good = np.clip(np.where(side == SELL, price / spot_out, spot_in / np.maximum(price, 1)), 0.5, 2)
+    spot_in, spot_out = xp.maximum(state.price_in, 1)[row], xp.maximum(state.price_out, 1)[row]
+    good = xp.clip(xp.where(side == SELL, price / spot_out, spot_in / xp.maximum(price, 1)), 0.5, 2)
     used = (delta >= 0) & (delta < slots) & (quantity > 0) & (price > 0)
-    cell = ((row * 2 + side) * slots + delta)[used].astype(np.intp)
+    cell = xp.ints(((row * 2 + side) * slots + delta)[used])
 
     def summed(amount: Array) -> Array:
-        return np.bincount(cell, amount[used], rows * 2 * slots).astype(np.float64).reshape(rows, 2, slots)
+        return xp.add_up(cell, amount[used], rows * 2 * slots).reshape(rows, 2, slots)
 
     return OfferSlots(summed(weight), summed(weight * price), summed(weight * quantity * good))
 

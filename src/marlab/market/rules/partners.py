@@ -7,28 +7,22 @@ morning is the same in play and when it is rebuilt from a log.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from marlab.market.logs.daystate import LINES, Array, DayState
 from marlab.market.logs.worldlog import AGREED, NONE, AgentLog
+from marlab.market.rules import records
+from marlab.market.rules.arrays import namespace
+from marlab.market.rules.l1 import Action, Bools
+from marlab.market.rules.records import PARTNER_SIZE, Records
 
-PARTNER_SIZE = 10
 POOL_SIZE = PARTNER_SIZE + 1
 NEEDS = 10.0
 """Open needs are divided by this; they come first among the extra features."""
 EXTRA_SIZE = 33 + 2 * POOL_SIZE
-PATIENT_ROUND = 3
-"""An agreement from this round on shows patience; an earlier one tells nothing about it."""
-PATIENT_MEAN = 10.0
-RECENT_DAYS = 10
-FIRST_ROUNDS = 4
-"""Whoever is still there after these rounds leaves less often."""
-RARELY = 0.03
-"""Whoever leaves in a smaller share of later rounds stays."""
 
 
 class Heard(NamedTuple):
@@ -52,148 +46,127 @@ class Ended(NamedTuple):
     price_max: int
 
 
-@dataclass
-class Record:
-    """One partner on one side of the market."""
+class Talk(NamedTuple):
+    """How a negotiation that has ended went."""
 
-    negotiations: int = 0
-    agreements: int = 0
-    at_highest: int = 0  # agreements at the highest price of the issue
-    at_lowest: int = 0
-    patient_highest: int = 0  # the same, of agreements in round 3 or later
-    patient_lowest: int = 0
-    largest_lot: int = 0
-    last_lot: int = 0
-    units: int = 0
-    failures_in_a_row: int = 0
-    lasted: deque[int] = field(default_factory=lambda: deque(maxlen=5))  # rounds of recent negotiations
-    patience: deque[int] = field(default_factory=lambda: deque(maxlen=5))
-    bought: deque[tuple[int, int]] = field(default_factory=deque)  # (day, units) of the last days
-    heard: deque[Heard] = field(default_factory=lambda: deque(maxlen=160))  # its recent offers
-    offers: int = 0  # mine
-    taken: int = 0  # of mine
-    taken_units: int = 0
-    left: int = 0  # negotiations that it ended instead of answering
-    late_offers: int = 0  # mine after the first rounds
-    late_left: int = 0
-
-    @property
-    def is_patient(self) -> bool:
-        """Whether it usually keeps answering."""
-        return bool(self.patience) and sum(self.patience) / len(self.patience) >= PATIENT_MEAN
-
-    def add(self, ended: Ended) -> None:
-        """Remember one more negotiation."""
-        self.negotiations += 1
-        self.lasted.append(ended.rounds)
-        if ended.quantity <= 0:
-            self.failures_in_a_row += 1
-            self.patience.append(ended.rounds)
-            return
-        late = ended.rounds >= PATIENT_ROUND
-        highest, lowest = ended.price >= ended.price_max, ended.price <= ended.price_min
-        self.agreements += 1
-        self.failures_in_a_row = 0
-        self.at_highest += highest
-        self.at_lowest += lowest
-        self.patient_highest += highest and late
-        self.patient_lowest += lowest and late
-        self.largest_lot = max(self.largest_lot, ended.quantity)
-        self.last_lot = ended.quantity
-        self.units += ended.quantity
-        self.bought.append((ended.day, ended.quantity))
-        if late:
-            self.patience.append(ended.rounds + 8)
-
-    @property
-    def only_today(self) -> bool:
-        """Whether all its offers are for the same day."""
-        return bool(self.heard) and all(offer.ahead == 0 for offer in self.heard)
-
-    @property
-    def leaving(self) -> float:
-        """Chance that it ends a negotiation when it does not take an offer; one half for a stranger."""
-        return (self.left + 1) / (self.offers - self.taken + 2)
-
-    @property
-    def stays(self) -> bool:
-        """Whether it is not known to leave after the first rounds."""
-        return self.late_left <= RARELY * max(10, self.late_offers)
-
-    def bargained(self, heard: Iterable[Heard], offers: int, taken: int, left: bool) -> None:
-        """Remember how a negotiation went: its offers, the number of mine, units of mine that it took, whether it
-        left."""
-        self.heard.extend(heard)
-        self.offers += offers
-        self.late_offers += max(0, offers - FIRST_ROUNDS)
-        self.taken += taken > 0
-        self.taken_units += taken
-        self.left += left
-        self.late_left += left and offers > FIRST_ROUNDS
-
-    def recent_units(self, day: int) -> int:
-        """Units agreed in the last ten days before `day`."""
-        while self.bought and self.bought[0][0] < day - RECENT_DAYS:
-            self.bought.popleft()
-        return sum(units for _, units in self.bought)
+    partner: Hashable
+    selling: bool
+    heard: Sequence[Heard]  # the partner's offers
+    offers: int  # mine
+    taken: int  # units of mine that were taken
+    left: bool  # the partner ended it instead of answering
 
 
 class PartnerBook:
-    """Records of all partners of one factory."""
+    """Records of all partners of one factory, found by name."""
 
     def __init__(self) -> None:
         """Start knowing nobody."""
-        self._records: dict[tuple[Hashable, bool], Record] = {}
+        self._sides = _Side(), _Side()
         self._cash: dict[Hashable, deque[float]] = {}
 
     def add(self, ended: Ended) -> None:
         """Remember a negotiation of an earlier day."""
-        self.record(ended.partner, ended.selling).add(ended)
+        self._sides[ended.selling].add(ended, self._cash)
+
+    def add_talk(self, talk: Talk) -> None:
+        """Remember how a negotiation of an earlier day went."""
+        self._sides[talk.selling].add_talk(talk, self._cash)
 
     def add_report(self, partner: Hashable, cash: float) -> None:
         """Remember a partner's public report."""
         self._cash.setdefault(partner, deque(maxlen=2)).append(cash)
+        for side in self._sides:
+            side.changed(partner)
 
-    def record(self, partner: Hashable, selling: bool) -> Record:
-        """The record of a partner; an empty one for a stranger."""
-        return self._records.setdefault((partner, selling), Record())
+    def records(self, partners: Sequence[Hashable], selling: bool) -> Records:
+        """What is known about some partners, in their order: [K]; nothing about strangers."""
+        return self._sides[selling].of(partners, self._cash)
 
-    def features(self, partner: Hashable, selling: bool) -> Array:
-        """[10]: how long it lasts, how often and at which prices it agrees, lots, units, failures, cash, known."""
-        record = self.record(partner, selling)
-        agreed = max(1, record.agreements)
-        return np.array(
-            [
-                sum(record.lasted) / max(1, len(record.lasted)) / 20,
-                record.agreements / max(1, record.negotiations),
-                record.at_highest / agreed,
-                record.at_lowest / agreed,
-                min(record.largest_lot / 10, 3),
-                min(record.last_lot / 10, 3),
-                min(record.units / 100, 5),
-                min(record.failures_in_a_row / 10, 1),
-                self._cash_trend(partner),
-                record.negotiations > 0,
-            ],
-            dtype=np.float64,
-        )
+    def features(self, partners: Sequence[Hashable], selling: bool) -> Array:
+        """[K, 10] statistics of some partners."""
+        return records.features(self.records(partners, selling))
 
     def pooled(self, selling: bool, day: int) -> Array:
         """[11]: the mean over all partners met on a side, and the units a day they took lately, in tens."""
-        met = [partner for partner, side in self._records if side == selling]
-        if not met:
-            return np.zeros(POOL_SIZE)
-        mean = np.mean([self.features(partner, selling) for partner in met], 0)
-        recent = sum(self.record(partner, selling).recent_units(day) for partner in met)
-        days = min(max(day, 1), RECENT_DAYS)
-        return np.append(mean, min(recent / days / 10, 3))
+        return records.pooled(self._sides[selling].all(self._cash), day)
 
-    def _cash_trend(self, partner: Hashable) -> float:
-        cash = self._cash.get(partner)
-        if cash is None or len(cash) < 2:
-            return 0.0
-        before, now = cash
-        return float(np.clip((now - before) / max(1.0, abs(before)), -1, 1))
+
+class _Side:
+    """Buyers or sellers: rows of records, and what has not been written into them yet."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Hashable, int] = {}
+        self._records = records.empty((0,))
+        self._ended: dict[int, Ended] = {}
+        self._talks: dict[int, Talk] = {}
+        self._reported: set[int] = set()
+        self._asked: dict[tuple[Hashable, ...], Records] = {}
+
+    def add(self, ended: Ended, cash: dict[Hashable, deque[float]]) -> None:
+        row = self._row(ended.partner)
+        if row in self._ended:
+            self._write(cash)
+        self._ended[row] = ended
+        self._asked.clear()
+
+    def add_talk(self, talk: Talk, cash: dict[Hashable, deque[float]]) -> None:
+        row = self._row(talk.partner)
+        if row in self._talks:
+            self._write(cash)
+        self._talks[row] = talk
+        self._asked.clear()
+
+    def changed(self, partner: Hashable) -> None:
+        if partner in self._rows:
+            self._reported.add(self._rows[partner])
+            self._asked.clear()
+
+    def of(self, partners: Sequence[Hashable], cash: dict[Hashable, deque[float]]) -> Records:
+        names = tuple(partners)
+        if names not in self._asked:
+            rows = np.array([self._row(name) for name in names], np.intp)
+            self._asked[names] = self.all(cash).take(rows)
+        return self._asked[names]
+
+    def all(self, cash: dict[Hashable, deque[float]]) -> Records:
+        self._write(cash)
+        return self._records
+
+    def _row(self, partner: Hashable) -> int:
+        if partner not in self._rows:
+            self._rows[partner] = len(self._rows)
+            self._reported.add(self._rows[partner])
+        return self._rows[partner]
+
+    def _write(self, cash: dict[Hashable, deque[float]]) -> None:
+        """Bring the arrays up to date."""
+        if len(self._rows) > len(self._records.units):
+            more = records.empty((max(8, 2 * len(self._rows)) - len(self._records.units),))
+            self._records = Records(*(np.concatenate(pair) for pair in zip(self._records, more)))
+        size = len(self._records.units)
+        if self._ended:
+            there, columns = _filled(self._ended, size, lambda e: (e.day, *e[3:]))
+            self._records = records.after_negotiations(self._records, there, *columns)
+        if self._talks:
+            there, (offers, taken, left) = _filled(self._talks, size, lambda t: (t.offers, t.taken, t.left))
+            longest = max(len(talk.heard) for talk in self._talks.values())
+            heard = np.full((3, size, longest), np.nan)
+            for row, talk in self._talks.items():
+                heard[:, row, : len(talk.heard)] = np.array(talk.heard, np.float64).reshape(-1, 3).T
+            self._records = records.after_talks(self._records, there, Action(*heard), offers, taken, left > 0)
+        for name, row in self._rows.items() if self._reported else ():
+            if row in self._reported and name in cash:
+                self._records.cash[row, 2 - len(cash[name]) :] = cash[name]
+        self._ended, self._talks, self._reported = {}, {}, set()
+
+
+def _filled(rows: dict[int, Any], size: int, values: Callable[[Any], tuple[float, ...]]) -> tuple[Bools, Array]:
+    """Which of `size` rows are given, and their values as columns [V, size]."""
+    there, some = np.zeros(size, bool), np.array([values(value) for value in rows.values()], np.float64)
+    columns = np.zeros((some.shape[1], size))
+    there[list(rows)], columns[:, list(rows)] = True, some.T
+    return there, columns
 
 
 def ended_in(log: AgentLog) -> Iterator[Ended]:
@@ -239,28 +212,30 @@ def extra_features(state: DayState, pooled: Array) -> Array:
     """[..., 55]: open needs, stock, room by delivery day, exogenous quantities and their spread, rates, and statistics
     of consumers and suppliers [..., 22].
     """
-    lines = np.maximum(1, state.n_lines)
-    slots = np.arange(11)
-    sold = np.zeros((*state.day.shape, 11))
-    reach = min(11, state.horizon + 1)
-    sold[..., :reach] = state.q_out[..., :reach]
+    xp = namespace(state.day)
+    lines = xp.maximum(1, state.n_lines)
+    slots = xp.arange(11, state.day)
+    sold = state.q_out[..., :11]
+    if state.horizon < 10:
+        sold = xp.cat([sold, xp.zeros((*state.day.shape, 10 - state.horizon), state.day)])
     left = (state.n_steps - state.day)[..., None]
-    room = np.where(slots < left, np.clip(1 - sold / lines[..., None], 0, 1), 0)
+    room = xp.where(slots < left, xp.clip(1 - sold / lines[..., None], 0, 1), 0.0)
+    reach = state.exogenous_reach / (state.day + 1)[..., None]
     columns = [
-        np.maximum(0, state.needed_supplies) / NEEDS,
-        np.maximum(0, state.needed_sales) / NEEDS,
-        np.minimum(state.inventory_input / lines, 5),
-        np.clip((state.n_lines - state.inventory_input) / lines, -1, 1),
+        xp.maximum(0, state.needed_supplies) / NEEDS,
+        xp.maximum(0, state.needed_sales) / NEEDS,
+        xp.minimum(state.inventory_input / lines, 5),
+        xp.clip((state.n_lines - state.inventory_input) / lines, -1, 1),
         state.inventory_input >= state.n_lines,
-        *np.moveaxis(room, -1, 0),
-        np.minimum(state.exogenous_in_quantity / lines, 3),
-        np.minimum(state.exogenous_out_quantity / lines, 3),
-        np.minimum(state.exogenous_in_mean / lines, 3),
-        np.minimum(state.exogenous_out_mean / lines, 3),
-        *np.moveaxis(state.exogenous_reach / (state.day + 1)[..., None], -1, 0)[:LINES],
+        *(room[..., slot] for slot in range(11)),
+        xp.minimum(state.exogenous_in_quantity / lines, 3),
+        xp.minimum(state.exogenous_out_quantity / lines, 3),
+        xp.minimum(state.exogenous_in_mean / lines, 3),
+        xp.minimum(state.exogenous_out_mean / lines, 3),
+        *(reach[..., line] for line in range(LINES)),
         left[..., 0] / 100,
         state.storage_cost,
         state.shortfall_penalty,
     ]
-    own = np.stack(np.broadcast_arrays(*columns), -1).astype(np.float64)
-    return np.concatenate([own, np.broadcast_to(pooled, (*own.shape[:-1], 2 * POOL_SIZE))], -1)
+    own = xp.stack(columns)
+    return xp.cat([own, xp.expand(pooled, (*own.shape[:-1], 2 * POOL_SIZE))])

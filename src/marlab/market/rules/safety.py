@@ -1,4 +1,4 @@
-"""L1 in use: a ledger of what is left while a day's deals are planned and signed, and the guide's `L1SafetyLayer`."""
+"""L1 in use: a ledger of what is left while a day's deals are signed, and the guide's `L1SafetyLayer`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from marlab.market.rules.l1 import Action, Caps, Clipped, Issue, L1Options
 
 
 class Ledger:
-    """Remaining caps and budget of one day.
+    """One day with the deals signed since the morning, and what they leave.
 
-    Signed deals are part of the day's state and stay. Reservations hold resources for offers of one plan, and
-    `reset` drops them. A planned purchase is not yet material to sell from, nor a planned sale a reason to buy, so
-    purchases lower only the buy cap and the budget, and sales only the sell cap, until they are signed.
+    What the offers of one round take from each other before they are signed is `l1.SideLeft`'s matter.
     """
 
     def __init__(self, state: DayState, options: L1Options) -> None:
@@ -24,31 +22,16 @@ class Ledger:
         self.options = options
         self.state = state
         """The morning with the deals signed since."""
-        self.reset()
-
-    @property
-    def caps(self) -> Caps:
+        self.caps = l1.caps(state, options)
         """What is left for one more deal."""
-        return self._caps
 
-    def reset(self) -> None:
-        """Forget reservations, keep signed deals."""
-        self._buying = self._selling = self.state
-        self._caps = l1.caps(self.state, self.options)
-
-    def reserve(self, selling: bool, quantity: float, price: float, day: int, permanent: bool = False) -> None:
-        """Take a deal of `quantity` units for delivery in `day` days out of what is left; permanent = signed."""
+    def sign(self, selling: bool, quantity: float, price: float, day: int) -> None:
+        """Take a signed deal of `quantity` units for delivery in `day` days out of what is left."""
         units, zero = np.zeros_like(self.state.q_in), np.zeros_like(self.state.q_in)
         units[min(int(day), self.state.horizon)] = quantity
         deal = (zero, zero, units, units * price) if selling else (units, units * price, zero, zero)
-        if permanent:
-            self.state = self.state.with_signed(*deal)
-        if permanent or selling:
-            self._selling = self._selling.with_signed(*deal)
-        if permanent or not selling:
-            self._buying = self._buying.with_signed(*deal)
-        bought = l1.caps(self._buying, self.options)
-        self._caps = Caps(bought.buy, l1.caps(self._selling, self.options).sell, bought.budget)
+        self.state = self.state.with_signed(*deal)
+        self.caps = l1.caps(self.state, self.options)
 
 
 @dataclass(frozen=True)

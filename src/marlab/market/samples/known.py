@@ -218,7 +218,9 @@ def morning_features(log: AgentLog, decisions: LogDecisions) -> tuple[Array, Arr
         today = int(log.days.day[day])
         pooled.append(np.concatenate([book.pooled(True, today), book.pooled(False, today)]))
         rows = slice(ends[day], ends[day + 1])
-        pairs, of = np.unique(partner[rows] * 2 + decisions.selling[rows], return_inverse=True)
-        if len(pairs):
-            of_partner[rows] = np.stack([book.features(int(p) // 2, bool(p % 2)) for p in pairs])[of]
+        for selling in (False, True):
+            here = ends[day] + np.flatnonzero(decisions.selling[rows] == selling)
+            partners, of = np.unique(partner[here], return_inverse=True)
+            if len(partners):
+                of_partner[here] = book.features(partners.tolist(), selling)[of]
     return extra_features(log.days, np.stack(pooled)), of_partner

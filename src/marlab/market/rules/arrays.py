@@ -1,0 +1,193 @@
+"""One way to write a rule for numpy and for torch: the functions that both libraries have, under one name each.
+
+    xp = namespace(state.day)          # numpy in play and in a submission, torch in the vectorised market
+    xp.where(sold > 0, money / sold, 0)
+
+Reductions, sorting and gathering are along the last axis. Numbers of plain Python may stand wherever an array may.
+torch is imported only where a tensor comes in.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+def namespace(*arrays: Any) -> Any:
+    """The functions for some arrays: torch's if one of them is a tensor, else numpy's."""
+    for array in arrays:
+        if type(array).__module__ == "torch":
+            return _torch()
+    return NUMPY
+
+
+def _take(values: Any, index: Any) -> Any:
+    """Entries [...] of `values` [..., S] at `index` [...]; leading dimensions are broadcast."""
+    index = np.asarray(index)
+    if values.ndim == 1:
+        return values[index.astype(np.intp)]
+    shape = np.broadcast_shapes(values.shape[:-1], index.shape)
+    values = np.broadcast_to(values, (*shape, values.shape[-1]))
+    index = np.broadcast_to(index, shape)[..., None].astype(np.intp)
+    return np.take_along_axis(values, index, -1)[..., 0]
+
+
+def _largest(cell: Any, values: Any, size: int) -> Any:
+    """The largest value [size] of each cell; -inf where a cell has none."""
+    largest = np.full(size, -np.inf)
+    np.maximum.at(largest, cell, values)
+    return largest
+
+
+def _put(ring: Any, place: Any, values: Any) -> Any:
+    """A copy of `ring` [..., R] with `values` [..., T] at the places [..., T]; place R is nowhere."""
+    longer = np.concatenate([ring, ring[..., :1]], -1)
+    np.put_along_axis(longer, place, values, -1)
+    return longer[..., :-1]
+
+
+NUMPY = SimpleNamespace(
+    where=np.where,
+    minimum=np.minimum,
+    maximum=np.maximum,
+    clip=np.clip,
+    floor=np.floor,
+    ceil=np.ceil,
+    rint=np.rint,
+    abs=np.abs,
+    exp=np.exp,
+    sqrt=np.sqrt,
+    isnan=np.isnan,
+    zeros_like=np.zeros_like,
+    ones_like=np.ones_like,
+    full_like=np.full_like,
+    expand=np.broadcast_to,
+    take=_take,
+    asarray=lambda values, like: np.asarray(values),
+    arange=lambda size, like: np.arange(float(size)),
+    zeros=lambda shape, like: np.zeros(shape),
+    floats=lambda values, like: np.asarray(values, np.float64),
+    ints=lambda values: np.asarray(values).astype(np.int64),
+    zero_nan=lambda values: np.where(np.isnan(values), 0.0, values),
+    cumsum=lambda values: np.cumsum(values, -1),
+    running_min=lambda values: np.minimum.accumulate(values, -1),
+    flip=lambda values: values[..., ::-1],
+    swap=lambda values: values.swapaxes(-1, -2),
+    cat=lambda parts: np.concatenate(parts, -1),
+    stack=lambda parts: np.stack(np.broadcast_arrays(*parts), -1).astype(np.float64, copy=False),
+    rows=lambda parts: np.stack(parts, 1),
+    argmax=lambda values: np.asarray(values).argmax(-1),
+    max=lambda values: values.max(-1),
+    min=lambda values: values.min(-1),
+    any=lambda values: values.any(-1),
+    all=lambda values: values.all(-1),
+    argsort=lambda keys: keys.argsort(-1, kind="stable"),
+    gather=lambda values, order: np.take_along_axis(values, order, -1),
+    gather_rows=lambda values, order: values[np.arange(len(values))[:, None], order],
+    add_up=lambda cell, amount, size: np.bincount(cell, amount, size).astype(np.float64),
+    largest=_largest,
+    put=_put,
+    most=lambda mask: int(mask.sum(-1).max(initial=0)),
+    bound=lambda values, largest: int(values.max(initial=0)),
+)
+
+
+@functools.cache
+def _torch() -> Any:
+    import torch
+
+    def tensors(*parts: Any) -> list[Any]:
+        like = next(part for part in parts if isinstance(part, torch.Tensor))
+        return [p if isinstance(p, torch.Tensor) else torch.as_tensor(p, device=like.device) for p in parts]
+
+    def number(value: Any) -> bool:
+        return isinstance(value, (int, float))
+
+    def minimum(a: Any, b: Any) -> Any:
+        if number(a) or number(b):
+            return b.clamp(max=a) if number(a) else a.clamp(max=b)
+        return torch.minimum(*_same(*tensors(a, b)))
+
+    def maximum(a: Any, b: Any) -> Any:
+        if number(a) or number(b):
+            return b.clamp(min=a) if number(a) else a.clamp(min=b)
+        return torch.maximum(*_same(*tensors(a, b)))
+
+    def _same(a: Any, b: Any) -> tuple[Any, Any]:
+        kind = torch.promote_types(a.dtype, b.dtype)
+        return a.to(kind), b.to(kind)
+
+    def take(values: Any, index: Any) -> Any:
+        shape = torch.broadcast_shapes(values.shape[:-1], index.shape)
+        index = index.long().expand(shape)[..., None]
+        return values.expand(*shape, values.shape[-1]).gather(-1, index)[..., 0]
+
+    def stack(parts: Any) -> Any:
+        parts = tensors(*parts)
+        kind = next(part.dtype for part in parts if part.is_floating_point())
+        return torch.stack([part.to(kind) for part in torch.broadcast_tensors(*parts)], -1)
+
+    def gather_rows(values: Any, order: Any) -> Any:
+        return values[torch.arange(len(values), device=values.device)[:, None], order]
+
+    def add_up(cell: Any, amount: Any, size: int) -> Any:
+        return torch.zeros(size, dtype=amount.dtype, device=amount.device).index_add_(0, cell.long(), amount)
+
+    def largest(cell: Any, values: Any, size: int) -> Any:
+        lowest = torch.full((size,), -math.inf, dtype=values.dtype, device=values.device)
+        return lowest.scatter_reduce(0, cell.long(), values, "amax")
+
+    def put(ring: Any, place: Any, values: Any) -> Any:
+        return torch.cat([ring, ring[..., :1]], -1).scatter(-1, place, values.to(ring.dtype))[..., :-1]
+
+    return SimpleNamespace(
+        where=torch.where,
+        minimum=minimum,
+        maximum=maximum,
+        clip=lambda values, low, high: minimum(maximum(values, low), high),
+        floor=torch.floor,
+        ceil=torch.ceil,
+        rint=torch.round,
+        abs=torch.abs,
+        exp=torch.exp,
+        sqrt=torch.sqrt,
+        isnan=torch.isnan,
+        zeros_like=torch.zeros_like,
+        ones_like=torch.ones_like,
+        full_like=torch.full_like,
+        expand=lambda values, shape: values.expand(shape),
+        take=take,
+        asarray=lambda values, like: torch.as_tensor(
+            values, device=like.device, dtype=like.dtype if np.asarray(values).dtype.kind == "f" else None
+        ) if not isinstance(values, torch.Tensor) else values,
+        arange=lambda size, like: torch.arange(size, device=like.device, dtype=like.dtype),
+        zeros=lambda shape, like: torch.zeros(shape, device=like.device, dtype=like.dtype),
+        floats=lambda values, like: values.to(like.dtype),
+        ints=lambda values: values.long(),
+        zero_nan=lambda values: torch.where(torch.isnan(values), 0.0, values),
+        cumsum=lambda values: torch.cumsum(values, -1),
+        running_min=lambda values: torch.cummin(values, -1).values,
+        flip=lambda values: values.flip(-1),
+        swap=lambda values: values.transpose(-1, -2),
+        cat=lambda parts: torch.cat(parts, -1),
+        stack=stack,
+        rows=lambda parts: torch.stack(parts, 1),
+        argmax=lambda values: (values.to(torch.uint8) if values.dtype is torch.bool else values).argmax(-1),
+        max=lambda values: values.amax(-1),
+        min=lambda values: values.amin(-1),
+        any=lambda values: values.any(-1),
+        all=lambda values: values.all(-1),
+        argsort=lambda keys: keys.argsort(dim=-1, stable=True),
+        gather=lambda values, order: values.gather(-1, order),
+        gather_rows=gather_rows,
+        add_up=add_up,
+        largest=largest,
+        put=put,
+        # asking the device for a number would make everything wait for it
+        most=lambda mask: mask.shape[-1],
+        bound=lambda values, largest: largest,
+    )  # fmt: skip

@@ -1,0 +1,207 @@
+"""How rule W sells: pure functions of what is known about each partner.
+
+Demand limits sales, so a negotiation is worth what it can still bring. From the offers that a partner made so far, how
+often it took mine and how often it left, `worth_waiting` computes the money that going on is worth; an offer that
+brings at least as much is taken, and none is made that brings less.
+
+Letters: N factories, K selling threads of each, S = H + 1 days of a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from marlab.lab.errors import UserError
+from marlab.market.logs.daystate import Array
+from marlab.market.rules import economic, records
+from marlab.market.rules.arrays import namespace
+from marlab.market.rules.l1 import Bools
+from marlab.market.rules.offers import LARGEST_LOT, ROUNDS
+from marlab.market.rules.plan import FULLEST, NEAREST, NEXT, TODAY, Ints, Threads
+
+LAST_ROUND = ROUNDS - 1
+"""After an answer in this round a negotiation is over."""
+LARGE_LOT = 10.0
+LARGE_REQUEST = 8
+"""A request of at least this many units fills a day."""
+SMALL_REQUEST = 3
+"""A stranger's request at the highest price is taken from this many units on."""
+HOLD_FROM, CHEAP = 2, 0.6
+"""The round from which large requests are held back, and the position of the price below which they are."""
+SELDOM = 0.15
+"""A partner with a smaller chance of leaving is known to bargain long."""
+FEW_OFFERS = 4
+"""With fewer offers heard of a partner, nothing is known about what it will offer next."""
+GUESSED_OFFERS, GUESSED_TAKEN = 6.0, 0.3
+"""Own offers to a stranger that are assumed made and taken."""
+
+SALE_REASONS = (
+    "takes the highest price", "takes only the lowest price", "keeps bargaining", "bargains to the end", "first days",
+    "leaves early",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """How rule W sells: `LitaAgentHRL(mode="heuristic", rule={"opening_days": 5})`."""
+
+    opening_days: int = 3
+    """On these first days everybody still fills his stock, and lots can be larger."""
+    opening_lots: tuple[int, ...] = (7, 5, 3)
+    """Lots by round for partners who leave early, on the first days."""
+    opening_prices: tuple[float, ...] = (1.0, 0.5, 0.0)
+    """Prices of these lots by round, as positions between the lowest (0) and the highest (1)."""
+    small_lot: int = 3
+    """First lot for partners who leave early, after the first days; one unit less in every further round."""
+    small_price: float = 0.0
+    """Price of these lots, as a position."""
+    hold: int = 18
+    """Until this round, large requests for today at a low price are not taken of partners who stay: they pay more
+    later. 0: never wait for that."""
+    loss: float = 0.02
+    """Least chance per round that a partner finds what it needs elsewhere, however long it has bargained before."""
+    fill_first: bool = True
+    """A middle factory sells nothing for today and tomorrow until its stock is full."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for name in ("opening_lots", "small_lot"):
+            lots = getattr(self, name)
+            each = lots if isinstance(lots, tuple) else (lots,)
+            if not each or not all(1 <= lot <= LARGEST_LOT for lot in each):
+                raise UserError(f"rule.{name} is {lots}; lots are 1 to {LARGEST_LOT} units.")
+        for name in ("opening_prices", "small_price"):
+            prices = getattr(self, name)
+            each = prices if isinstance(prices, tuple) else (prices,)
+            if not each or not all(0 <= price <= 1 for price in each):
+                raise UserError(f"rule.{name} is {prices}; prices are positions from 0 (lowest) to 1 (highest).")
+        if self.opening_days < 0 or self.hold < 0:
+            raise UserError("rule.opening_days and rule.hold must be 0 or more.")
+        if not 0 <= self.loss < 1:
+            raise UserError(f"rule.loss is {self.loss}; it must be at least 0 and less than 1.")
+
+
+class Terms(NamedTuple):
+    """What all selling threads of a factory share: each [N, 1], room [N, S]."""
+
+    opening: Bools  # one of the first days
+    lowest: Array  # bounds of the price issue
+    highest: Array
+    cost: Array  # of making a unit
+    room: Array  # [N, S] units that can be sold, by day
+
+    def price(self, position: Array | float) -> Array:
+        """The price at a position between the lowest (0) and the highest (1)."""
+        return self.lowest + position * (self.highest - self.lowest)
+
+
+class Lots(NamedTuple):
+    """What to offer for sale, and why: each [N, K]."""
+
+    quantity: Array
+    price: Array
+    choice: Ints  # plan.TODAY, NEAREST, NEXT or FULLEST
+    reason: Ints  # place in SALE_REASONS
+
+
+def waiting(threads: Threads, terms: Terms, options: RuleOptions) -> Array:
+    """[N, K] money that the rest of each negotiation may bring; nan while too little is known."""
+    xp, known = namespace(terms.cost), threads.records
+    entries = min(xp.bound(known.heard_count, records.HEARD), records.HEARD)
+    slots = xp.arange(entries, terms.cost)
+    span = xp.maximum(1.0, terms.highest - terms.lowest)[..., None]
+    position = (threads.heard.price - terms.lowest[..., None]) / span
+    quantity = xp.cat([known.heard_quantity[..., :entries], threads.heard.quantity])  # [N, K, R + T]
+    position = xp.cat([known.heard_position[..., :entries], position])
+    ahead = xp.cat([known.heard_ahead[..., :entries], threads.heard.day])
+    there = xp.cat([slots < known.heard_count[..., None], ~xp.isnan(threads.heard.quantity)])
+    days = terms.room.shape[-1]
+    room = xp.take(terms.room[:, None, None, :], xp.minimum(xp.zero_nan(ahead), days - 1))
+    fits = there & (ahead < days) & (quantity <= room)
+    each = terms.lowest[..., None] + position * (terms.highest - terms.lowest)[..., None] - terms.cost[..., None]
+    offered = known.offers + threads.offered
+    lot = (known.taken_units + LARGE_LOT * GUESSED_TAKEN) / (known.taken + GUESSED_TAKEN)
+    price = xp.where(known.patient_highest >= known.patient_lowest, terms.highest, terms.lowest)
+    worth = worth_waiting(
+        xp.where(fits, quantity * each, 0.0),
+        there,
+        taken=(known.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS),
+        lot=xp.minimum(lot, xp.max(terms.room)[..., None]) * (price - terms.cost),
+        rounds=xp.maximum(0, LAST_ROUND - threads.round),
+        leaving=xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
+    )
+    return xp.where(there.sum(-1) >= FEW_OFFERS, worth, float("nan"))
+
+
+def worth_waiting(offers: Array, there: Bools, taken: Array, lot: Array, rounds: Array, leaving: Array) -> Array:
+    """Money [...] that a negotiation brings if it goes on for `rounds` more rounds and every offer is weighed.
+
+    `offers`: money [..., R] of offers that the partner may make, those that are `there` equally likely in every round;
+    `taken`: chance that it takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not.
+    """
+    xp = namespace(offers)
+    count = xp.maximum(1, xp.floats(there.sum(-1), offers))
+    share = xp.where(there, 1 / count[..., None], 0.0)
+    sure, going_on = taken * lot, (1 - taken) * (1 - leaving)
+    worth = xp.zeros_like(sure)
+    for done in range(xp.bound(rounds, LAST_ROUND)):
+        mean = (xp.maximum(offers, worth[..., None]) * share).sum(-1)
+        worth = xp.where(done < rounds, sure + going_on * mean, worth)
+    return worth
+
+
+def is_patient(threads: Threads) -> Bools:
+    """[N, K] still there in round 3, or known to bargain long."""
+    known = records.is_patient(threads.records) | (records.leaving(threads.records) < SELDOM)
+    return known | (threads.round >= economic.PATIENT_ROUND)
+
+
+def sale(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) -> Lots:
+    """The lots that suit the partners in this round; never smaller ones than waiting is worth."""
+    xp = namespace(terms.cost)
+    patient = is_patient(threads)
+    pairs = zip(_patient_sale(threads, terms), _hasty_sale(threads, terms, options))
+    lots = Lots(*(xp.where(patient, to_patient, to_hasty) for to_patient, to_hasty in pairs))
+    least = xp.ceil(xp.zero_nan(worth) / xp.maximum(1.0, lots.price - terms.cost))
+    return lots._replace(quantity=xp.where(lots.quantity >= least, lots.quantity, xp.minimum(LARGE_LOT, least)))
+
+
+def _patient_sale(threads: Threads, terms: Terms) -> Lots:
+    """Large lots at the price the partner has shown to pay; to strangers at the highest, near the end at the lowest."""
+    xp, known = namespace(terms.cost), threads.records
+    turn = threads.round % 3
+    pays_highest = known.patient_highest >= xp.maximum(1, known.patient_lowest)
+    pays_lowest = ~pays_highest & (known.patient_lowest >= 2) & (known.patient_highest == 0)
+    early = threads.round < economic.YIELD_ROUND
+    last = ~pays_highest & ~pays_lowest & ~early
+    quantity = xp.where(pays_lowest & (turn == 1), 5.0, xp.where(pays_lowest & (turn == 2), 2.0, LARGE_LOT))
+    quantity = xp.where(last & (turn == 1), 2.0, xp.where(last & (turn == 2), 5.0, quantity))
+    now = (pays_lowest & (turn == 2)) | (last & (turn == 1))
+    price = xp.where(pays_lowest | last, terms.lowest, terms.highest)
+    choice = xp.where(pays_highest, NEAREST, xp.where(now, TODAY, NEXT))
+    return Lots(quantity, price, choice, xp.where(pays_highest, 0, xp.where(pays_lowest, 1, xp.where(early, 2, 3))))
+
+
+def _hasty_sale(threads: Threads, terms: Terms, options: RuleOptions) -> Lots:
+    """What somebody who leaves after one or two offers takes at once: 5 to 7 units in the first days, later 3."""
+    xp = namespace(terms.cost)
+    lots, prices = ([float(v) for v in values] for values in (options.opening_lots, options.opening_prices))
+    lot = xp.take(xp.asarray(lots, terms.cost), xp.minimum(threads.round, len(lots) - 1))
+    position = xp.take(xp.asarray(prices, terms.cost), xp.minimum(threads.round, len(prices) - 1))
+    quantity = xp.where(terms.opening, lot, xp.maximum(1, options.small_lot - threads.round))
+    price = xp.where(terms.opening, terms.price(position), terms.price(options.small_price))
+    now = ~terms.opening & records.only_today(threads.records)
+    return Lots(quantity, price, xp.where(now, TODAY, FULLEST), xp.where(terms.opening & (quantity > 0), 4, 5))
+
+
+def takes(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) -> Bools:
+    """[N, K] whether to sell on the partner's terms, if there is room."""
+    xp = namespace(terms.cost)
+    (quantity, price, ahead), round = threads.received, threads.round
+    large_and_cheap = (ahead == 0) & (quantity >= LARGE_REQUEST) & (price < terms.price(CHEAP))
+    later = large_and_cheap & (round >= HOLD_FROM) & (round < options.hold) & records.stays(threads.records)
+    enough = quantity * (price - terms.cost) >= worth
+    good = (price >= terms.highest) & (quantity >= SMALL_REQUEST)
+    hasty = ~is_patient(threads) & (~terms.opening | (round >= 1) | (quantity >= 5))
+    return ~later & xp.where(xp.isnan(worth), good | hasty, enough)
