@@ -24,6 +24,7 @@ import torch
 from machine import commit, describe
 
 from marlab.hunt.players.episodes import REWARD
+from marlab.hunt.players.evaluation import evaluate
 from marlab.hunt.players.seats import parse_seeds
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import PPOTrainer
@@ -52,7 +53,7 @@ def measure(config: PPOTrainConfig) -> dict[str, Any]:
             torch.cuda.synchronize()
         spent = time.perf_counter() - start
     steps = trainer.step * config.num_envs * config.ppo.n_steps
-    fresh = trainer.evaluate()["sampled"]["over_seeds"]["reward"]["value"]
+    fresh = evaluate(trainer, config.eval_episodes)["sampled"]["over_seeds"]["reward"]["value"]
     return {
         "seed": config.seeds, "reached": reward >= TARGET, "seconds": spent, "game_steps": steps,
         "steps_per_second": steps / spent, "reward": reward, "fresh_episodes": fresh,

@@ -8,6 +8,7 @@ called: `--help` and lists of runs need not wait for it.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -118,7 +119,9 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interv
         return gap, gap
     from scipy.stats import ttest_ind
 
-    found = ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # one sample may have no spread: it adds none to the interval
+        found = ttest_ind(a, b, equal_var=False).confidence_interval(level)
     return float(found.low), float(found.high)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from marlab.hunt.others.pretrain import load_goal_dataset, make_trainer
-from marlab.lab.runs.testing import assert_resume_equal
+from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
 from tests.hunt.others_cases import tiny
 
 SOURCES = ("history", "state", "type", "outcome", "none")
@@ -45,3 +45,10 @@ def test_the_autoencoder_is_frozen_while_the_history_encoder_learns():
     after = trainer.models.state_dict()
     same = {k for k in after if torch.equal(after[k], before[k])}
     assert same == {k for k in after if k.startswith("vae.")}
+
+
+@pytest.mark.parametrize(("source", "asks"), [("history", 4), ("type", 1)])
+def test_an_epoch_goes_on_in_its_middle(source: str, asks: int, tmp_path: Path):
+    config = tiny(goal_source=source, epochs=3)
+    dataset = load_goal_dataset(config)
+    assert_halfway_equal(lambda: make_trainer(config, dataset), asks, 2, tmp_path, ignore=("time/",))

@@ -46,12 +46,16 @@ REPORT: dict[str, Any] = {
     "length": 7.5,
     "outcomes": {"none": 0.25, "stag_2": 0.75},
 }
-EVALUATION = {mode: {"seeds": {"3": REPORT}, "over_seeds": REPORT} for mode in ("sampled", "greedy")}
+EVALUATION: dict[str, Any] = {
+    **{mode: {"seeds": {"3": REPORT}, "over_seeds": REPORT} for mode in ("sampled", "greedy")},
+    "baseline": {"rule": "NS", "gain": {"value": 0.25, "low": 0.1, "high": 0.4}},
+}
 
 
 def test_results_and_file(tmp_path: Path) -> None:
     with Run.open("hunt", PPOTrainConfig(), RunOptions(output_dir=tmp_path / "run")) as run:
         assert keep_evaluation(run, EVALUATION) is EVALUATION
+        assert run.results["gain"]["note"] == "learners' reward less that of NS players"
     results = read_run(tmp_path / "run").results
     assert results["reward_greedy"]["value"] == 2.5 and results["seat_spread_sampled"] == 1.0
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == EVALUATION

@@ -11,7 +11,7 @@ import torch
 from marlab.hunt.selfplay.config import GuardConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.trainer import Guard, HopTrainer
-from marlab.lab.runs.testing import assert_resume_equal
+from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
 from tests.hunt.helpers import seeded
 from tests.hunt.hop_cases import LEARN, offline, small_mind, small_training
 
@@ -22,6 +22,11 @@ def test_resume(tmp_path: Path) -> None:
     data = offline(tmp_path / "data")
     config = small_training(seeds="0,2", load_data=data)
     assert_resume_equal(lambda: HopTrainer(config), 3, 2, tmp_path, ignore=("time/", "time/steps_per_second"))
+
+
+def test_an_iteration_goes_on_in_its_middle(tmp_path: Path) -> None:
+    config = small_training(load_data=offline(tmp_path / "data"))
+    assert_halfway_equal(lambda: HopTrainer(config), 7, 3, tmp_path, ignore=("time/",))
 
 
 @pytest.mark.parametrize("variant", ["direct-om", "mcts-random", "mcts-self", "wo-inter"])

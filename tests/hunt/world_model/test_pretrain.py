@@ -21,7 +21,7 @@ from marlab.hunt.world_model.pretrain import SAMPLES, WorldTrainer, pretrain_wor
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.run import RunOptions
-from marlab.lab.runs.testing import assert_resume_equal
+from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
 
 TINY = game_config("msh_tiny")
 
@@ -62,6 +62,10 @@ def test_rows_are_whole_episodes_and_splits_stay_apart(data: Dataset) -> None:
 )
 def test_resume_equals_never_stopped(changes: dict[str, object], folder: Path, data: Dataset, tmp_path: Path) -> None:
     assert_resume_equal(lambda: WorldTrainer(small(folder, **changes), data), 1, 2, tmp_path, ignore=("time/",))
+
+
+def test_an_epoch_goes_on_in_its_middle(folder: Path, data: Dataset, tmp_path: Path) -> None:
+    assert_halfway_equal(lambda: WorldTrainer(small(folder), data), 1, 2, tmp_path, ignore=("time/",))
 
 
 def test_losses_of_several_steps_weigh_every_step(folder: Path, data: Dataset) -> None:

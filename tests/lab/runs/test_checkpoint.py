@@ -233,3 +233,19 @@ def test_a_damaged_mark_of_the_best_is_one_sentence(tmp_path: Path, text: str) -
     (tmp_path / "best.json").write_text(text)
     with pytest.raises(CheckpointError):
         CheckpointStore(tmp_path, "toy").best()
+
+
+def test_a_state_from_the_middle_of_a_unit_stands_beside_the_checkpoint_before_it(tmp_path: Path) -> None:
+    """It is what training goes on from, the best stays as it was scored, and the next checkpoint replaces it."""
+    store = CheckpointStore(tmp_path, "toy", "epoch_{step}.pt", keep=Keep(last=2))
+    store.save(1, {"x": 1.0}, score=3.0)
+    store.save_halfway(1, {"x": 1.5})
+    found, _ = store.load_latest()
+    assert (
+        found is not None and found.state["x"] == 1.5 and store.load_best().state["x"] == 1.0 and store.steps() == [1]
+    )
+    (tmp_path / "epoch_1_halfway.pt").write_bytes(b"cut short")
+    found, problems = store.load_latest()
+    assert found is not None and found.state["x"] == 1.0 and len(problems) == 1
+    store.save(2, {"x": 2.0}, score=1.0)
+    assert sorted(p.name for p in tmp_path.glob("*.pt")) == ["epoch_1.pt", "epoch_2.pt"]

@@ -104,18 +104,17 @@ def _certain(stag: Tensor, hare: Tensor) -> Tensor:
     return torch.where(known.any(1, keepdim=True), known.float(), 0.5)
 
 
-def row_batches(data: GoalData, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """All rows once, in random order, in batches [size] (a last smaller one is left out if there are others)."""
-    order = torch.randperm(data.rows, generator=generator)
+def row_batches(data: GoalData, size: int, order: Tensor) -> Iterator[Tensor]:
+    """All rows once in the order [rows], in batches [size] (a last smaller one is left out if there are others)."""
     whole = max(1, data.rows // size)
     for batch in order[: whole * size].split(size):
         yield batch.to(data.planes.device)
 
 
-def sequence_batches(data: GoalData, size: int, generator: torch.Generator) -> Iterator[PackedOrder]:
-    """All sequences once, in random order, in batches of about `size` rows."""
+def sequence_batches(data: GoalData, size: int, order: Tensor) -> Iterator[PackedOrder]:
+    """All sequences once in the order [sequences], in batches of about `size` rows."""
     each = max(1, round(size * data.sequences / data.rows))
-    for batch in torch.randperm(data.sequences, generator=generator).split(each):
+    for batch in order.split(each):
         yield packed_order(data.offsets, batch).to(data.planes.device)
 
 

@@ -6,7 +6,9 @@ Stages: "labels" trains the action predictor with known goals (or none); "vae" t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -25,6 +27,7 @@ from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.trainer import Halfway
 
 if TYPE_CHECKING:
     from marlab.hunt.others.config import PretrainGoalsConfig
@@ -67,8 +70,20 @@ class Splits(NamedTuple):
     validation_truth: Truth
 
 
+@dataclass
+class Epoch:
+    """How far the training of an epoch is."""
+
+    order: Tensor  # of all rows or sequences
+    sums: Tensor  # [Losses] over the batches so far
+    done: int = 0  # batches
+    curve: list[Tensor] = field(default_factory=list)  # losses at some of them
+    steps: list[int] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+
+
 class OthersTrainer:
-    """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch."""
+    """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch; it can be saved after any of its batches."""
 
     def __init__(
         self, config: PretrainGoalsConfig, spec: ModelSpec, splits: Splits, folder: Path | None = None,
@@ -79,6 +94,8 @@ class OthersTrainer:
         self.folder, self.say = folder, say
         self.step, self.total = 0, config.epochs
         self.updates, self.stage_updates = 0, 0
+        self.epoch: Epoch | None = None  # that is under way
+        self.should_stop: Callable[[], bool] = lambda: False
         self.device = choose_device(config.device)
         self.rngs = Rngs(config.seed, self.device)
         self.models = GoalModels(spec, self.rngs.torch("init", "cpu")).to(self.device)
@@ -107,7 +124,7 @@ class OthersTrainer:
 
     def iterate(self) -> Mapping[str, Any]:
         stage = self.stage
-        if stage == "history" and self.step == self.config.vae_epochs:
+        if stage == "history" and self.step == self.config.vae_epochs and self.epoch is None:
             self._begin_history()
         with self.watch("train"):
             values = self._train_epoch(stage)
@@ -125,6 +142,7 @@ class OthersTrainer:
             "step": self.step, "updates": self.updates, "stage_updates": self.stage_updates,
             "spec": self.spec.to_dict(), "models": self.models.state_dict(), "target": self.target.state_dict(),
             "optimiser": self.optimiser.state_dict(), "rngs": self.rngs.state_dict(),
+            "epoch": None if self.epoch is None else vars(self.epoch),
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -133,6 +151,10 @@ class OthersTrainer:
         self.target.load_state_dict(state["target"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.rngs.load_state_dict(state["rngs"])
+        self.epoch = None
+        if state["epoch"] is not None:
+            self.epoch = Epoch(**state["epoch"])
+            self.epoch.order = self.epoch.order.cpu()
 
     def _begin_history(self) -> None:
         """The history encoder starts with the predictor's eyes, which know by now what lies in which direction."""
@@ -147,33 +169,34 @@ class OthersTrainer:
 
     def _train_epoch(self, stage: Stage) -> dict[str, Any]:
         self.models.train()
-        batches = self._batches(stage)
-        curve: list[Tensor] = []
-        steps: list[int] = []
-        factors: list[float] = []
-        sums, count = torch.zeros(len(Losses._fields), device=self.device), 0
+        if self.epoch is None:
+            count = self.data.train.sequences if stage == "history" else self.data.train.rows
+            order = torch.randperm(count, generator=self.rngs.torch("shuffle", "cpu"))
+            self.epoch = Epoch(order, torch.zeros(len(Losses._fields), device=self.device))
+        epoch = self.epoch
         every = max(1, self.data.train.rows // self.config.batch_size // CURVE_POINTS)
-        for batch in batches:
+        for batch in islice(self._batches(stage, epoch.order), epoch.done, None):
             factor = self._kl_factor(stage)
             values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
-            sums, count = sums + values, count + 1
-            if count % every == 1 or every == 1:
-                curve.append(values)
-                steps.append(self.updates)
-                factors.append(factor)
-        means = dict(zip(Losses._fields, (sums / count).tolist()))
-        lines = torch.stack(curve).T.tolist()
+            epoch.sums, epoch.done = epoch.sums + values, epoch.done + 1
+            if epoch.done % every == 1 or every == 1:
+                epoch.curve.append(values)
+                epoch.steps.append(self.updates)
+                epoch.factors.append(factor)
+            if self.should_stop():
+                raise Halfway
+        self.epoch = None
+        means = dict(zip(Losses._fields, (epoch.sums / epoch.done).tolist()))
+        lines = torch.stack(epoch.curve).T.tolist()
         record: dict[str, Any] = {f"loss/{name}": means[name] for name in ("policy", "free", "recon", "kl", "total")}
         record |= {name: means[name] for name in ("entropy", "active_units", "grad_norm")}
-        record |= {"kl_factor": factors[-1], "updates": self.updates}
-        record["curve"] = {"step": steps, "kl_factor": factors, **dict(zip(Losses._fields, lines))}
+        record |= {"kl_factor": epoch.factors[-1], "updates": self.updates}
+        record["curve"] = {"step": epoch.steps, "kl_factor": epoch.factors, **dict(zip(Losses._fields, lines))}
         return record
 
-    def _batches(self, stage: Stage) -> Any:
-        shuffle = self.rngs.torch("shuffle", "cpu")
-        if stage == "history":
-            return sequence_batches(self.data.train, self.config.batch_size, shuffle)
-        return row_batches(self.data.train, self.config.batch_size, shuffle)
+    def _batches(self, stage: Stage, order: Tensor) -> Iterator[Any]:
+        batches: Any = sequence_batches if stage == "history" else row_batches
+        return iter(batches(self.data.train, self.config.batch_size, order))
 
     def train_step(self, stage: Stage, batch: Tensor | PackedOrder) -> Losses:
         """One optimiser step on rows [R] or on whole sequences."""

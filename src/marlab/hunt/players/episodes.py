@@ -44,13 +44,13 @@ def episode_report(game: GameConfig, episodes: Episodes, learners: Sequence[int]
     """
     reward = episodes.reward.cpu().double().numpy()  # [B, n]
     outcome, hunters = episodes.outcome.cpu(), episodes.hunters.cpu()
-    players = [_interval(reward[:, i]) for i in range(game.players)]
+    players = [interval(reward[:, i]) for i in range(game.players)]
     seats = list(range(game.players)) if learners is None else list(learners)
     means = [players[i]["value"] for i in seats]
-    mean = _interval(reward.mean(1))
+    mean = interval(reward.mean(1))
     stags = {f"stag_{k}": _share((outcome == STAG) & (hunters == k)) for k in range(2, game.players + 1)}
     return {
-        "episodes": len(reward), "reward": mean, "reward_learners": _interval(reward[:, seats].mean(1)),
+        "episodes": len(reward), "reward": mean, "reward_learners": interval(reward[:, seats].mean(1)),
         "optimum": team_optimum(game), "optimum_share": mean["value"] / team_optimum(game), "reward_player": players,
         "seat_spread": max(means) - min(means), "length": float(episodes.length.float().mean()),
         "outcomes": {"none": _share(outcome == NONE), "hare": _share(outcome == HARE), **stags},
@@ -62,11 +62,11 @@ def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:
     seats = np.array([[p["value"] for p in r["reward_player"]] for r in reports])  # [S, n]
     return {
         "seeds": len(reports),
-        "reward": _interval(np.array([r["reward"]["value"] for r in reports])),
-        "reward_learners": _interval(np.array([r["reward_learners"]["value"] for r in reports])),
+        "reward": interval(np.array([r["reward"]["value"] for r in reports])),
+        "reward_learners": interval(np.array([r["reward_learners"]["value"] for r in reports])),
         "worst_seed": min(r["reward"]["value"] for r in reports),
-        "reward_player": [_interval(seats[:, i]) for i in range(seats.shape[1])],
-        "seat_spread": _interval(np.array([r["seat_spread"] for r in reports])),
+        "reward_player": [interval(seats[:, i]) for i in range(seats.shape[1])],
+        "seat_spread": interval(np.array([r["seat_spread"] for r in reports])),
         "length": float(np.mean([r["length"] for r in reports])),
         "outcomes": {k: float(np.mean([r["outcomes"][k] for r in reports])) for k in reports[0]["outcomes"]},
     }
@@ -107,7 +107,7 @@ def _share(which: torch.Tensor) -> float:
     return float(which.float().mean())
 
 
-def _interval(samples: np.ndarray) -> dict[str, Any]:
+def interval(samples: np.ndarray) -> dict[str, Any]:
     """{"value", "low", "high"}; without an interval (one sample) the edges are None."""
     value, low, high = (float(x) for x in mean_interval(samples))
     return {"value": value, "low": None if np.isnan(low) else low, "high": None if np.isnan(high) else high}
@@ -125,6 +125,8 @@ def keep_evaluation(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
         run.add_results({f"{name}_{mode}": report[name] for name in RESULTS})
         seeds = evaluation[mode]["seeds"].items()
         run.add_cases(f"reward_{mode}", {seed: {"fresh episodes": found["reward"]["value"]} for seed, found in seeds})
+    beside = evaluation["baseline"]
+    run.add_results({"gain": {**beside["gain"], "note": f"learners' reward less that of {beside['rule']} players"}})
     return evaluation
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -55,8 +55,12 @@ def moments(game: Game, policy: Policy, start: State, memory: Memory, generator:
             return  # on an accelerator asking would cost more than the steps that are left
 
 
-def play(game: Game, policy: Policy, games: int, generator: torch.Generator, start: State | None = None) -> Episodes:
-    """One episode in each of `games` games, from fresh starts or from `start` [games]."""
+def play(
+    game: Game, policy: Policy, games: int, generator: torch.Generator, start: State | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Episodes:  # fmt: skip
+    """One episode in each of `games` games, from fresh starts or from `start` [games]; `tick` is called after every
+    step."""
     if start is None:
         start = game.reset(games, generator)
     shape = start.cell.shape
@@ -71,6 +75,7 @@ def play(game: Game, policy: Policy, games: int, generator: torch.Generator, sta
         outcome = torch.where(on, captures(game, done, outcome), outcome)
         hunters = torch.where(on & (done.hunters > 0), done.hunters, hunters)
         first = torch.where(moment.running, moment.after.first_hunt, first)
+        tick()
     return Episodes(reward, length, steps, outcome, hunters, first)
 
 

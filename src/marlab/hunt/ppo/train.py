@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, cast
 
 from marlab.hunt.game.build import make_game
@@ -11,16 +12,13 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import (
     ENV_STEPS,
     REWARD,
-    describe,
     episode_metrics,
-    episode_report,
-    keep_evaluation,
-    over_seeds,
     seed_means,
     value_error,
 )
+from marlab.hunt.players.evaluation import conclude, keep_time
 from marlab.hunt.players.policy import Policy, Team
-from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_seats, parse_seeds
 from marlab.hunt.ppo.config import PPOTrainConfig
@@ -153,22 +151,23 @@ class PPOTrainer:
         others = RulePlayers(game, self.roles)
         return Team(game, [others, policy], [int(s in self.seats) for s in range(game.players)])
 
-    def evaluate(self) -> dict[str, Any]:
-        """Fresh episodes per seed, with drawn and with most likely actions, in the game's own (selfish) rewards."""
-        config = self.config
-        evaluation: dict[str, Any] = {"game": to_dict(config.game), "learning_seats": list(self.seats)}
-        rngs = Rngs(self.seeds[0], self.device)
-        maps = rngs.torch("evaluation maps", "cpu")
-        game = make_game(config.game, maps, maps=config.maps, device=self.device)
-        for mode in ("sampled", "greedy"):
-            reports = []
-            for seed in self.seeds:
-                generator = Rngs(seed, self.device).torch(f"evaluation {mode}")
-                policy = self.policy(game, seed, greedy=mode == "greedy")
-                episodes = play(game, policy, config.eval_episodes, generator)
-                reports.append(episode_report(config.game, episodes, self.seats))
-            evaluation[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
-        return evaluation
+    # --- evaluation (`marlab.hunt.players.evaluation`) ------------------------------------------------------------
+
+    @cached_property
+    def evaluation_game(self) -> Game:
+        """In the game's own (selfish) rewards, on obstacle maps of its own."""
+        config, maps = self.config, Rngs(self.seeds[0]).torch("evaluation maps")
+        return make_game(config.game, maps, maps=config.maps, device=self.device)
+
+    def about(self) -> dict[str, Any]:
+        return {"game": to_dict(self.config.game), "learning_seats": list(self.seats)}
+
+    def episodes(self, mode: str, size: int, stream: str, tick: Callable[[], None]) -> list[Episodes]:
+        game, played = self.evaluation_game, []
+        for seed in self.seeds:
+            policy = self.policy(game, seed, greedy=mode == "greedy")
+            played.append(play(game, policy, size, Rngs(seed, self.device).torch(stream), tick=tick))
+        return played
 
     # --- saving -------------------------------------------------------------------------------------------------
 
@@ -206,9 +205,15 @@ def train_ppo(
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
         store = SplitStore(run.checkpoints, KIND, PATTERN, Keep(last=2), weights="agents")
-        drive(trainer, run, store, save_every=config.save_every, unit="iterations", show=(REWARD,), quiet=quiet)
-        evaluation = keep_evaluation(run, trainer.evaluate())
-        draw_curves(run.path / "metrics.jsonl", run.figure("reward.png"), config.game, trainer.seeds)
-        if not quiet:
-            print(describe(evaluation))
+        size, seeds = config.eval_episodes, len(trainer.seeds)
+        keep_time(run, size, seeds)
+        done = drive(
+            trainer, run, store, save_every=config.save_every, unit="iterations", show=(REWARD,), quiet=quiet,
+            on_unit=lambda row: keep_time(run, size, seeds, row), stay=True,
+        )  # fmt: skip
+        figure = run.figure("reward.png")
+        conclude(
+            run, trainer, size, done=done, quiet=quiet,
+            draw=lambda: draw_curves(run.path / "metrics.jsonl", figure, config.game, trainer.seeds),
+        )  # fmt: skip
     return run

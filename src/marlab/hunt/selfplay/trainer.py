@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -23,8 +24,6 @@ from marlab.hunt.players.episodes import (
     EXCESS,
     SCALED_SPREAD,
     episode_metrics,
-    episode_report,
-    over_seeds,
     seed_means,
 )
 from marlab.hunt.players.policy import Policy, Team
@@ -321,21 +320,23 @@ class HopTrainer:
             return agent
         return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
 
-    def evaluate(self) -> dict[str, Any]:
-        """Fresh episodes of every seed, with drawn and with best actions."""
+    # --- evaluation (`marlab.hunt.players.evaluation`) ------------------------------------------------------------
+
+    @cached_property
+    def evaluation_game(self) -> Game:
+        """On obstacle maps of its own."""
+        c, maps = self.config, Rngs(self.seeds[0]).torch("evaluation maps")
+        return make_game(c.game, maps, maps=c.maps, device=self.device)
+
+    def about(self) -> dict[str, Any]:
         c = self.config
-        evaluation: dict[str, Any] = {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
-        maps = Rngs(self.seeds[0]).torch("evaluation maps", "cpu")
-        game = make_game(c.game, maps, maps=c.maps, device=self.device)
-        size = c.eval_episodes
-        for mode in ("sampled", "greedy"):
-            generator = Rngs(self.seeds[0], self.device).torch(f"evaluation {mode}")
-            policy = self.policy(game, self.seeds, greedy=mode == "greedy")
-            played = play(game, policy, size * len(self.seeds), generator)
-            blocks = [Episodes(*(x[k * size : (k + 1) * size] for x in played)) for k in range(len(self.seeds))]
-            reports = [episode_report(c.game, episodes, self.seats) for episodes in blocks]
-            evaluation[mode] = {"seeds": dict(zip(map(str, self.seeds), reports)), "over_seeds": over_seeds(reports)}
-        return evaluation
+        return {"game": to_dict(c.game), "learning_seats": list(self.seats), "variant": c.variant}
+
+    def episodes(self, mode: str, size: int, stream: str, tick: Callable[[], None]) -> list[Episodes]:
+        policy = self.policy(self.evaluation_game, self.seeds, greedy=mode == "greedy")
+        generator = Rngs(self.seeds[0], self.device).torch(stream)
+        played = play(self.evaluation_game, policy, size * len(self.seeds), generator, tick=tick)
+        return [Episodes(*(x[k * size : (k + 1) * size] for x in played)) for k in range(len(self.seeds))]
 
     # --- saving -------------------------------------------------------------------------------------------------
 

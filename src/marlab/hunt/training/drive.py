@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from marlab.hunt.planner.agent import KIND, PATTERN
 from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, EXCESS, REWARD
+from marlab.hunt.players.evaluation import keep_time
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.selfplay.warm import drive_warm_start
 from marlab.lab.runs.checkpoint import Keep
@@ -14,9 +15,12 @@ from marlab.lab.runs.trainer import drive
 SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
 
 
-def drive_planners(trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None) -> None:
-    """Train until the end, or leave the run at a safe point: between two updates of the warm start, two steps of the
-    games, or two iterations."""
+def drive_planners(
+    trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False
+) -> bool:  # fmt: skip
+    """Train until the end (True), or leave the run at a safe point: between two updates of the warm start, two steps of
+    the games, or two iterations. With `stay` the run is not left then, and False comes back."""
+    size, seeds = trainer.config.eval_episodes, len(trainer.seeds)
     store = SplitStore(run.checkpoints, KIND, PATTERN, Keep(last=2), weights="agents", memory="replay")
 
     def warm_up() -> bool:
@@ -31,7 +35,10 @@ def drive_planners(trainer: HopTrainer, run: Run, *, quiet: bool, name: str | No
         for path in run.checkpoints.glob("warm_*.pt"):  # training goes on from its own state now
             path.unlink(missing_ok=True)
 
-    drive(
+    if stay:
+        keep_time(run, size, seeds)
+    return drive(
         trainer, run, store, save_every=trainer.config.save_every, unit="iterations", show=SHOWN, quiet=quiet,
-        name=name, prepare=warm_up, on_save=forget_warm_start,
+        name=name, prepare=warm_up, on_save=forget_warm_start, stay=stay,
+        on_unit=lambda row: keep_time(run, size, seeds, row) if stay else None,
     )  # fmt: skip

@@ -51,8 +51,14 @@ from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import Sentence, say
 
 GATES = Gates()
+NAMES = {
+    "P0": "the game is the calibrated one", "P1": "offline data", "P2": "goal codes and models of others",
+    "P3": "the world model", "P4": "the PPO baseline", "P5": "one learner among rule-based players",
+    "P6": "self-play", "P7": "few-shot adaptation",
+}  # fmt: skip
 ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""
 
@@ -64,6 +70,8 @@ class Pipeline:
         self.run, self.config, self.quiet = run, config, quiet
         self.file = run.path / "phases.json"
         self.record: dict[str, Any] = read_json(self.file, UserError) if self.file.exists() else {}
+        self.under_way = config.chosen[0]  # the phase that is being worked on
+        self.inner: list[dict[str, Any]] = []  # the verdict of a phase that was stopped
 
     def prepare(self) -> HopTrainConfig:
         """All chosen phases before the training; returns the config with what they made."""
@@ -114,7 +122,9 @@ class Pipeline:
             return
         if self.run.should_stop():
             self.run.leave()
-        start = time.monotonic()
+        start, self.under_way = time.monotonic(), phase
+        if not self.quiet:
+            print(f"phase {phase}: {NAMES[phase]}")
         gates = work()
         passed = all(gate.passed for gate in gates)
         judged = [{"name": g.name, "value": g.value, "limit": g.limit, "passed": g.passed} for g in gates]
@@ -140,8 +150,19 @@ class Pipeline:
         """Results of a phase's run; one that was interrupted interrupts this run too."""
         info = read_run(self._folder(name))
         if info.status != "finished":
+            self.run.add_results({f"{self.under_way}_{key}": value for key, value in info.results.items()})
+            self.inner = info.verdict
+            self.run.stop(info.reason)
             self.run.leave()
         return info.results
+
+    def tell_where(self) -> None:
+        """The verdict of a run that was stopped in a phase before self-play: what that phase says, and where it was."""
+        chosen = self.config.chosen
+        where = say("hunt.in_phase", phase=self.under_way, number=chosen.index(self.under_way) + 1, count=len(chosen),
+                    what=NAMES[self.under_way])  # fmt: skip
+        said = [Sentence(entry["key"], entry["numbers"]) for entry in self.inner[:1]]
+        self.run.set_verdict(where, *said, say("lab.go_on"))
 
     # --- the phases ---------------------------------------------------------------------------------------------------
 

@@ -16,9 +16,8 @@ from marlab.hunt.players.episodes import (
     EXCESS,
     ONLINE_CROSS_ENTROPY,
     SCALED_SPREAD,
-    describe,
-    keep_evaluation,
 )
+from marlab.hunt.players.evaluation import conclude
 from marlab.hunt.players.published import MCTS_END, MCTS_PEAK
 from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.hunt.selfplay.config import HopTrainConfig
@@ -26,12 +25,14 @@ from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.training.drive import drive_planners
 from marlab.hunt.training.phases import Pipeline
 from marlab.lab.config import Preset
+from marlab.lab.progress import stage
 from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves
 from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.runs.metrics import read_metrics
-from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.run import Interrupted, Run, RunOptions
+from marlab.lab.verdict import say
 
 
 def train_hop(
@@ -46,33 +47,49 @@ def train_hop(
     """
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         pipeline = Pipeline(run, config, quiet=quiet)
-        filled = pipeline.prepare()
-        if "P6" in config.chosen:
-            _self_play(run, filled, pipeline, quiet)
-        pipeline.finish()
+        try:
+            filled = pipeline.prepare()
+            if "P6" not in config.chosen:
+                pipeline.finish()
+                run.set_verdict(say("hunt.phases_done", phases=", ".join(config.chosen)))
+            elif _self_play(run, filled, pipeline, quiet):
+                pipeline.finish()
+        except Interrupted:
+            pipeline.tell_where()
+            raise
     return run
 
 
-def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool) -> None:
-    """P6: the training itself, its evaluation and its gate."""
+def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool) -> bool:
+    """P6: the training itself, its evaluation and its gate; False if it was stopped."""
 
-    def say(text: str) -> None:
+    def tell(text: str) -> None:
         run.log(text)
         if not quiet:
             print(text)
 
-    trainer = HopTrainer(config, say)
+    with stage("self-play begins", quiet=quiet):
+        trainer = HopTrainer(config, tell)
     run.add_stage(config.variant, lr=config.learn.learning_rate, steps=config.total_steps, trees=config.plan.trees,
                   simulations=config.plan.search.simulations)  # fmt: skip
-    drive_planners(trainer, run, quiet=quiet)
-    save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})
-    evaluation = keep_evaluation(run, trainer.evaluate())
+    done = drive_planners(trainer, run, quiet=quiet, stay=True)
+    trainer.begin_warm()  # who was stopped in the warm start is judged by what it has learnt there
+    if done:
+        save_checkpoint(run.path / FILE, KIND, trainer.step, {"agents": trainer.agents()})
     run.add_results({"rollbacks": sum(trainer.guard.rollbacks)})
-    title = f"{config.variant} in the stag hunt"
-    draw_training(run.path / "metrics.jsonl", run.figure("training.png"), config.game, trainer.seeds, title)
-    if not quiet:
-        print(describe(evaluation))
+    metrics, figure, title = (
+        run.path / "metrics.jsonl",
+        run.figure("training.png"),
+        f"{config.variant} in the stag hunt",
+    )
+    evaluation = conclude(
+        run, trainer, config.eval_episodes, done=done, quiet=quiet,
+        draw=lambda: draw_training(metrics, figure, config.game, trainer.seeds, title),
+    )  # fmt: skip
+    if not done or evaluation is None or run.stopped:
+        return False
     pipeline.judge_self_play(evaluation)
+    return True
 
 
 def draw_training(metrics: Path, out: Path, game: GameConfig, seeds: Sequence[int], title: str) -> Path:

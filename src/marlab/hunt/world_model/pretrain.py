@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,14 @@ from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.runs.trainer import drive
+from marlab.lab.runs.trainer import Halfway, drive
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"
 
 
 class WorldTrainer:
-    """One epoch at a time; `total` shrinks to the epoch at which patience ran out."""
+    """One epoch at a time, to be saved after any batch; `total` shrinks to the epoch at which patience ran out."""
 
     def __init__(self, config: PretrainWorldConfig, data: Dataset) -> None:
         self.config, self.game = config, data.game
@@ -53,6 +53,9 @@ class WorldTrainer:
         ).to(self.device)  # fmt: skip
         self.optimizer = torch.optim.Adam(self.model.parameters(), config.learning_rate)
         self.best_loss, self.best_step = math.inf, 0
+        self.order: Tensor | None = None  # of the rows in the epoch that is under way
+        self.batches, self.summed = 0, torch.zeros((), device=self.device)  # of it: done, and their losses
+        self.should_stop: Callable[[], bool] = lambda: False
         self.watch = Stopwatch(self.device)
 
     def iterate(self) -> Mapping[str, Any]:
@@ -80,17 +83,22 @@ class WorldTrainer:
         return config.final_learning_rate + (config.learning_rate - config.final_learning_rate) * part
 
     def _epoch(self) -> float:
-        total = torch.zeros((), device=self.device)
-        order = torch.randperm(self.train.size, generator=self.rngs.torch("order")).to(self.device)
-        batches = order.split(self.config.batch_size)
-        for index in batches:
+        if self.order is None:
+            self.order = torch.randperm(self.train.size, generator=self.rngs.torch("order"))
+            self.batches, self.summed = 0, torch.zeros((), device=self.device)
+        order = self.order.to(self.device)
+        for index in order.split(self.config.batch_size)[self.batches :]:
             loss = self.loss(self.train, index)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
             self.optimizer.step()
-            total += loss.detach() * len(index)
-        return float(total) / self.train.size
+            self.summed += loss.detach() * len(index)
+            self.batches += 1
+            if self.should_stop():
+                raise Halfway
+        self.order = None
+        return float(self.summed) / self.train.size
 
     def loss(self, data: Transitions, index: Tensor) -> Tensor:
         """Mean loss of some rows, over `unroll` steps; a row whose player's episode ends early counts the steps it has.
@@ -141,11 +149,13 @@ class WorldTrainer:
         return {
             "step": self.step, "total": self.total, "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(), "best_loss": self.best_loss, "best_step": self.best_step,
-            "rngs": self.rngs.state_dict(),
+            "rngs": self.rngs.state_dict(), "order": self.order, "batches": self.batches, "summed": self.summed,
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step, self.total = state["step"], state["total"]
+        self.order = None if state["order"] is None else state["order"].cpu()
+        self.batches, self.summed = state["batches"], state["summed"].to(self.device)
         self.best_loss, self.best_step = state["best_loss"], state["best_step"]
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])

@@ -146,16 +146,28 @@ class CheckpointStore:
         self.folder, self.kind, self.pattern, self.keep = folder, kind, pattern, keep or Keep()
         before, after = pattern.split("{step}")
         self._name = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
+        self._halfway_name = re.compile(re.escape(before) + r"(\d+)_halfway" + re.escape(after))
 
     def path(self, step: int) -> Path:
         return self.folder / self.pattern.format(step=step)
 
     def steps(self) -> list[int]:
         """Steps of all checkpoints on disk, ascending; whether they are readable is not checked."""
+        return self._steps(self._name)
+
+    def _steps(self, name: re.Pattern[str]) -> list[int]:
         if not self.folder.is_dir():
             return []
-        matches = (self._name.fullmatch(p.name) for p in self.folder.iterdir())
+        matches = (name.fullmatch(p.name) for p in self.folder.iterdir())
         return sorted(int(m.group(1)) for m in matches if m)
+
+    def halfway_path(self, step: int) -> Path:
+        return self.folder / self.pattern.format(step=f"{step}_halfway")
+
+    def save_halfway(self, step: int, state: dict[str, Any]) -> None:
+        """Write a state from the middle of the unit after `step`, beside the checkpoint of `step`, which may be the
+        best; the next checkpoint replaces it."""
+        save_checkpoint(self.halfway_path(step), self.kind, step, state)
 
     def save(self, step: int, state: dict[str, Any], score: float | None = None) -> Path:
         """Write the checkpoint of `step`, note it if its `score` is the best so far, and drop what need not stay."""
@@ -164,6 +176,8 @@ class CheckpointStore:
         if score is not None:
             self.mark_best(step, score)
         self.prune(step)
+        for old in self._steps(self._halfway_name):
+            self.halfway_path(old).unlink(missing_ok=True)
         return path
 
     def mark_best(self, step: int, score: float) -> bool:
@@ -194,9 +208,11 @@ class CheckpointStore:
     def load_latest(self, map_location: torch.device | str = "cpu") -> tuple[Checkpoint | None, list[str]]:
         """The newest usable checkpoint (None if there is none) and a sentence for each newer one that was not."""
         problems: list[str] = []
-        for step in reversed(self.steps()):
+        files = [(step, 0, self.path(step)) for step in self.steps()]
+        files += [(step, 1, self.halfway_path(step)) for step in self._steps(self._halfway_name)]
+        for _, _, path in sorted(files, reverse=True):
             try:
-                return load_checkpoint(self.path(step), self.kind, map_location), problems
+                return load_checkpoint(path, self.kind, map_location), problems
             except CheckpointError as error:
                 problems.append(str(error))
         return None, problems

@@ -289,6 +289,11 @@ class Run:
         """The work ends here unfinished: whatever is still written, the run is an interrupted one."""
         self._stopped = self._stopped or self.stop_reason() or reason or "stopped on request"
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the work has ended unfinished."""
+        return self._stopped is not None
+
     def leave(self) -> None:
         """End the run here as interrupted; call it after the last checkpoint is on disk."""
         self.stop()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
-from marlab.lab.runs.trainer import Trainer
+from marlab.lab.runs.trainer import Halfway, Trainer
 
 
 def assert_same(a: Any, b: Any, where: str = "state") -> None:
@@ -55,6 +55,30 @@ def assert_resume_equal(
     assert after.step == first, f"the checkpoint continues at step {after.step}, expected {first}"
     found = [_without(after.iterate(), ignore) for _ in range(second)]
 
+    assert_same(expected, found, "metrics")
+    assert_same(through.state_dict(), after.state_dict())
+
+
+def assert_halfway_equal(
+    make: Callable[[], Any], asks: int, units: int, folder: Path, ignore: tuple[str, ...] = ()
+) -> None:
+    """`units` in one go equal the same units of a trainer that stops inside one of them, when it has asked `asks`
+    times whether it should, is saved there, and goes on as a new object."""
+    through = make()
+    expected = [_without(through.iterate(), ignore) for _ in range(units)]
+    before, left, found = make(), iter([False] * asks), []
+    before.should_stop = lambda: next(left, True)
+    try:
+        for _ in range(units):
+            found.append(_without(before.iterate(), ignore))
+    except Halfway:
+        pass
+    else:
+        raise AssertionError(f"it asked fewer than {asks} times in {units} units")
+    save_checkpoint(folder / "halfway.pt", "test", before.step, before.state_dict())
+    after = make()
+    after.load_state_dict(load_checkpoint(folder / "halfway.pt", "test").state)
+    found += [_without(after.iterate(), ignore) for _ in range(units - len(found))]
     assert_same(expected, found, "metrics")
     assert_same(through.state_dict(), after.state_dict())
 

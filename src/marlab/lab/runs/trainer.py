@@ -46,14 +46,14 @@ def complete(trainer: Trainer) -> bool:
 
 def loop(
     trainer: Trainer, *, log: Callable[[Mapping[str, Any]], None], should_stop: Callable[[], bool] = lambda: False,
-    save: Callable[[float | None], None] | None = None, save_every: int = 1, bar: Progress | None = None,
-    show: Sequence[str] = (),
+    save: Callable[[float | None], None] | None = None, save_halfway: Callable[[], None] | None = None,
+    save_every: int = 1, bar: Progress | None = None, show: Sequence[str] = (),
 ) -> bool:  # fmt: skip
     """Units until the training is complete (True), or until it should stop (False); the last one done is saved then.
 
     `log` gets the metrics of every unit. `save` gets the unit's score; it is called after every `save_every` units, for
-    every unit with a score or an improvement, and for the last one. `show`: metrics whose newest value stands beside
-    the progress bar, under the last part of their name.
+    every unit with a score or an improvement, and for the last one; `save_halfway` where a unit stops in its middle.
+    `show`: metrics whose newest value stands beside the progress bar, under the last part of their name.
     """
     if hasattr(trainer, "should_stop"):
         trainer.should_stop = should_stop
@@ -62,8 +62,8 @@ def loop(
             try:
                 values = dict(trainer.iterate())
             except Halfway:
-                if save is not None:
-                    save(None)
+                if save_halfway is not None:
+                    save_halfway()
                 return False
             log(values)
             if bar is not None:
@@ -100,7 +100,7 @@ def drive(
     trainer: Trainer, run: Run, store: CheckpointStore, *, save_every: int, unit: str, show: Sequence[str] = (),
     quiet: bool = False, name: str | None = None, metrics: MetricsWriter | None = None, first_step: int = 0,
     on_save: Callable[[], None] | None = None, prepare: Callable[[], bool] | None = None, device: Any = "cpu",
-    stay: bool = False,
+    on_unit: Callable[[Mapping[str, Any]], None] | None = None, stay: bool = False,
 ) -> bool:  # fmt: skip
     """Train in a run until the training is complete (True), or leave the run at a safe point when it should stop.
 
@@ -108,8 +108,9 @@ def drive(
     write figures and results of what was done (with the time that it kept back by `run.budget.expect`).
 
     A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
-    `first_step`. `on_save` is called after every checkpoint, for example to write bare weights beside it, `prepare`
-    before the first unit, when it is known where training goes on from; False from it stops the training there.
+    `first_step`. `on_unit` is called with the metrics of every unit, `on_save` after every checkpoint, for example to
+    write bare weights beside it, `prepare` before the first unit, when it is known where training goes on from; False
+    from it stops the training there.
     """
     restore(trainer, run, store, device)
     if prepare is not None and not prepare():
@@ -117,20 +118,29 @@ def drive(
     writer = metrics or run.metrics(resume_step=trainer.step if run.resumed else None)
 
     def save(score: float | None) -> None:
-        store.save(trainer.step, trainer.state_dict(), score)
-        if on_save is not None:
-            on_save()
+        with run.budget.part("saving"):
+            began = time.monotonic()
+            store.save(trainer.step, trainer.state_dict(), score)
+            if on_save is not None:
+                on_save()
+        run.budget.expect("saving", time.monotonic() - began)
 
     bar = Progress(name or run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet)
     first, ended = trainer.step, list[float]()
 
     def log(values: Mapping[str, Any]) -> None:
         writer.log(first_step + trainer.step, values)
+        if on_unit is not None:
+            on_unit(values)
         ended.append(time.monotonic())
         if trainer.step == first + 2:  # the first unit says little about the rest
             announce((ended[1] - ended[0]) * (trainer.total - trainer.step), run.budget, say=bar.say)
 
-    done = loop(trainer, log=log, should_stop=run.should_stop, save=save, save_every=save_every, bar=bar, show=show)
+    done = loop(
+        trainer, log=log, should_stop=run.should_stop, save=save, save_every=save_every, bar=bar, show=show,
+        save_halfway=lambda: store.save_halfway(trainer.step, trainer.state_dict()),
+    )  # fmt: skip
+    run.budget.expect("saving", 0.0)
     return done or _stopped(run, stay)
 
 
