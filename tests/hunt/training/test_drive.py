@@ -39,7 +39,7 @@ def test_a_training_that_is_cut_anywhere_comes_to_the_same(whole: Path, tmp_path
         patch.setattr(Run, "should_stop", lambda self: next(asked, True))
         stopped = train_hop(config_of(whole), RunOptions(output_dir=tmp_path / "cut"), quiet=True)
     assert stopped.status == "interrupted"
-    assert bool(list(stopped.checkpoints.glob("warm_*.pt"))) == (answers < 5)
+    assert bool(list(stopped.checkpoints.glob("state_*.pt"))) == (answers > 1)
     path = train_hop(config_of(whole), RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True).path
     assert_same(*(load_checkpoint(p / "agents.pt").state for p in (whole / "whole", path)))
     rows = [[_untimed(row) for row in read_metrics(p / "metrics.jsonl")] for p in (whole / "whole", path)]

@@ -1,0 +1,20 @@
+"""Sentences of the hunt: every key that the code says has its words, and no words are left over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Formatter
+
+from marlab.hunt import verdicts
+
+SOURCE = Path(verdicts.__file__).parent
+
+
+def test_every_key_has_its_sentence() -> None:
+    words = verdicts.SENTENCES["en"]
+    code = "\n".join(path.read_text() for path in SOURCE.rglob("*.py") if path.name != "verdicts.py")
+    said = set(re.findall(r'"hunt\.([a-z_]+)"', code)) | set(re.findall(r'"([a-z]+_rules)"', code))
+    assert said == set(words)
+    for text in words.values():
+        assert text.endswith(".") and all(name != "" for _, name, _, _ in Formatter().parse(text))
