@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
@@ -38,12 +39,14 @@ class Parsed(Generic[C]):
     preset: Preset | None
 
 
-def parse(cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[str] = ()) -> C:
+def parse(
+    cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[str] = (), old: OldFlags | None = None
+) -> C:
     """Make `cls` from flags. Leading words that are not flags fill the fields named in `positional`.
 
     A last name with three dots, such as "runs...", takes all words that are left.
     """
-    words = list(argv)
+    words = _translate(list(argv), old or OldFlags(), prog)
     _help(words, prog, Part(cls), positional=positional)
     words = _lead_words(words, positional, prog)
     return _made(cls, None, _tyro(_flat_class(cls, None), words, prog))
@@ -51,13 +54,16 @@ def parse(cls: type[C], argv: Sequence[str], *, prog: str, positional: Sequence[
 
 def parse_run(
     cls: type[C], argv: Sequence[str], *, prog: str, presets: Folders = None, positional: Sequence[str] = (),
-    old: OldFlags | None = None,
+    old: OldFlags | None = None, base: C | None = None,
 ) -> Parsed[C]:  # fmt: skip
-    """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset."""
+    """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset.
+
+    `base`: a config whose values hold where no flag says otherwise, in place of a preset.
+    """
     words = _translate(list(argv), old or OldFlags(), prog)
     name, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)
     preset = load_preset(name, presets) if name else None
-    default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else None
+    default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else base
     known = list(preset_files(presets))
     _help(words, prog, Part(cls, default), Part(RunOptions), positional=positional, presets=known)
     words = _lead_words(words, positional, prog)
@@ -112,11 +118,17 @@ def _tyro(cls: type[C], words: list[str], prog: str) -> C:
     import tyro
 
     said = io.StringIO()
+    width = os.environ.get("COLUMNS")
     try:
+        os.environ["COLUMNS"] = "1000"  # or an error's first statement would be cut where its line ends
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             return tyro.cli(cls, prog=prog, args=words)
     except SystemExit:
         raise UserError(_one_sentence(said.getvalue(), prog)) from None
+    finally:
+        os.environ.pop("COLUMNS")
+        if width is not None:
+            os.environ["COLUMNS"] = width
 
 
 def _one_sentence(box: str, prog: str) -> str:

@@ -274,3 +274,10 @@ def test_the_class_alone_is_enough() -> None:
 def test_weights_that_come_with_the_package_play() -> None:
     layers = load_layers(AgentSettings(mode="neural"))
     assert layers.l1.rules == "economic" and layers.features.extra and layers.l2.mode == "neural"
+
+
+def test_goal_zero_tells_l3_and_l4_no_goal() -> None:
+    agent_variants.Learnt.LitaAgentHRL.given = {**agent_variants.NETWORKS, "goal_zero": True}
+    _, seats = game_of("Learnt", seed=9)
+    mornings = [line for agent in seats.values() for line in agent.log.lines if line["kind"] == "day"]
+    assert mornings and not any(np.any(line["goal"]) for line in mornings)

@@ -10,6 +10,7 @@ pytest.importorskip("scml")
 from marlab.cli import main
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.market.collect.command import CollectCommand
+from marlab.market.collect.command import main as collect_main
 from marlab.market.collect.plan import MarketCollectConfig
 
 
@@ -17,8 +18,6 @@ from marlab.market.collect.plan import MarketCollectConfig
     ("words", "said"),
     [
         ("--experts Pengiun", "no agent Pengiun"),
-        ("--no-csv", "--simulator-tables"),
-        ("--foreground", "default"),
         ("--max-worlds-per-config 1 --experts RandomStdAgent GreedyStdAgent", "Cannot guarantee fair assignment"),
         ("--parallelism threads", "Unknown parallelism"),
         ("--engine serial --workers 3", "one worker"),
@@ -38,3 +37,13 @@ def test_old_words_mean_the_same() -> None:
     assert command.engine_config() == EngineConfig("local", workers=3)
     assert CollectCommand(parallelism="serial").engine_config() == EngineConfig("serial")
     assert CollectCommand().run_config() == MarketCollectConfig()
+
+
+def test_the_runbooks_smoke_command_is_understood_as_written(capsys: pytest.CaptureFixture[str]) -> None:
+    words = """--configs 1 --runs 1 --max-top-2025 2 --max-top-2024 2 --max-worlds-per-config 11 --steps 50
+        --parallelism loky --foreground --no-csv --no-auto-collect --forced-logs-fraction 0.1 --resumable -q"""
+    parsed = collect_main.parse(words.split())
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 4 and all("has no effect in marlab market collect: " in line for line in said)
+    assert parsed.config.steps == 50 and parsed.config.resumable and parsed.config.quiet
+    assert parsed.config.engine_config() == EngineConfig("local")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,10 @@ def test_reports_of_all_layers_are_complete(samples: Samples) -> None:
     assert found["L3"]["confusion"] == found["baseline"]["confusion"]  # without learning it is the baseline
     assert found["L3"]["mae_q"] == pytest.approx(found["baseline"]["mae_q"])
     assert found["L3"]["day_acc"] == found["baseline"]["day_acc"]
-    low, high = found["copy"]["mae_q_interval"]
-    assert low <= found["copy"]["mae_q"] <= high
+    assert found["copy"]["mae_q_interval"] == [None, None]  # one world tells no spread
+    two = [log._replace(world=f"w{i % 2}") for i, log in enumerate(samples.logs)]
+    low, high = evaluate_actions(untrained, replace(samples, logs=two), CPU, majority_op=1)["copy"]["mae_q_interval"]
+    assert low < found["copy"]["mae_q"] < high
     weights = evaluate_weights(new_coordinator(SMALL, 40), samples, CPU)
     assert weights["kl"] > 0 and weights["rounds"] > 0
 
@@ -95,7 +98,11 @@ def test_the_command_judges_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     config = MarketTrainConfig(data=tmp_path / "data", phases="l2", l2_epochs=2, device="cpu")
     run = train(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     assert main([str(run), "--split", "val", "--output-dir", str(tmp_path)]) == 0
-    assert "gap only" in capsys.readouterr().out and (tmp_path / "eval_l2_val.json").exists()
+    said = capsys.readouterr().out
+    assert "gap only" in said and "one world" in said and (tmp_path / "eval_l2_val.json").exists()
+    old = ["--output-dir", str(run), "--agent-name", "Pe", "--num-workers", "32", "--batch-size", "1024"]
+    assert main([*old, "--device", "auto"]) == 0 and (run / "eval_l2_val.json").exists()
+    assert "--num-workers has no effect" in capsys.readouterr().out
     assert eval_l2(EvalL2Config(run / "checkpoints" / "l2_bc.pt", "val", tmp_path / "data"))["days"] > 0
     with pytest.raises(UserError, match="no split 'test'"):
         eval_l2(EvalL2Config(run, "test"))

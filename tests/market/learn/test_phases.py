@@ -19,6 +19,7 @@ from marlab.market.learn.phases import train
 from marlab.market.logs.worldfile import read_world
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import save_network
+from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.dataset import Samples, concatenate
 from marlab.market.samples.extract import extract
 from marlab.market.samples.options import SampleOptions
@@ -96,3 +97,29 @@ def test_bad_input_is_refused_in_one_sentence(data: Path, tmp_path: Path, sample
     save_network(tmp_path / "l2_bc.pt", HorizonManagerPPO(horizon=20))
     (tmp_path / "refused").rename(tmp_path / "second")
     refused("horizon 20", replace(command(data), phases="l3", l2_model_path=tmp_path / "l2_bc.pt"))
+
+
+def test_layers_begin_with_given_weights(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for drawing in ("draw_phase", "draw_losses"):
+        monkeypatch.setattr(f"marlab.market.learn.figures.{drawing}", lambda *_: None)
+    given = HorizonManagerPPO()
+    save_network(tmp_path / "l2_bc.pt", given, data=to_dict(SampleOptions()))
+    config = replace(command(data), phases="l2", l2_epochs=0, l2_start_path=tmp_path)
+    run = train(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
+    assert_same(load_checkpoint(run / "checkpoints" / "l2_bc.pt").state["model"], given.state_dict(), "l2")
+    save_network(tmp_path / "l2_bc.pt", given, data=to_dict(SampleOptions(l1=L1Options(reserve=3))))
+    with pytest.raises(UserError, match=r"learnt with l1\.reserve = 3"):
+        train(config, RunOptions(output_dir=tmp_path / "other"), quiet=True)
+    save_network(tmp_path / "l2_bc.pt", given)
+    with pytest.raises(UserError, match="do not say with which L1 rules"):
+        train(config, RunOptions(output_dir=tmp_path / "third"), quiet=True)
+
+
+def test_rewards_are_looked_for_before_anything_is_trained(samples: Samples, tmp_path: Path) -> None:
+    unknown = {**samples.macro, "reward": np.full(samples.rows("macro"), np.nan, np.float32)}
+    tables = {**samples.tables, "macro": unknown}
+    told = to_dict(SampleOptions())
+    write_dataset(tmp_path / "data", {"train": Samples(samples.sizes, samples.logs, tables)}, told)
+    with pytest.raises(UserError, match="has a reward, so there are no advantages"):
+        train(command(tmp_path / "data"), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert not (tmp_path / "run").exists()

@@ -131,3 +131,43 @@ def test_parting_decisions_by_length_changes_no_gradient(samples: Samples) -> No
     torch.testing.assert_close(loss.detach(), again.total.detach())
     for a, b in zip(parted, (p.grad for p in trainer.model.parameters() if p.grad is not None)):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_the_best_epoch_of_awr_is_chosen_by_weighted_loss(samples: Samples) -> None:
+    """On validation a decision counts as much as its advantage says: mean 1 over the table, more for better days."""
+    advantage = np.linspace(-2, 2, samples.rows("micro")).astype(np.float32)
+    table = DecisionTable(samples, CPU, advantage=advantage)
+    trainer = AdvantageTrainer(new_executor(SMALL, 40), table, table, SMALL, CPU)
+    trainer.model.eval()
+    weights = trainer.weights(table, torch.from_numpy(advantage))
+    assert weights is not None and float(weights.mean()) == pytest.approx(1, abs=1e-5)
+    assert (weights.diff() >= 0).all() and weights[-1] > 5 * weights[0]
+    parts = torch.cat([trainer.weights(table, torch.from_numpy(part)) for part in np.split(advantage, [7, 300])])
+    torch.testing.assert_close(parts, weights)  # whatever the batches
+    found = trainer.measure(table)
+    plain = ActionTrainer(trainer.model, table, None, SMALL, CPU).measure(table)
+    assert found["loss_plain"] == pytest.approx(plain["loss"], rel=1e-5) and found["loss"] != found["loss_plain"]
+    values = trainer.iterate()
+    assert trainer.best == (1, values["l3_awr/val/loss"])
+
+
+def test_decisions_without_a_return_are_no_rows(samples: Samples) -> None:
+    advantage = np.zeros(samples.rows("micro"), np.float32)
+    advantage[5:50] = np.nan
+    table = DecisionTable(samples, CPU, advantage=advantage)
+    assert table.rows == len(advantage) - 45 and len(table.advantage) == table.rows
+    whole = DecisionTable(samples, CPU)
+    index = torch.arange(table.rows)
+    expected = torch.cat([torch.arange(5), torch.arange(50, len(advantage))])
+    assert torch.equal(table.batch(index).labels.op, whole.batch(expected).labels.op)
+    assert sorted(i for _, rows in table.by_length(index) for i in rows.tolist()) == index.tolist()
+
+
+def test_l2_positive_keeps_quantities_above_zero_and_can_be_turned_off(samples: Samples) -> None:
+    table = DayTable(samples, CPU)
+    days = table.batch(torch.arange(table.rows))
+    for positive in (True, False):
+        model = new_manager(replace(SMALL, l2_positive=positive), samples.sizes)
+        torch.nn.init.constant_(model.mean.bias, -9.0)
+        quantities = model(days.x_static, days.x_temporal, days.x_role)[0][:, ::2]
+        assert bool((quantities >= 0).all()) is positive

@@ -24,6 +24,7 @@ from marlab.market.samples.extract import extract
 from marlab.market.samples.make import make_samples
 from marlab.market.samples.options import SampleOptions
 from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
+from marlab.market.samples.split import SplitOptions
 from tests.market.sample_tools import TINY, records_equal, tiny_world, tracked_logs
 
 WORLDS = 6
@@ -210,3 +211,33 @@ macro, micro = load_tournament_data({str(TINY)!r}, "Pe", num_workers=1, goal_bac
 assert len(macro) == 42 and len(micro) == 139, (len(macro), len(micro))
 """
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_split_by_market_keeps_all_worlds_of_a_market_on_one_side(tmp_path):
+    """Other agents in the same market are no repetition, but they share its prices and contracts."""
+    world = tiny_world()
+    for market in range(4):
+        for seats in range(2):
+            spec = {
+                **world.meta["spec"],
+                "market_seed": market,
+                "agents": [f"{seats}", *world.meta["spec"]["agents"][1:]],
+            }
+            meta = {**world.meta, "world_id": f"m{market}s{seats}", "spec": spec}
+            log = WorldLog(meta, world.tables, world.schedules, world.reach)
+            write_world(tmp_path / "logs" / f"m{market}s{seats}.parquet", log)
+    config = SamplesConfig(logs=str(tmp_path / "logs"), split=SplitOptions(0.25, 0.25, split_by="market"))
+    run = make_samples(config, RunOptions(output_dir=tmp_path / "run"), engine="serial", quiet=True).path
+    splits = json.loads((run / "world_split.json").read_text())["splits"]
+    assert [len(splits[name]) for name in ("train", "val", "test")] == [4, 2, 2]
+    assert all(len({name[:2] for name in splits[side]}) == len(splits[side]) // 2 for side in splits)
+
+
+def test_bounded_needs_ask_for_no_more_than_can_be_traded():
+    plain, bounded = (
+        concatenate([extract(log, SampleOptions(bounded_needs=bound)) for log in tracked_logs()]).macro["label"]
+        for bound in (False, True)
+    )
+    quantities = slice(None, None, 2)
+    assert (bounded[:, quantities] <= plain[:, quantities] + 1e-5).all() and (bounded != plain).any()
+    assert (bounded[:, 12::2] == 0).all() and plain[:, 12::2].any()  # nobody delivers in 15 days or more

@@ -4,9 +4,9 @@
     anac2024_std(competitors=[LitaAgentHRL, ...])
     anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"controller_params": {"mode": "neural"}}, ...])
 
-Without parameters it plays the weights that come with the package or, where there are none, rule W. In `init` and
-`before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers; in
-negotiations an exception is counted, logged, and answered by the plan of pure L1.
+Without parameters it plays rule W, which earns more than the weights that come with the package (`mode="neural"`). In
+`init` and `before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers;
+in negotiations an exception is counted, logged, and answered by the plan of pure L1.
 """
 
 from __future__ import annotations

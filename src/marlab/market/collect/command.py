@@ -16,11 +16,11 @@ from marlab.market.logs.worldlog import EVERYBODY
 PRESETS = Path(__file__).parents[1] / "presets" / "collect"
 OLD = OldFlags(
     renamed={"num_workers": ["--workers"]},
-    refused={
-        "no_csv": "the simulator's own tables are off by default; --simulator-tables turns them on.",
-        "no_auto_collect": "logs are written into the run directory at once, nothing is gathered afterwards.",
-        "forced_logs_fraction": "the recorder keeps every world in full, so no share of them needs more logs.",
-        "foreground": "collecting in the foreground is the default; --background detaches.",
+    ignored={
+        "no_csv": "the simulator's own tables are off by default; --simulator-tables turns them on",
+        "no_auto_collect": "logs are written into the run directory at once, nothing is gathered afterwards",
+        "forced_logs_fraction": "the recorder keeps every world in full, so no share of them needs more logs",
+        "foreground": "collecting in the foreground is the default; --background detaches",
     },
 )
 

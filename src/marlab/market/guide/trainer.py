@@ -24,8 +24,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
 from marlab.lab.runs.trainer import loop
 from marlab.market.learn.advantage import Expectation
-from marlab.market.learn.settings import Phase, TrainConfig
-from marlab.market.learn.trainers import NAMES, TRAINERS, PhaseTrainer
+from marlab.market.learn.settings import NAMES, Phase, TrainConfig
+from marlab.market.learn.trainers import TRAINERS, PhaseTrainer
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO

@@ -96,8 +96,8 @@ def evaluate_goals(model: HorizonManagerPPO, samples: Samples, device: torch.dev
         for part, chosen in (("Q", IS_QUANTITY), ("P", ~IS_QUANTITY)):
             mask = allowed & chosen
             squares = np.where(mask, (goal - target) ** 2, 0).sum(1)
-            errors[part]["rmse_interval"] = list(  # type: ignore[assignment]
-                ratio_interval(worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1))
+            errors[part]["rmse_interval"] = _interval(  # type: ignore[assignment]
+                worlds, lambda s, n: np.sqrt(s / np.maximum(n, 1)), squares, mask.sum(1)
             )
         report[name] = errors
     report["per_bucket"] = [
@@ -143,7 +143,8 @@ def show(report: dict[str, Any], split: str) -> None:
         for row in ("L2", "zero and spot", "gap only"):
             e = report[row][part]
             low, high = e["rmse_interval"]
-            table.add_row(row, f"{e['mae']:.3f}", f"{e['rmse']:.3f}", f"[{low:.3f}, {high:.3f}]",
+            spread = "one world" if low is None else f"[{low:.3f}, {high:.3f}]"
+            table.add_row(row, f"{e['mae']:.3f}", f"{e['rmse']:.3f}", spread,
                           f"{e['mean_target']:.3f}", f"{e['mean_rel_err']:.4f}")  # fmt: skip
         console.print(table)
 
@@ -220,11 +221,11 @@ def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDA
     report["recall_by_op"] = {name: float(value) for name, value in report["recall_by_op"].items()}
     for name, values in (("q", error[:, 0]), ("p", error[:, 1])):
         report[f"mae_{name}"] = _share(values, offered)
-        report[f"mae_{name}_interval"] = list(ratio_interval(worlds, _ratio, np.where(offered, values, 0), offered))
+        report[f"mae_{name}_interval"] = _interval(worlds, _ratio, np.where(offered, values, 0), offered)
     report["mse_residual"] = _share((error / np.array([10.0, 5.0])) ** 2 @ np.array([0.5, 0.5]), offered)
     report["day_acc"], report["day_within_1"] = _share(away == 0, offered), _share(away <= 1, offered)
     hits = op == wanted
-    report["op_acc_interval"] = list(ratio_interval(worlds, _ratio, hits, np.ones(len(hits))))
+    report["op_acc_interval"] = _interval(worlds, _ratio, hits, np.ones(len(hits)))
     return report
 
 
@@ -247,6 +248,13 @@ def evaluate_actions(
 
 def _share(values: NDArray[Any], chosen: NDArray[np.bool_]) -> float:
     return float(values[chosen].mean()) if chosen.any() else float("nan")
+
+
+def _interval(worlds: NDArray[np.int64], measure: Any, total: NDArray[Any], count: NDArray[Any]) -> list[float | None]:
+    """Interval over resampled worlds; nothing where there is one world only, which tells no spread."""
+    if len(np.unique(worlds)) < 2:
+        return [None, None]
+    return list(ratio_interval(worlds, measure, total, count))
 
 
 def _ratio(total: Floats, count: Floats) -> Floats:

@@ -15,9 +15,8 @@ from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run
 from marlab.market.learn.evaluate import predicted_actions
-from marlab.market.learn.settings import Phase
+from marlab.market.learn.settings import NAMES, Phase
 from marlab.market.learn.tables import DecisionTable, RoundTable
-from marlab.market.learn.trainers import NAMES
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.samples.dataset import Samples

@@ -20,6 +20,7 @@ from torch import nn
 
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
@@ -28,9 +29,9 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.market.learn import evaluate, figures
 from marlab.market.learn.advantage import Expectation, check_rewards
-from marlab.market.learn.command import MarketTrainConfig
-from marlab.market.learn.settings import Phase
-from marlab.market.learn.trainers import NAMES, TRAINERS, PhaseTrainer, new_coordinator, new_executor, new_manager
+from marlab.market.learn.command import MarketTrainConfig, TrainCommand
+from marlab.market.learn.settings import NAMES, Phase
+from marlab.market.learn.trainers import TRAINERS, PhaseTrainer, new_coordinator, new_executor, new_manager
 from marlab.market.networks import weights
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.manager import KIND as L2_KIND
@@ -45,6 +46,10 @@ def train(
     command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Train (or resume) all phases of a config; returns the run, closed."""
+    if isinstance(config, TrainCommand):
+        asked, config = config, config.run_config()
+        if asked.logs:
+            _make_samples(asked, config.data, quiet)
     if config.data == Path():
         raise UserError("Say what to learn from: the run directory of `marlab market samples` as --data.")
     dataset, device = open_dataset(config.data), choose_device(config.device)
@@ -58,6 +63,16 @@ def train(
         for phase in config.chosen:
             work.do(phase)
     return run
+
+
+def _make_samples(asked: TrainCommand, folder: Path, quiet: bool) -> None:
+    """The samples of --logs, unless the same command made them before."""
+    if (folder / "data" / "dataset.json").exists():
+        return
+    from marlab.market.samples.make import make_samples
+
+    options = RunOptions(output_dir=folder, resume=(folder / "run.json").exists())
+    make_samples(asked.samples_config(), options, engine=EngineConfig(workers=asked.workers or None), quiet=quiet)
 
 
 class _Work:
@@ -74,6 +89,7 @@ class _Work:
         done = sum(max(store.steps(), default=0) for store in stores.values())
         self._metrics: MetricsWriter = run.metrics(resume_step=done) if run.resumed else run.metrics()
         self._offset = 0  # epochs of earlier phases
+        self._learnt_anew: list[str] = []  # phases that went on in a run that goes on
 
     def samples(self, split: str) -> Samples | None:
         """A split, with goals once they are known; None if the dataset has no rows of it."""
@@ -118,15 +134,36 @@ class _Work:
                 name, lr=stage.lr, epochs=stage.epochs, batch=trainer.batch_size, rows=trainer.train.rows
             )
         name, folder = NAMES[phase], self.run.checkpoints
+        done = max(self._store(phase).steps(), default=0)
         drive(
             trainer, self.run, self._store(phase), save_every=self.config.save_every, unit="epochs", name=name,
             show=(f"{name}/train/loss", f"{name}/val/loss"), quiet=self.quiet, metrics=self._metrics,
             first_step=self._offset, on_save=lambda: save_weights(trainer, folder), device=self.device,
         )  # fmt: skip
         self._offset += trainer.total
+        self._note_what_is_older(phase, done, trainer)
         model = finish(trainer, self.run.checkpoints)
         self.models["l3" if phase == "awr" else phase] = model
         self._report(phase, model)
+
+    def _note_what_is_older(self, phase: Phase, done: int, trainer: PhaseTrainer) -> None:
+        """A layer that was finished before the one above it learnt on has learnt from other goals or weights."""
+        if trainer.step > done:
+            self._learnt_anew.append(NAMES[phase])
+        elif done and self._learnt_anew:
+            older = f"{NAMES[phase]} learnt before {' and '.join(self._learnt_anew)} went on; to train it anew, start"
+            self.run.log(f"{older} a run with --phases {phase} and --l2-model-path {self.run.path}.")
+            if not self.quiet:
+                print(f"{older} a run with --phases {phase} and --l2-model-path {self.run.path}.")
+
+    def _begun(self, phase: Phase) -> nn.Module | None:
+        """The network that a phase is told to begin with."""
+        path: Path | None = getattr(self.config, f"{phase}_start_path", None)
+        if path is None:
+            return None
+        start = load_network(find_manager(path) if phase == "l2" else path, _kind(phase), self.device)
+        weights.check_options(path, start, self.dataset.options)
+        return start
 
     def _trainer(self, phase: Phase) -> PhaseTrainer:
         config, device, sizes = self.config, self.device, self.dataset.sizes
@@ -136,11 +173,11 @@ class _Work:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
         advantage = judged_by = None
         if phase == "l2":
-            model: nn.Module = new_manager(config, sizes)
+            model: nn.Module = self._begun(phase) or new_manager(config, sizes)
         elif phase == "l4":
-            model = new_coordinator(config, sizes.horizon)
+            model = self._begun(phase) or new_coordinator(config, sizes.horizon)
         elif phase == "l3":
-            model = new_executor(config, sizes.horizon, sizes.partner)
+            model = self._begun(phase) or new_executor(config, sizes.horizon, sizes.partner)
         else:
             model = self._cloned()
             usual = Expectation(train.macro, config.gamma, config.seed)
@@ -165,8 +202,9 @@ class _Work:
         return start
 
     def _store(self, phase: Phase) -> CheckpointStore:
-        kind = {"l2": L2_KIND, "l4": L4_KIND}.get(phase, L3_KIND)
-        return CheckpointStore(self.run.checkpoints, kind, NAMES[phase] + "_epoch{step}.ckpt.pt", Keep(last=None))
+        return CheckpointStore(
+            self.run.checkpoints, _kind(phase), NAMES[phase] + "_epoch{step}.ckpt.pt", Keep(last=None)
+        )
 
     def _report(self, phase: Phase, model: nn.Module) -> None:
         """Measure a trained layer on the validation and test worlds; JSON, figures and results of the run."""
@@ -196,6 +234,10 @@ class _Work:
             if split == "val":
                 figures.draw_phase(self.run, phase, model, samples, report, self.device, self.config.l3_leaky)
         figures.draw_losses(self.run, phase)
+
+
+def _kind(phase: Phase) -> str:
+    return {"l2": L2_KIND, "l4": L4_KIND}.get(phase, L3_KIND)
 
 
 def _goal_results(found: dict[str, Any], split: str) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from marlab.market.samples.options import SampleOptions
 
 Phase = Literal["l2", "l3", "awr", "l4"]
 PHASES: tuple[Phase, ...] = ("l2", "l3", "awr", "l4")
+NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}
+"""What a phase's files are called."""
 
 
 class Stage(NamedTuple):

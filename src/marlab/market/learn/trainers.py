@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from marlab.lab.config import diff
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
-from marlab.market.learn.settings import Phase, TrainSettings
+from marlab.market.learn.settings import NAMES, Phase, TrainSettings
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.networks import losses as loss_of
 from marlab.market.networks.coordinator import GlobalCoordinator
@@ -31,8 +31,6 @@ from marlab.market.samples.dataset import Samples
 from marlab.market.samples.options import Sizes
 
 Table = DayTable | DecisionTable | RoundTable
-NAMES: dict[Phase, str] = {"l2": "l2_bc", "l3": "l3_bc", "awr": "l3_awr", "l4": "l4_distill"}
-"""What a phase's files are called."""
 
 
 class PhaseTrainer(ABC):

@@ -15,6 +15,8 @@ from marlab.market.rules.l1 import L1Options
 from marlab.market.samples.options import BACKFILL_BATCH, GoalSource, SampleOptions
 from marlab.market.samples.split import SplitOptions
 
+PRESETS = Path(__file__).parents[1] / "presets" / "samples"
+
 
 @dataclass(frozen=True)
 class SamplesConfig:
@@ -79,12 +81,14 @@ OLD = OldFlags(
         "l3_goal_backfill": ["--goal-backfill"], "l2_backfill_device": ["--device"],
         "backfill_world_chunk": ["--chunk"],
     },
-    refused={
-        "allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need.",
-        "stats_only": "the statistics are made with the samples and kept in statistics.json.",
-        "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them.",
+    refused={"allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need."},
+    ignored={
+        "stats_only": "the statistics are always made with the samples and kept in statistics.json",
+        "stats_sample": "the statistics are of all samples",
+        "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them",
     },
 )  # fmt: skip
 main = RunCommand(
-    "market samples", SamplesCommand, "marlab.market.samples.make:make_samples", positional=("logs",), old=OLD
-)
+    "market samples", SamplesCommand, "marlab.market.samples.make:make_samples", presets=PRESETS, positional=("logs",),
+    old=OLD,
+)  # fmt: skip
