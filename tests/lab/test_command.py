@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from marlab.lab.command import RunCommand
+from marlab.lab.command import WIDTH, RunCommand, in_short
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run, RunOptions
@@ -62,9 +62,17 @@ def record(name: str) -> dict[str, Any]:
 def test_only_changed_settings_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--to", "5", "--name", "a"]) == 0
     printed = capsys.readouterr().out
-    assert "to = 5" in printed and "step" not in printed
+    assert printed.splitlines()[0] == "settings: to=5"
     assert "The run is in runs/toy/a; `marlab note runs/toy/a` tells its story." in printed
     assert record("a")["command"] == "marlab toy count --to 5 --name a" and record("a")["results"] == {"counted": 5}
+
+
+def test_settings_are_told_in_short() -> None:
+    assert in_short("settings", {}) == "settings: all as by default"
+    assert in_short("settings (preset x)", {"a": 1, "b": "", "c": "word"}) == "settings (preset x): a=1, b='', c=word"
+    many = in_short("settings", {f"setting_{n}": n for n in range(20)})
+    assert all(len(line) <= WIDTH for line in many.splitlines()) and len(many.splitlines()) == 3
+    assert many.splitlines()[1].startswith("  setting_")
 
 
 def test_the_verdict_stands_before_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,10 +18,14 @@ from marlab.lab.config import Folders, changed, from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run, take_flag
 from marlab.lab.help import HELP_WORDS
+from marlab.lab.progress import stage
 from marlab.lab.runs.budget import clock
 from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 
 C = TypeVar("C")
+WIDTH = 110
+"""Columns that a list of settings may take."""
+GO_ON = "the same command with --resume goes on with it"
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ class RunCommand(Generic[C]):
         quiet = getattr(config, "quiet", False)
         if not quiet:
             _describe(config, parsed)
-        run = self._function()(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
+        with stage("starting", quiet):  # torch and the simulators take their time
+            work = self._function()
+        run = work(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
         if not quiet:
             print("\n".join([*run.verdict, closing(run)]))
         return run.exit_code
@@ -158,14 +164,30 @@ class RunVariants:
 
 
 def _describe(config: Any, parsed: Parsed[Any]) -> None:
-    """What differs from the defaults, a line each: nobody reads a hundred settings that are as always."""
-    head = f"preset {parsed.preset.name}" if parsed.preset else "defaults"
-    lines = [f"  {key} = {value!r}" for key, value in changed(config).items()]
-    print("\n".join([f"settings: {head}{', changed:' if lines else ''}", *lines]))
+    """What differs from the defaults, in short: nobody reads a hundred settings that are as always."""
+    head = f"settings (preset {parsed.preset.name})" if parsed.preset else "settings"
+    print(in_short(head, changed(config)), flush=True)
+
+
+def in_short(head: str, values: Mapping[str, Any]) -> str:
+    """Changed settings in as few lines as they need; one line where there are none."""
+    if not values:
+        return f"{head}: all as by default"
+    pairs = [
+        f"{key}={value}" if isinstance(value, str) and value else f"{key}={value!r}" for key, value in values.items()
+    ]
+    lines = [f"{head}:"]
+    for place, pair in enumerate(pairs):
+        text = pair if place == len(pairs) - 1 else f"{pair},"
+        if len(lines[-1]) + 1 + len(text) > WIDTH and lines[-1].strip():
+            lines.append(" ")
+        lines[-1] += f" {text}"
+    return "\n".join(lines)
 
 
 def closing(run: Run) -> str:
     """The last line of a command: where everything is, and how to go on with what was stopped."""
     if run.status == "finished":
         return f"The run is in {run.path}; `marlab note {run.path}` tells its story."
-    return f"Stopped ({run.reason}). The run is in {run.path}; the same command with --resume goes on with it."
+    told = any("--resume" in sentence for sentence in run.verdict)
+    return f"Stopped ({run.reason}). The run is in {run.path}{'' if told else f'; {GO_ON}'}."

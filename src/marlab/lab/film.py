@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing
 
 
@@ -19,6 +20,20 @@ def can_film() -> bool:
     except ImportError:
         return False
     return True
+
+
+class FilmCut(Exception):
+    """Somebody did not want to wait for the rest of a film; there is no file then."""
+
+
+def until(stop: Callable[[], bool], frames: Iterable[np.ndarray], bar: Progress | None = None) -> Iterator[np.ndarray]:
+    """Frames with a safe point before each, where `stop` ends the film by `FilmCut`; `bar` counts them."""
+    for frame in frames:
+        if stop():
+            raise FilmCut
+        yield frame
+        if bar is not None:
+            bar.advance(1)
 
 
 def write_film(path: Path, frames: Iterable[np.ndarray], fps: float) -> int:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 import torch
 
 from marlab.fish.measure.compare import EvalReport, Score, compare, ladder
 from marlab.fish.sea.config import SeaConfig
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import texts
+
+CPU, CFG = torch.device("cpu"), SeaConfig(num_fish=6, include_neighbor_features=False)
 
 
 def score(*deaths: list[int]) -> Score:
@@ -37,15 +44,54 @@ def test_cases_are_named_by_what_makes_them_the_same() -> None:
 
 
 def test_words() -> None:
-    said = REPORT.sentence("best model")
-    assert said.startswith("best model: 0.8750 [") and "of 2 x 4 held-out fish survive" in said
-    assert said.endswith("the best script (sidestep) saves 0.6250; at most 0.9000 can be saved.")
     assert "policy minus side-step, paired: +0.2500" in REPORT.text()
+    first, second = texts(REPORT.verdict(7), "runs/fish/a")
+    assert first.startswith("The model of iteration 7 beats every script: 0.8750 [")
+    assert "of 2 x 4 held-out fish survive, +0.2500 [" in first and "(sidestep)" in first
+    assert second == "That is 97.22 % of what any policy could save there (at most 0.9000)."
+    alone = EvalReport({"policy": REPORT.scores["policy"]}, REPORT.doomed, None, REPORT.arenas)
+    assert texts(alone.verdict(7), "")[0].startswith("The model of iteration 7 was played alone: 0.8750")
+
+
+@pytest.mark.parametrize(("other", "key"), [(1, "above"), (-1, "below")])
+def test_a_clear_difference_is_told(other: int, key: str) -> None:
+    live, die = [-1] * 4, [5] * 4
+    mine, script = ([live] * 3, [die] * 3) if other > 0 else ([die] * 3, [live] * 3)
+    report = EvalReport({"policy": score(*mine), "hold": score(*script)}, np.zeros(3, dtype=np.int64), None, (1, 2, 3))
+    assert report.verdict(1)[0].key == f"fish.{key}_script"
+    assert "fish.{key}_script:" not in texts(report.verdict(1), "")[0]
 
 
 def test_all_policies_meet_the_same_arenas() -> None:
-    cpu, cfg = torch.device("cpu"), SeaConfig(num_fish=6, include_neighbor_features=False)
-    policies = ladder(cpu, ("hold", "random"))
-    one = compare(policies, cfg, [1, 2], cpu, bound=False)
-    other = compare({"hold": policies["hold"]}, cfg, [1, 2], cpu, bound=False)
-    assert (one.scores["hold"].deaths == other.scores["hold"].deaths).all() and one.bounds is None
+    one = compare(lambda batch: ladder(CPU, ("hold", "random"), batch), CFG, [1, 2], CPU, bound=False)
+    other = compare(lambda batch: ladder(CPU, ("hold",), batch), CFG, [1, 2], CPU, bound=False)
+    assert one is not None and other is not None
+    assert (one.scores["hold"].deaths == other.scores["hold"].deaths).all() and one.bounds is None and one.complete
+
+
+@pytest.mark.long
+def test_batches_are_joined_and_a_cut_leaves_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marlab.fish.measure.compare.ARENAS", 2)
+
+    def played(most: int | None) -> EvalReport | None:
+        answers = iter([False] * (10**6 if most is None else most) + [True] * 9)
+        with Run.open("toy", CFG, RunOptions(output_dir=tmp_path / str(most))) as run:
+            monkeypatch.setattr(run, "should_stop", lambda: next(answers))
+            scripts = ("sidestep", "random")
+            return compare(lambda batch: ladder(CPU, scripts, batch), CFG, [1, 2, 3], CPU, bound=True, run=run)
+
+    whole = played(None)
+    assert whole is not None and whole.complete and len(whole.doomed) == 3 and whole.bounds is not None
+    for stops_after in (3, 4, 5):  # parts: the first batch is two policies and the ceiling
+        cut = played(stops_after - 1)
+        assert cut is not None and not cut.complete and len(cut.doomed) == 2
+        for name, scores in cut.scores.items():
+            assert (scores.deaths == whole.scores[name].deaths[:2]).all()
+    first = played(0)
+    assert first is not None and list(first.scores) == ["sidestep"] and first.bounds is None and not first.complete
+
+
+def test_another_model_beside_the_same_scripts() -> None:
+    mine = EvalReport({"policy": score([-1] * 4, [1] * 4, [2] * 4)}, np.array([0, 1, 2]), None, (11, 12, 13))
+    both = mine.with_scores_of(REPORT)
+    assert both.bounds == REPORT.bounds and len(both.doomed) == 2 and both.against("sidestep")[0] == -0.125

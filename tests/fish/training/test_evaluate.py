@@ -13,7 +13,7 @@ from marlab.fish.training.networks import KIND, PATTERN
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.run import Run, RunOptions
 from tests.fish.cases import SMALL
 
 
@@ -21,14 +21,34 @@ def test_eval_compares_with_the_ladder_and_the_ceiling(tmp_path: Path) -> None:
     file = CheckpointStore(tmp_path, KIND, PATTERN).save(1, FishTrainer(SMALL).state_dict())
     settings = EvalConfig(str(file), episodes=3, fish=6, device="cpu")
     report = evaluate_checkpoint(file, settings, tmp_path)
+    assert report is not None
     assert set(report.scores) == {"policy", "random", "hold", "brake", "flee", "south", "sidestep"}
     assert report.bounds is not None and 0.5 < report.bounds[0] <= report.bounds[1] <= 1.0
     for score in report.scores.values():
         assert score.survival.mean() <= report.bounds[1] + 1e-9
     again = evaluate_checkpoint(file, settings, tmp_path / "again", beside=report)
-    assert again.results() == report.results()
+    assert again is not None and again.results() == report.results()
     saved = json.loads((tmp_path / "eval_multi_summary.json").read_text())
     assert saved["policies"]["policy"]["survival"] == pytest.approx(float(report.scores["policy"].survival.mean()))
+
+
+@pytest.mark.long
+def test_an_evaluation_without_time_says_so_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marlab.fish.measure.compare.ARENAS", 2)
+    file = CheckpointStore(tmp_path, KIND, PATTERN).save(1, FishTrainer(SMALL).state_dict())
+    settings = EvalConfig(str(file), episodes=4, fish=6, device="cpu", ceiling=False, film_fish=4)
+    with monkeypatch.context() as stopping:
+        parts = iter([False] * 7)
+        stopping.setattr(Run, "should_stop", lambda run: next(parts, True))
+        stopping.setattr(Run, "must_stop", lambda run: True)
+        run = evaluate(settings, RunOptions(output_dir=tmp_path / "eval"), quiet=True)
+    assert run.status == "interrupted" and "of 2 x 6 held-out fish survive" in run.verdict[0]
+    assert "--resume" in run.verdict[-1] and not (run.path / "multi_fish_eval.mp4").exists()
+    assert run.results["survival"]["note"] == "2 x 6 held-out fish"
+    again = evaluate(settings, RunOptions(output_dir=tmp_path / "eval", resume=True), quiet=True)
+    assert again.status == "finished" and "of 4 x 6 held-out fish survive" in again.verdict[0]
+    assert again.verdict[-1] == f"Next: `marlab fish watch {file}` shows it."
+    assert (run.path / "multi_fish_eval.mp4").exists()
 
 
 def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,3 +176,15 @@ def test_flags_name_an_engine() -> None:
 
 def test_where_work_is_done_is_no_part_of_the_config() -> None:
     assert config_of(Command(engine="serial", quiet=True, games=5), Config) == Config(games=5)
+
+
+def test_a_batch_that_should_stop_ends_what_still_runs(tmp_path: Path) -> None:
+    began = time.monotonic()
+    tasks = [Task("quick", (str(tmp_path),)), Task("endless", (str(tmp_path / "never"),))]
+    got = list(
+        run_tasks(
+            engine_tasks.wait_for, tasks, EngineConfig("local", workers=2), stop=lambda: time.monotonic() - began > 3
+        )
+    )
+    assert [result.key for result in got] == ["quick"] and 3 < time.monotonic() - began < 30
+    assert list(run_tasks(engine_tasks.square, [Task("a", (2,))], "serial", stop=lambda: True)) == []

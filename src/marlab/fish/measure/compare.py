@@ -1,14 +1,15 @@
 """Policies side by side on the same seeded arenas, with the ceiling of what any policy could reach.
 
 Differences are paired by episode. Intervals are Student's 95 % intervals over episodes, because fish of one episode
-share a predator and are not independent.
+share a predator and are not independent. Arenas are played in batches of a fixed size, every policy on one batch before
+anybody plays the next: an evaluation that is cut short has fewer arenas, and all that it has is paired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,9 +21,17 @@ from marlab.fish.measure.probe import run_probe
 from marlab.fish.measure.stats import death_stats, survival_at
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.reset import seeded_reset
+from marlab.lab.progress import Progress
+from marlab.lab.runs.run import Run
 from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import Sentence, say, side
 
-LADDER = ("random", "hold", "brake", "flee", "south", "sidestep")
+LADDER = ("sidestep", "random", "hold", "brake", "flee", "south")
+"""Scripted policies in the order in which they are played: the strongest is needed most."""
+ARENAS = 50
+"""Arenas that are played at once. Networks round differently in batches of another size."""
+Players = Callable[[int], Mapping[str, Policy]]
+"""The policies for a batch by its number, which seeds what is random about them."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class EvalReport:
     doomed: NDArray[np.int64]  # [E] fish that no action saves at step one
     bounds: tuple[float, float] | None  # lowest and highest possible survival of a perfect policy
     arenas: tuple[int, ...]  # [E] their seeds
+    complete: bool = True  # every arena that was asked for was played
 
     def saved_share(self, name: str) -> float:
         """Survivors as a share of the fish that can be saved (by the upper bound where it is known)."""
@@ -84,18 +94,36 @@ class EvalReport:
             values["minus side-step"] = {"value": mean, "low": low, "high": high, "unit": "share of fish, paired"}
         return {name: {**value, "note": size} for name, value in values.items()}
 
-    def sentence(self, what: str) -> str:
-        """How well `what` did, beside the best script and what is possible."""
-        score, line = self.scores["policy"], self.scores["policy"].line()
-        size = f"{len(score.survival)} x {score.deaths.shape[1]} held-out fish"
-        parts = [f"{what}: {line['survival']:.4f} [{line['low']:.4f}, {line['high']:.4f}] of {size} survive"]
+    def best_script(self) -> str | None:
+        """The scripted policy that saves most, None where none was played."""
         scripts = {name: float(s.survival.mean()) for name, s in self.scores.items() if name != "policy"}
-        if scripts:
-            best = max(scripts, key=lambda name: scripts[name])
-            parts.append(f"the best script ({best}) saves {scripts[best]:.4f}")
+        return max(scripts, key=lambda name: scripts[name]) if scripts else None
+
+    def verdict(self, iteration: int) -> list[Sentence]:
+        """How well the policy of `iteration` did beside the best script, and how much is left to gain."""
+        score, line, script = self.scores["policy"], self.scores["policy"].line(), self.best_script()
+        told = {
+            "iteration": iteration, "survival": line["survival"], "interval": (line["low"], line["high"]),
+            "episodes": len(score.survival), "fish": score.deaths.shape[1],
+        }  # fmt: skip
+        if script is None:
+            sentences = [say("fish.survival", **told)]
+        else:
+            mean, *interval = self.against(script)
+            key = f"fish.{side(interval)}_script"
+            sentences = [say(key, **told, script=script, difference=mean, difference_interval=interval)]
         if self.bounds is not None:
-            parts.append(f"at most {self.bounds[1]:.4f} can be saved")
-        return "; ".join(parts) + "."
+            sentences.append(say("fish.of_possible", share=self.saved_share("policy"), possible=self.bounds[1]))
+        return sentences
+
+    def with_scores_of(self, other: EvalReport) -> EvalReport:
+        """This policy beside the scripts and the ceiling of `other`, on the arenas that both have played."""
+        arenas = min(len(self.doomed), len(other.doomed))
+        scores = {**other.scores, "policy": self.scores["policy"]}
+        return EvalReport(
+            {name: Score(s.survival[:arenas], s.deaths[:arenas]) for name, s in scores.items()},
+            self.doomed[:arenas], other.bounds, self.arenas[:arenas], self.complete and other.complete,
+        )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         table = {name: {**s.line(), "saved_share": self.saved_share(name)} for name, s in self.scores.items()}
@@ -126,22 +154,72 @@ class EvalReport:
 
 
 def compare(
-    policies: Mapping[str, Policy], cfg: SeaConfig, seeds: Sequence[int], device: torch.device, bound: bool
-) -> EvalReport:
-    """Play every policy on the arenas of `seeds`."""
+    players: Players, cfg: SeaConfig, seeds: Sequence[int], device: torch.device, bound: bool, *,
+    run: Run | None = None, quiet: bool = True,
+) -> EvalReport | None:  # fmt: skip
+    """Play everybody on the arenas of `seeds`; None if the run has to stop before anybody could finish a batch."""
+    batches = [seeds[first : first + ARENAS] for first in range(0, len(seeds), ARENAS)]
+    total = len(batches) * (len(players(0)) + bound)
+    played: list[_Batch] = []
+    with Progress("evaluating", total=total, unit="parts", quiet=quiet) as bar:
+        stop = run.watch(lambda: total - bar.done, bar.say, "the evaluation") if run is not None else lambda: False
+
+        def cut() -> bool:
+            bar.advance(1)
+            return stop()
+
+        for number, batch in enumerate(batches):
+            one, stopped = _play(players(number), cfg, batch, device, bound, cut)
+            if one.everything or (not played and one.deaths):
+                played.append(one)
+            if stopped and bar.done < total:
+                break
+    return _joined(played, len(seeds)) if played else None
+
+
+class _Batch(NamedTuple):
+    """What was played on one batch of arenas."""
+
+    seeds: Sequence[int]
+    deaths: dict[str, NDArray[np.int64]]  # [E, N] by policy
+    doomed: NDArray[np.int64]  # [E]
+    bounds: tuple[float, float] | None
+    everything: bool  # that was asked for
+
+
+def _play(
+    policies: Mapping[str, Policy], cfg: SeaConfig, seeds: Sequence[int], device: torch.device, bound: bool,
+    cut: Callable[[], bool],
+) -> tuple[_Batch, bool]:  # fmt: skip
+    """One batch, as far as it goes, and whether it was cut."""
     start, _ = seeded_reset(seeds, cfg, device=device)
-    scores = {}
+    doomed, deaths, bounds = doomed_mask(start, 1).sum(1).cpu().numpy(), {}, None
     for name, policy in policies.items():
-        deaths = run_probe(policy, cfg, seeds, device).death_steps
-        scores[name] = Score((deaths < 0).mean(axis=1), deaths)
-    doomed = doomed_mask(start, 1).sum(1).cpu().numpy()
-    bounds = None
+        deaths[name] = run_probe(policy, cfg, seeds, device).death_steps
+        if cut():
+            everything = len(deaths) == len(policies) and not bound
+            return _Batch(seeds, deaths, doomed, None, everything), True
+    stopped = False
     if bound:
         report = ceiling(start)
-        bounds = report.lower, report.upper
-    return EvalReport(scores, doomed, bounds, tuple(seeds))
+        bounds, stopped = (report.lower, report.upper), cut()
+    return _Batch(seeds, deaths, doomed, bounds, True), stopped
 
 
-def ladder(device: torch.device, names: Sequence[str] = LADDER) -> dict[str, Policy]:
-    """Scripted policies by name; the random one draws the same numbers every time."""
-    return {name: scripted(name, torch.Generator(device=device).manual_seed(0)) for name in names}
+def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:
+    deaths = {name: np.concatenate([one.deaths[name] for one in played]) for name in played[0].deaths}
+    doomed = np.concatenate([one.doomed for one in played])
+    weights = [len(one.doomed) / len(doomed) for one in played]
+    known = [one.bounds for one in played if one.bounds is not None]
+    bounds = None
+    if len(known) == len(played):
+        low, high = (float(np.dot(weights, side)) for side in zip(*known, strict=True))
+        bounds = low, high
+    scores = {name: Score((table < 0).mean(axis=1), table) for name, table in deaths.items()}
+    arenas = tuple(seed for one in played for seed in one.seeds)
+    return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything)
+
+
+def ladder(device: torch.device, names: Sequence[str] = LADDER, batch: int = 0) -> dict[str, Policy]:
+    """Scripted policies by name; the random one draws the same numbers on the same batch every time."""
+    return {name: scripted(name, torch.Generator(device=device).manual_seed(batch)) for name in names}

@@ -6,6 +6,7 @@ A probe plays all its episodes at once, so that one forward pass serves every fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +23,9 @@ from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
-from marlab.lab.film import write_mp4
+from marlab.lab.film import FilmCut, until, write_mp4
 from marlab.lab.ppo.nets import ActorCritic
+from marlab.lab.progress import Progress
 
 
 def greedy(net: ActorCritic) -> Policy:
@@ -107,12 +109,13 @@ def worst_episodes(probe: ProbeArrays, count: int) -> list[int]:
 
 def film_worst(
     probe: ProbeArrays, path: Sequence[SeaState], count: int, file: Callable[[int, int], Path], *, fps: int = FPS,
-    max_steps: int = sea.EPISODE_STEPS,
+    max_steps: int = sea.EPISODE_STEPS, stop: Callable[[], bool] = lambda: False, quiet: bool = True,
 ) -> list[Film]:  # fmt: skip
-    """Film the worst episodes of a probe whose states are in `path`, each under the name `file(rank, episode)`."""
-    films = []
-    for rank, episode in enumerate(worst_episodes(probe, count)):
-        target = file(rank, episode)
-        frames = write_mp4(target, (paint(Scene.of(state, episode)) for state in path[: max_steps + 1]), fps)
-        films.append(Film(rank, episode, frames, target))
+    """Film the worst episodes of a probe whose states are in `path`, each under the name `file(rank, episode)`; `stop`
+    is asked before every frame, and a film that it cuts is not there."""
+    shown, worst, films = path[: max_steps + 1], worst_episodes(probe, count), []
+    with Progress("filming", total=len(shown) * len(worst), unit="frames", quiet=quiet) as bar, suppress(FilmCut):
+        for rank, episode in enumerate(worst):
+            target, pictures = file(rank, episode), (paint(Scene.of(state, episode)) for state in shown)
+            films.append(Film(rank, episode, write_mp4(target, until(stop, pictures, bar), fps), target))
     return films

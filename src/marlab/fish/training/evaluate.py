@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.measure.compare import EvalReport, compare, ladder
 from marlab.fish.measure.config import HELD_OUT_SEED, EvalConfig
 from marlab.fish.measure.plots import plot_death_histogram
@@ -23,11 +24,14 @@ from marlab.fish.training.networks import find_checkpoint, load_policy
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.film import can_film
+from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 
 REFERENCE_EPISODES = 24
 FILM_EPISODES = 4  # the film shows the worst of so many
+FILM_MARGIN = 2.0  # encoding a frame takes about as long as painting it
 
 
 def evaluate(
@@ -45,18 +49,33 @@ def evaluate(
     run = Run.open("fish", config, options, preset=preset, command=command)
     with run:
         run.set_device(device)
-        report = evaluate_checkpoint(file, config, run.path)
-        run.add_results(report.results())
-        run.add_cases("survival", {"": report.cases()})
-        if not quiet:
-            print(f"{file}: {config.episodes} x {config.fish} fish\n{report.text()}")
+        measure(file, config, run, quiet)
     return run
 
 
-def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path, beside: EvalReport | None = None) -> EvalReport:
+def measure(file: Path, config: EvalConfig, run: Run, quiet: bool = True) -> None:
+    """Play, and leave numbers, figures, a film and the verdict in the run."""
+    report = evaluate_checkpoint(file, config, run.path, run=run, quiet=quiet)
+    if report is None:
+        run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
+        return
+    run.add_results(report.results())
+    run.add_cases("survival", {"": report.cases()})
+    sentences = report.verdict(load_checkpoint(file).step)
+    watch = say("fish.next_watch_checkpoint", checkpoint=config.checkpoint)
+    run.set_verdict(*sentences, say("lab.go_on") if run.unfinished else watch)
+    if not quiet:
+        print(f"{file}: {len(report.doomed)} x {config.fish} fish\n{report.text()}")
+
+
+def evaluate_checkpoint(
+    file: Path, config: EvalConfig, folder: Path, beside: EvalReport | None = None, *, run: Run | None = None,
+    quiet: bool = True,
+) -> EvalReport | None:  # fmt: skip
     """Play a checkpoint's policy, and write the numbers, a histogram and (if asked for) a film to `folder`.
 
     `beside` is the report of another checkpoint of the same training: scripts and ceiling need not be played again.
+    Where the time of `run` is up the report has fewer arenas or is None, and the run counts as stopped.
     """
     device = choose_device(config.device)
     trained = load_policy(file, device)
@@ -66,23 +85,44 @@ def evaluate_checkpoint(file: Path, config: EvalConfig, folder: Path, beside: Ev
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
-    policies = {"policy": policy, **(ladder(device) if config.baselines and beside is None else {})}
-    report = compare(policies, cfg, seeds, device, config.ceiling and beside is None)
+
+    def players(batch: int) -> dict[str, Policy]:
+        scripts = ladder(device, batch=batch) if config.baselines and beside is None else {}
+        return {"policy": policy, **scripts}
+
+    report = compare(players, cfg, seeds, device, config.ceiling and beside is None, run=run, quiet=quiet)
+    if run is not None and (report is None or not report.complete):
+        run.stop()
+    if report is None:
+        return None
     if beside is not None:
-        report = replace(beside, scores={**beside.scores, **report.scores})
+        report = report.with_scores_of(beside)
     deaths = report.scores["policy"].deaths
     write_json(folder / "eval_multi_summary.json", report.as_json())
     write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})
     plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
-    if config.film_fish > 0 and can_film():
-        _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device)
+    if config.film_fish > 0 and can_film() and not (run is not None and run.must_stop()):
+        filmed = _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device, run, quiet)
+        if run is not None and not filmed:
+            run.stop()
     return report
 
 
-def _film(policy: Policy, cfg: SeaConfig, seeds: Sequence[int], folder: Path, device: torch.device) -> None:
+def _film(
+    policy: Policy, cfg: SeaConfig, seeds: Sequence[int], folder: Path, device: torch.device, run: Run | None,
+    quiet: bool,
+) -> bool:  # fmt: skip
+    """Film the worst of a few episodes; False if there is no time for it."""
     path: list[SeaState] = []
     probe = run_probe(policy, cfg, seeds, device, path)
-    film_worst(probe, path, 1, lambda rank, episode: folder / "multi_fish_eval.mp4")
+    began = time.monotonic()
+    paint(Scene.of(path[0], 0))
+    if run is not None and not run.budget.fits(FILM_MARGIN * (time.monotonic() - began) * len(path)):
+        return False
+    stop = run.must_stop if run is not None else lambda: False
+    return bool(
+        film_worst(probe, path, 1, lambda rank, episode: folder / "multi_fish_eval.mp4", stop=stop, quiet=quiet)
+    )
 
 
 def reference_lines(config: FishTrainConfig, device: torch.device) -> dict[str, float]:
@@ -90,6 +130,7 @@ def reference_lines(config: FishTrainConfig, device: torch.device) -> dict[str, 
     fish = config.measure.eval_multi_fish
     cfg = sea_config(config, fish if fish > 1 else config.sea.num_fish)
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), REFERENCE_EPISODES)
-    report = compare(ladder(device, ("random", "brake", "sidestep")), cfg, seeds, device, bound=False)
+    report = compare(lambda batch: ladder(device, ("random", "brake", "sidestep"), batch), cfg, seeds, device, False)
+    assert report is not None  # nobody can stop it
     lines = {name: float(score.survival.mean()) for name, score in report.scores.items()}
     return {**lines, "possible at best": float(1 - report.doomed.mean() / cfg.num_fish)}

@@ -21,7 +21,7 @@ from marlab.lab.door import nothing_called, shipped_file
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint, save_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep, load_checkpoint, save_checkpoint
 
 KIND = FishTrainConfig.KIND
 PATTERN = "model_iter_{step}.pt"
@@ -48,6 +48,11 @@ def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) 
     """The policy and value networks of a config, on the CPU."""
     size, hidden = assemble.sea_config(config).observation_size, assemble.hidden_sizes(config)
     return ActorCritic(size, (ACTION_COUNT,), hidden, activation=config.activation, generator=generator)
+
+
+def checkpoints(run_path: Path, config: FishTrainConfig) -> CheckpointStore:
+    """The models of a training in a run directory."""
+    return CheckpointStore(run_path / "checkpoints", KIND, PATTERN, Keep(last=2, every=config.checkpoint_interval))
 
 
 def find_checkpoint(text: str) -> Path:

@@ -1,32 +1,22 @@
-"""What a fish training leaves in its run directory: a row of statistics per iteration, records, figures and films."""
+"""What a fish training writes as it goes: a row of statistics per iteration, records, and films of probes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import torch
-
-from marlab.fish.measure.config import EvalConfig
-from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
+from marlab.fish.measure.plots import plot_death_histogram
 from marlab.fish.measure.probe import film_worst
 from marlab.fish.measure.record import ProbeArrays
 from marlab.fish.measure.stats import late_p10_of_counts, step_one_by_type
 from marlab.fish.schedule.curriculum import IterationSettings
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.starts.clusters import clusters_of_counts, north_west_share
-from marlab.fish.starts.make import export_worst_seeds
 from marlab.fish.starts.queue import StartQueue
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
 from marlab.lab.film import can_film
-from marlab.lab.runs.checkpoint import CheckpointStore
-from marlab.lab.runs.files import replacing, write_json
-from marlab.lab.runs.metrics import MetricsWriter, read_metrics
+from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
-from marlab.lab.stats import mean_interval
 
 CUSTOM = {
     # name in TensorBoard under custom/: name in the row
@@ -190,84 +180,7 @@ class FishOutputs:
             for film in films
         ]  # fmt: skip
 
-    # --- at the end -----------------------------------------------------------------------------------------
-
-    def finish(self, store: CheckpointStore, device: torch.device) -> list[str]:
-        """Tables, worst starts, figures and, unless it is skipped, the final evaluation; the outcome in sentences."""
+    def flush(self) -> None:
+        """Everything to the disk: others read it now."""
         for writer in self._writers.values():
             writer.flush()
-        rows, probes = (read_metrics(self.run.path / file) for file in (STATS, PROBES))
-        self._tables(rows)
-        if probes:
-            export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
-        references = reference_lines(self.config, device)
-        draw_run(rows, probes, self.run.path, references)
-        self._stage_summary(rows)
-        self._results(rows, probes)
-        if self.config.measure.skip_final_eval:
-            return _last_probe(probes, references)
-        return self._evaluate(store)
-
-    def _tables(self, rows: list[dict[str, Any]]) -> None:
-        with replacing(self.run.path / "stats.parquet") as temporary:
-            flat = [{k: v for k, v in r.items() if not isinstance(v, dict | list)} for r in rows]
-            pq.write_table(pa.Table.from_pylist(flat), temporary)
-        write_json(self.run.path / "schedule_trace.json", {"trace": rows})
-
-    def _stage_summary(self, rows: list[dict[str, Any]]) -> None:
-        """Step-one deaths of the whole training by the type of start."""
-        totals: dict[str, dict[str, Any]] = {}
-        for row in rows:
-            for kind, counts in row["step_one_by_type"].items():
-                total = totals.setdefault(kind, {"count": 0, "fish": 0})
-                total["count"], total["fish"] = total["count"] + counts["count"], total["fish"] + counts["fish"]
-        for total in totals.values():
-            total["ratio"] = total["count"] / total["fish"] if total["fish"] else None
-        write_json(self.run.path / "step_one_stage_summary.json", totals)
-        plot_step_one_by_type(totals, self.run.figure(f"{self.run.path.name}_step_one_by_type.png"))
-
-    def _results(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> None:
-        ten = [r["survival_rate"] for r in rows[-10:] if r["survival_rate"] is not None]
-        results: dict[str, Any] = {}
-        if ten:
-            note = "with exploration, iterations of the last ten in which an episode ended"
-            if self.config.starts.force_reset_steps > 0:
-                note += f", episodes cut at {self.config.starts.force_reset_steps} steps"
-            results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
-        if probes:
-            last = probes[-1]
-            size = f"{last['multi_eval_episodes']} x {last['multi_eval_num_fish']} fish"
-            value = last["summary"]["avg_final_survival_rate"]
-            results["last probe survival"] = {"value": value, "unit": "share of fish", "note": size}
-            results["last gate stage"] = last.get("penalty_gate", {}).get("stage")
-        self.run.add_results(results)
-
-    def _evaluate(self, store: CheckpointStore) -> list[str]:
-        """The last and the best model on arenas that no probe saw; a sentence about each."""
-        sentences, report = [], None
-        config = self.config.measure
-        best = store.best()
-        chosen = {"final": store.steps()[-1]} | ({} if best is None else {"best": best[0]})
-        for label, step in chosen.items():
-            file = store.path(step)
-            settings = EvalConfig(
-                str(file), config.eval_multi_episodes, config.eval_multi_fish, config.final_eval_seed_base,
-                film_fish=config.video_num_fish, device=self.config.device,
-            )  # fmt: skip
-            report = evaluate_checkpoint(file, settings, self.run.path / "eval" / f"{label}_iter_{step}", report)
-            self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
-            self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
-            sentences.append(report.sentence(f"{label} model (iteration {step})"))
-        return sentences
-
-
-def _last_probe(probes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> list[str]:
-    """How the last probe went, beside the reference lines; nothing where there was no probe."""
-    if not probes:
-        return []
-    last = probes[-1]
-    shares = [e["final_num_alive"] / last["multi_eval_num_fish"] for e in last["episodes"]]
-    mean, low, high = (float(x) for x in mean_interval(shares))
-    survive = f"{mean:.4f} [{low:.4f}, {high:.4f}] of the fish survive"
-    beside = ", ".join(f"{name} {value:.4f}" for name, value in references.items())
-    return [f"last probe (iteration {last['iteration']}): {survive}; {beside}."]

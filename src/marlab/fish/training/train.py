@@ -20,12 +20,12 @@ from marlab.fish.sea.single import SingleFishView
 from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.networks import KIND, PATTERN, make_net
+from marlab.fish.training.ending import Ending
+from marlab.fish.training.networks import make_net
 from marlab.fish.training.outputs import FishOutputs, iteration_row, metric_names
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.record import now as timestamp
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
@@ -231,16 +231,14 @@ def train(
         outputs = trainer.outputs = FishOutputs(run, config)
         if run.resumed:
             outputs.resume_from(0)  # a checkpoint, if there is one, says more
-        keep = Keep(last=2, every=config.checkpoint_interval)
-        store = CheckpointStore(run.checkpoints, KIND, PATTERN, keep)
+        ending = Ending(run, config, trainer.device, quiet)
+        ending.expect(trainer.net)
         drive(
-            trainer, run, store, save_every=config.checkpoint_interval, unit="iterations",
-            show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet,
+            trainer, run, ending.store, save_every=config.checkpoint_interval, unit="iterations",
+            show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet, stay=True,
         )  # fmt: skip
-        sentences = outputs.finish(store, trainer.device)
-        run.log("\n".join(sentences))
-        if not quiet:
-            print("\n".join(sentences))
+        outputs.flush()
+        ending.finish()
     return run
 
 

@@ -264,9 +264,12 @@ class LocalBackend:
         """Queue one job."""
         self._jobs.put(job)
 
-    def next_outcome(self) -> tuple[str, Outcome]:
-        """Wait for the next job to end; returns its key and what became of it."""
-        return self._done.get()
+    def next_outcome(self, wait_s: float | None = None) -> tuple[str, Outcome] | None:
+        """Wait for the next job to end, for `wait_s` at most; its key and what became of it, or None."""
+        try:
+            return self._done.get(timeout=wait_s)
+        except queue.Empty:
+            return None
 
     def close(self) -> None:
         """End all running children and the threads that wait for them."""

@@ -66,9 +66,12 @@ class DaskBackend:
         self._under_way[key] = (job.key, future)
         future.add_done_callback(self._done.put)
 
-    def next_outcome(self) -> tuple[str, Outcome]:
-        """Wait for the next job to end; returns its key and what became of it."""
-        future = self._done.get()
+    def next_outcome(self, wait_s: float | None = None) -> tuple[str, Outcome] | None:
+        """Wait for the next job to end, for `wait_s` at most; its key and what became of it, or None."""
+        try:
+            future = self._done.get(timeout=wait_s)
+        except queue.Empty:
+            return None
         key, _ = self._under_way.pop(str(future.key))
         return key, self._outcome(future)
 

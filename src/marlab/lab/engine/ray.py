@@ -60,10 +60,10 @@ class RayBackend:
         """Hand one job to Ray."""
         self._under_way[self._run.remote(self._function, job)] = job.key
 
-    def next_outcome(self) -> tuple[str, Outcome]:
-        """Wait for the next job to end; returns its key and what became of it."""
-        (reference, *_), _ = ray.wait(list(self._under_way), num_returns=1)
-        return self._under_way.pop(reference), _outcome(reference)
+    def next_outcome(self, wait_s: float | None = None) -> tuple[str, Outcome] | None:
+        """Wait for the next job to end, for `wait_s` at most; its key and what became of it, or None."""
+        ended, _ = ray.wait(list(self._under_way), num_returns=1, timeout=wait_s)
+        return (self._under_way.pop(ended[0]), _outcome(ended[0])) if ended else None
 
     def close(self) -> None:
         """End our tasks wherever they run, then the connection and the cluster if it is ours."""

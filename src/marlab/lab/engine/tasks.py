@@ -26,6 +26,8 @@ EngineName = Literal["serial", "local", "dask", "ray"]
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
 MOST_WORKERS = 4096
 """More tasks at once than this mean a slip of the pen: every worker is a process with files of its own."""
+_ASK_EVERY_S = 0.25
+"""Time between two questions whether to stop."""
 _CLUSTER_IDLE_S = 60.0
 """Processes that wait on a cluster worker end themselves after so long without a task."""
 
@@ -133,12 +135,14 @@ def run_tasks(
     tasks: Iterable[Task],
     engine: EngineConfig | str = "local",
     progress: Progress | str | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Generator[TaskResult, None, None]:
     """Run `function(*task.args, **task.kwargs)` for every task; yields a result for each, as they finish.
 
     The function must be importable (defined at the top level of a module). `tasks` may be a generator: only
     a few tasks per worker are taken from it ahead of time. `progress` is a bar to advance, or a label for a
-    new one. Closing the generator, an exception or the death of this process ends all that still runs.
+    new one. Closing the generator, an exception or the death of this process ends all that still runs; so does
+    `stop`, which is asked all the time, also while tasks of hours are under way.
     """
     config = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
     if not hasattr(os, "fork"):
@@ -150,7 +154,7 @@ def run_tasks(
     if isinstance(tasks, Collection):  # a generator is checked on the way: looking ahead would use it up
         for _ in _unique(tasks):
             pass
-    return _run(spec, tasks, config, progress)
+    return _run(spec, tasks, config, progress, stop)
 
 
 def _describe(function: Callable[..., Any], idle_s: float | None) -> FunctionSpec:
@@ -191,7 +195,7 @@ class _Backend(Protocol):
 
     def capacity(self) -> int: ...
     def submit(self, job: Job) -> None: ...
-    def next_outcome(self) -> tuple[str, Outcome]: ...
+    def next_outcome(self, wait_s: float | None = None) -> tuple[str, Outcome] | None: ...
     def close(self) -> None: ...
 
 
@@ -211,7 +215,11 @@ def _open_backend(config: EngineConfig, spec: FunctionSpec) -> _Backend:
 
 
 def _run(
-    spec: FunctionSpec, tasks: Iterable[Task], config: EngineConfig, progress: Progress | str | None
+    spec: FunctionSpec,
+    tasks: Iterable[Task],
+    config: EngineConfig,
+    progress: Progress | str | None,
+    stop: Callable[[], bool] | None,
 ) -> Generator[TaskResult, None, None]:
     with ExitStack() as stack:
         bar = progress
@@ -222,19 +230,21 @@ def _run(
         stack.callback(backend.close)
         if bar is not None and bar is not progress:
             bar.begin()  # starting a cluster takes seconds that say nothing about the pace
-        for result in _results(backend, tasks, config.retries):
+        for result in _results(backend, tasks, config.retries, stop):
             if bar is not None:
                 bar.advance(1, failures=0 if result.ok else 1)
             yield result
 
 
-def _results(backend: _Backend, tasks: Iterable[Task], retries: int) -> Generator[TaskResult, None, None]:
+def _results(
+    backend: _Backend, tasks: Iterable[Task], retries: int, stop: Callable[[], bool] | None
+) -> Generator[TaskResult, None, None]:
     """Keep the backend busy and turn its outcomes into results, trying again what died."""
     todo = _unique(tasks)
     under_way: dict[str, Job] = {}
     attempts: dict[str, int] = {}
     exhausted = False
-    while True:
+    while stop is None or not stop():
         while not exhausted and len(under_way) < backend.capacity():
             task = next(todo, None)
             if task is None:
@@ -251,7 +261,10 @@ def _results(backend: _Backend, tasks: Iterable[Task], retries: int) -> Generato
             backend.submit(job)
         if not under_way:
             return
-        key, outcome = backend.next_outcome()
+        ended = backend.next_outcome(None if stop is None else _ASK_EVERY_S)
+        if ended is None:
+            continue
+        key, outcome = ended
         if outcome.kind == "died" and attempts[key] <= retries:
             attempts[key] += 1
             backend.submit(under_way[key])

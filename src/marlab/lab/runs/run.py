@@ -17,8 +17,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
-from marlab.lab.runs.budget import Budget
+from marlab.lab.runs.budget import Budget, announce
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
@@ -97,7 +97,7 @@ class Run:
         self._stopped: str | None = None
         self._opened = time.monotonic()
         self._around: Run | None = None
-        self._old_handlers: dict[int, Any] = {}
+        self._handlers = ExitStack()
 
     # --- opening and closing --------------------------------------------------------------------------------
 
@@ -129,6 +129,21 @@ class Run:
             run._lock.release()
             raise
         return run
+
+    @classmethod
+    @contextmanager
+    def revisit(cls, path: Path) -> Iterator[Run]:
+        """A run that was made before, to write its figures, results and verdict anew; its status and history stay."""
+        record = read_record(path)
+        if record["status"] in ("planned", "abandoned"):
+            raise UserError(f"{path} is {record['status']}: there is nothing to draw.")
+        run = cls(path, record, resumed=True)
+        run._lock.acquire()
+        try:
+            with run._signals():
+                yield run
+        finally:
+            run._lock.release()
 
     def _begin(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
         self._note_crash()
@@ -171,12 +186,21 @@ class Run:
         if preset is not None:
             self._record.update(preset=preset.name, inferred=list(preset.inferred))
 
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals ask for a safe point instead of ending the process."""
+        old: dict[int, Any] = {}
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with suppress(ValueError):  # not in the main thread: the caller handles signals
+                    old[number] = signal.signal(number, self._on_signal)
+            yield
+        finally:
+            for held, handler in old.items():
+                signal.signal(held, handler)
+
     def __enter__(self) -> Run:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            try:
-                self._old_handlers[number] = signal.signal(number, self._on_signal)
-            except ValueError:  # not in the main thread: the caller handles signals
-                break
+        self._handlers.enter_context(self._signals())
         self._around = _AROUND.get()
         _AROUND.set(self)
         return self
@@ -184,8 +208,7 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        for number, handler in self._old_handlers.items():
-            signal.signal(number, handler)
+        self._handlers.close()
         _AROUND.set(self._around)
         if self._around is not None and self._signal is not None:
             self._around._signal = self._signal  # who wants a phase to end wants the whole run to end
@@ -235,6 +258,20 @@ class Run:
         self.budget.tick()
         return self.signalled or self.budget.next_unit_is_too_long()
 
+    def watch(self, units_left: Callable[[], float], say: Callable[[str], None], what: str) -> Callable[[], bool]:
+        """`should_stop` that also tells, once the pace is known, how long the rest takes (where that is worth it)."""
+        told = False
+
+        def should_stop() -> bool:
+            nonlocal told
+            stopping, pace = self.should_stop(), self.budget.typical_unit()
+            if pace is not None and not told:
+                told = True
+                announce(pace * units_left(), self.budget, say, what)
+            return stopping
+
+        return should_stop
+
     def must_stop(self) -> bool:
         """Ask anywhere in work that can be cut anywhere. True after a signal, or when its time is up."""
         return self.signalled or self.budget.over()
@@ -262,6 +299,11 @@ class Run:
         """End the run here as interrupted; call it after the last checkpoint is on disk."""
         self.stop()
         raise Interrupted(self._stopped)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it will be, or was, left before everything was done."""
+        return self._stopped is not None or self.status == "interrupted"
 
     @property
     def status(self) -> str:

@@ -35,6 +35,7 @@ class Market:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.worlds, self.levels, self.wide = setup.shape
+        self.quantity_most = int(setup.quantity_max.max())
         device = setup.lines.device
         self.day = torch.zeros(self.worlds, dtype=torch.int32, device=device)
         self.balance = setup.balance.clone()

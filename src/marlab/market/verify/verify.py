@@ -12,13 +12,17 @@ from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.vector.builtin import BUILTIN
 from marlab.market.vector.replay import Recorded, Replayed, from_bytes, replay_contracts, replay_moves
 from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
-from marlab.market.verify.plan import ONE_AT_A_TIME, SYNC, planned
+from marlab.market.verify.plan import ONE_AT_A_TIME, SYNC, alone, planned
+from marlab.market.verify.policies import compare_policies
 from marlab.market.verify.settings import VerifyConfig
 
 BATCH = 32
 """Worlds that are replayed together."""
+REPEATS = 40
+"""Plays of each config by an array version."""
 LEAST_MIXED = 0.99
 """Share of equal contracts where some agents answer one negotiation at a time; joint deciders must reach 1."""
 
@@ -41,6 +45,10 @@ def verify(config: VerifyConfig) -> int:
     settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
     moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
     lines, right = report(names, [world.sync for world in worlds], settled, moved)
+    if config.policy_worlds > 1:
+        more, alike = policies(config)
+        lines, right = [*lines, *more], right and alike
+    lines.append(f"the vector market {'agrees' if right else 'does NOT agree'} with the simulator")
     if not config.quiet:
         print("\n".join(lines))
     return 0 if right else 1
@@ -86,8 +94,19 @@ def report(
     causes = total([*settled, *moved]).causes
     lines += ["", "differences and their causes:" if causes else "no differences"]
     lines += [f"  {count:6d}  {cause}" for cause, count in causes.most_common()]
-    lines.append(f"the vector market {'agrees' if right else 'does NOT agree'} with the simulator")
     return lines, right
+
+
+def policies(config: VerifyConfig) -> tuple[list[str], bool]:
+    """Level 3: lines about the built-in agents as arrays, and whether they do what the real ones do."""
+    lines, alike = ["", "level 3, built-in agents as arrays: what they do and earn, beside the real ones"], True
+    for agent in BUILTIN:
+        specs = alone(agent, config.policy_worlds, config.days[1], config.seed)
+        worlds = recorded(specs, config.engine_config(), config.quiet)
+        found = compare_policies(agent, worlds, REPEATS, config.seed)
+        lines += [f"  {agent}:", *(beside.line() for beside in found)]
+        alike &= all(beside.agrees for beside in found)
+    return lines, alike
 
 
 def _of(values: Sequence[Agreement], names: Sequence[str], name: str) -> Agreement:

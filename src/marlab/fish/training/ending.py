@@ -1,0 +1,204 @@
+"""What a fish training leaves behind at its end: tables, figures, results, the evaluation, a film and the verdict.
+
+It reads the run directory and nothing else, so `marlab draw` makes all of it again. Under a time limit the end is
+planned before the training begins: a few steps of an evaluation and one figure are timed, and what the smallest honest
+end needs (all figures, and the model beside the best script on one batch of arenas) is kept back.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from marlab.fish.measure.compare import ARENAS, EvalReport, ladder
+from marlab.fish.measure.config import EvalConfig
+from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
+from marlab.fish.measure.policies import Policy, moments
+from marlab.fish.measure.probe import greedy
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.constants import EPISODE_STEPS
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.starts.make import export_worst_seeds
+from marlab.fish.training import assemble
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
+from marlab.fish.training.networks import checkpoints
+from marlab.fish.training.outputs import PROBES, STATS
+from marlab.lab.ppo.nets import ActorCritic
+from marlab.lab.progress import stage
+from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import Run
+from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import Sentence, say
+
+TIMED_STEPS = 10
+FIGURES = 12
+"""Figures of a whole run in the time of one: the training curve is also drawn as a GIF."""
+MARGIN = 1.3
+"""A few steps and one figure stand for all: what is kept back is a little more."""
+
+
+class Ending:
+    """The end of one training."""
+
+    def __init__(self, run: Run, config: FishTrainConfig, device: torch.device, quiet: bool = True) -> None:
+        self.run, self.config, self.device, self.quiet = run, config, device, quiet
+        self.store = checkpoints(run.path, config)
+
+    # --- before the training --------------------------------------------------------------------------------
+
+    def expect(self, net: ActorCritic) -> None:
+        """Keep time back for the end, where there is a limit."""
+        if not self.run.budget.limited:
+            return
+        with stage("planning the end", self.quiet):
+            self.run.budget.expect("figures", MARGIN * (FIGURES * _time_of_a_figure() + self._time_of_references()))
+            if not self.config.measure.skip_final_eval:
+                seconds = sum(self._time_of_a_batch(p) for p in (greedy(net), ladder(self.device)["sidestep"]))
+                self.run.budget.expect("evaluation", MARGIN * seconds)
+
+    def _time_of_references(self) -> float:
+        return 1.5 * self._time_of_a_batch(ladder(self.device)["sidestep"])  # three scripts on half as many arenas
+
+    def _time_of_a_batch(self, policy: Policy) -> float:
+        measure = self.config.measure
+        cfg = assemble.sea_config(self.config, max(1, measure.eval_multi_fish))
+        return _time_of_an_episode(policy, cfg, min(ARENAS, measure.eval_multi_episodes), self.device)
+
+    # --- after it -------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Everything that fits into the time that is left. A run that lacks a part counts as interrupted."""
+        rows, probes = (read_metrics(self.run.path / file) for file in (STATS, PROBES))
+        if not rows:
+            self.run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
+            return
+        with self.run.budget.part("figures"), stage("figures and tables", self.quiet):
+            references = self._draw(rows, probes)
+        report = None
+        if not self.config.measure.skip_final_eval and self.store.steps() and not self.run.signalled:
+            with self.run.budget.part("evaluation"):
+                report = self._evaluate()
+        sentences = _last_probe(probes, references) if report is None else report[1].verdict(report[0])
+        self.run.set_verdict(*sentences, self._next(sentences))
+
+    def _next(self, sentences: Sequence[Sentence]) -> Sentence:
+        first = sentences[0].key if sentences else ""
+        if self.run.unfinished:
+            return say("lab.go_on")
+        if not first.endswith("_script"):
+            return say("fish.next_eval")
+        return say("fish.next_watch" if first == "fish.above_script" else "fish.next_who_dies")
+
+    # --- tables and figures ---------------------------------------------------------------------------------
+
+    def _draw(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> dict[str, float]:
+        self._tables(rows)
+        self._results(rows, probes)
+        if probes:
+            export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
+        references = reference_lines(self.config, self.device)
+        draw_run(rows, probes, self.run.path, references)
+        self._stage_summary(rows)
+        return references
+
+    def _tables(self, rows: list[dict[str, Any]]) -> None:
+        with replacing(self.run.path / "stats.parquet") as temporary:
+            flat = [{k: v for k, v in r.items() if not isinstance(v, dict | list)} for r in rows]
+            pq.write_table(pa.Table.from_pylist(flat), temporary)
+        write_json(self.run.path / "schedule_trace.json", {"trace": rows})
+
+    def _stage_summary(self, rows: list[dict[str, Any]]) -> None:
+        """Step-one deaths of the whole training by the type of start."""
+        totals: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            for kind, counts in row["step_one_by_type"].items():
+                total = totals.setdefault(kind, {"count": 0, "fish": 0})
+                total["count"], total["fish"] = total["count"] + counts["count"], total["fish"] + counts["fish"]
+        for total in totals.values():
+            total["ratio"] = total["count"] / total["fish"] if total["fish"] else None
+        write_json(self.run.path / "step_one_stage_summary.json", totals)
+        plot_step_one_by_type(totals, self.run.figure(f"{self.run.path.name}_step_one_by_type.png"))
+
+    def _results(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> None:
+        ten = [r["survival_rate"] for r in rows[-10:] if r["survival_rate"] is not None]
+        results: dict[str, Any] = {}
+        if ten:
+            note = "with exploration, iterations of the last ten in which an episode ended"
+            if self.config.starts.force_reset_steps > 0:
+                note += f", episodes cut at {self.config.starts.force_reset_steps} steps"
+            results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
+        if probes:
+            last = probes[-1]
+            size = f"{last['multi_eval_episodes']} x {last['multi_eval_num_fish']} fish"
+            value = last["summary"]["avg_final_survival_rate"]
+            results["last probe survival"] = {"value": value, "unit": "share of fish", "note": size}
+            results["last gate stage"] = last.get("penalty_gate", {}).get("stage")
+        self.run.add_results(results)
+
+    # --- the evaluation -------------------------------------------------------------------------------------
+
+    def _evaluate(self) -> tuple[int, EvalReport] | None:
+        """The last and the best model on arenas that no probe saw; the best one, where there was time, is judged."""
+        measure, best = self.config.measure, self.store.best()
+        models = {"final": self.store.steps()[-1]} | ({} if best is None else {"best": best[0]})
+        judged: tuple[int, EvalReport] | None = None
+        for label, step in models.items():
+            file = self.store.path(step)
+            settings = EvalConfig(
+                str(file), measure.eval_multi_episodes, measure.eval_multi_fish, measure.final_eval_seed_base,
+                film_fish=measure.video_num_fish, device=self.config.device,
+            )  # fmt: skip
+            folder = self.run.path / "eval" / f"{label}_iter_{step}"
+            report = evaluate_checkpoint(
+                file, settings, folder, judged[1] if judged else None, run=self.run, quiet=self.quiet
+            )
+            if report is None:
+                break
+            if judged is None or report.complete:
+                judged = step, report
+            self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
+            self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
+        return judged
+
+
+def _last_probe(probes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> list[Sentence]:
+    """How the last probe went, beside the best script."""
+    if not probes:
+        return [say("fish.not_judged")]
+    last = probes[-1]
+    shares = [e["final_num_alive"] / last["multi_eval_num_fish"] for e in last["episodes"]]
+    mean, low, high = (float(x) for x in mean_interval(shares))
+    return [
+        say(
+            "fish.probe", iteration=last["iteration"], survival=mean, interval=(low, high), episodes=len(shares),
+            fish=last["multi_eval_num_fish"], script="sidestep", script_survival=references["sidestep"],
+        )
+    ]  # fmt: skip
+
+
+def _time_of_an_episode(policy: Policy, cfg: SeaConfig, arenas: int, device: torch.device) -> float:
+    """Seconds that a batch of arenas takes, from a few of its steps."""
+    start, _ = seeded_reset(list(range(arenas)), cfg, device=device)
+    marks = []
+    for moment in moments(start, policy, cfg, TIMED_STEPS + 1):
+        moment.state.alive.any().item()  # waits for the device
+        marks.append(time.monotonic())
+    return (marks[-1] - marks[0]) / TIMED_STEPS * EPISODE_STEPS
+
+
+def _time_of_a_figure() -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):  # the first one imports and finds fonts
+            began = time.monotonic()
+            plot_death_histogram(np.zeros((2, 2), dtype=np.int64), Path(folder) / "timed.png", "timed")
+    return time.monotonic() - began

@@ -1,0 +1,22 @@
+"""What fish commands say at their end: key -> sentence, in every language that there is."""
+
+_MODEL = "The model of iteration {iteration}"
+_SURVIVE = "{survival:.4f} {interval:.4f} of {episodes:,} x {fish} held-out fish survive"
+_BESIDE = "{difference:+.4f} {difference_interval:+.4f} compared with the best script ({script}) on the same arenas"
+
+SENTENCES = {
+    "en": {
+        "above_script": f"{_MODEL} beats every script: {_SURVIVE}, {_BESIDE}.",
+        "below_script": f"{_MODEL} does not reach the scripts: {_SURVIVE}, {_BESIDE}.",
+        "unclear_script": f"{_MODEL} cannot be told apart from a script: {_SURVIVE}, {_BESIDE}.",
+        "survival": f"{_MODEL} was played alone: {_SURVIVE}.",
+        "of_possible": "That is {share:.2%} of what any policy could save there (at most {possible:.4f}).",
+        "probe": "In the last probe (iteration {iteration}) {survival:.4f} {interval:.4f} of {episodes} x {fish} fish "
+        "survive; {script} saves {script_survival:.4f} of others.",
+        "not_judged": "Nothing was judged: there was neither a probe nor an evaluation.",
+        "next_eval": "Next: `marlab fish eval {run}` plays it on held-out arenas beside scripts and the ceiling.",
+        "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",
+        "next_watch": "Next: `marlab fish watch {run}` shows it.",
+        "next_watch_checkpoint": "Next: `marlab fish watch {checkpoint}` shows it.",
+    }
+}
