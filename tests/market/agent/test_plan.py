@@ -11,7 +11,6 @@ from marlab.market.agent.decide import (
     Intentions,
     RuleW,
     by_decision,
-    by_weight,
     heuristic,
     heuristic_weights,
     pure_l1,
@@ -28,6 +27,7 @@ from marlab.market.rules import l1
 from marlab.market.rules.executor import Decision
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.partners import Ended, PartnerBook
+from marlab.market.rules.plan import by_weight
 from tests.market.days import a_day, random_days
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 

@@ -19,7 +19,7 @@ from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected
 from marlab.market.rules.l1 import Bools
-from marlab.market.rules.plan import AS_TOLD, Ints, Wishes
+from marlab.market.rules.plan import AS_TOLD, Wishes, by_weight
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""
@@ -42,11 +42,6 @@ class Decider(Protocol):
         """Look at a round once."""
 
 
-def by_weight(alpha: Array, op: Ints | None = None) -> Ints:
-    """[K] threads by decreasing weight, equal ones by their places; with operators, acceptances first."""
-    return np.lexsort((-alpha,) if op is None else (-alpha, op != ACCEPT))
-
-
 def wishes_of(
     at: Situation, alpha: Array, decision: Decision, strength: Array | float = 0.0, days: Array | None = None
 ) -> dict[bool, Wishes]:
@@ -63,9 +58,11 @@ def wishes_of(
         here = at.of_side(selling)
         if len(here):
             op, zero = np.asarray(decision.op)[here], np.zeros((1, len(here)), np.int64)
+            order = by_weight(alpha[here])
+            order = order[np.argsort(op[order] != ACCEPT, kind="stable")]
             quantity, price, day = (part[None, here] for part in action)
             sides[selling] = Wishes(
-                by_weight(alpha[here], op)[None], op[None], quantity, price, day, choice=zero + AS_TOLD, rule=zero > 0,
+                order[None], op[None], quantity, price, day, choice=zero + AS_TOLD, rule=zero > 0,
                 reason=zero, held=np.zeros((1, at.state.horizon + 1), bool),
                 score=None if days is None else days[None, here],
             )  # fmt: skip

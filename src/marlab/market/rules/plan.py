@@ -116,6 +116,15 @@ def plan(
     return _in_place(answers, order, state.day)
 
 
+def by_weight(alpha: Array) -> Ints:
+    """[..., K] threads by decreasing weight, equal ones by their places.
+
+    Sums are rounded differently by other libraries and in other orders: what differs by less than 1e-9 is equal.
+    """
+    xp = namespace(alpha)
+    return xp.argsort(-xp.rint(alpha * 1e9))
+
+
 def _ordered(order: Ints, waiting: Bools, there: Bools) -> Ints:
     """The order with threads that wait first, by their partners' names, and empty places last."""
     xp, count = namespace(order), order.shape[-1]

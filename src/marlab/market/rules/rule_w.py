@@ -21,7 +21,7 @@ from marlab.market.rules import bargain, economic
 from marlab.market.rules.arrays import namespace
 from marlab.market.rules.bargain import RuleOptions, Terms
 from marlab.market.rules.l1 import Bools, Caps, Issue
-from marlab.market.rules.plan import AS_TOLD, Ints, Threads, Wishes
+from marlab.market.rules.plan import AS_TOLD, Ints, Threads, Wishes, by_weight
 
 SPARE_NEED = 4
 """With a need of at least this, an offer of one unit too many is accepted."""
@@ -93,7 +93,7 @@ def _largest_first(threads: Threads) -> Ints:
 def _accepted_first(accepted: Bools, largest: Ints, alpha: Array) -> Ints:
     """[N, K] threads whose offer is accepted, largest first; then the others by weight; equal ones by their places."""
     xp = namespace(alpha)
-    place = xp.where(accepted, xp.argsort(largest) - accepted.shape[-1], xp.argsort(xp.argsort(-alpha)))
+    place = xp.where(accepted, xp.argsort(largest) - accepted.shape[-1], xp.argsort(by_weight(alpha)))
     return xp.argsort(place)
 
 
