@@ -211,7 +211,7 @@ class LitaAgentHRL(StdSyncAgent):
             self.layers.features,
         )  # fmt: skip
         alpha = (layers.l4 if layers else uniform_weights)(at)
-        return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha)
+        return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha, self.log.is_on)
 
     def _heard(self, offers: Mapping[str, Offer | None], states: Mapping[str, Any]) -> list[Thread]:
         """All active threads, with the partners' new offers in their histories."""

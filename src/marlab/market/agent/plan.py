@@ -8,7 +8,7 @@ from typing import Any
 from marlab.market.agent.decide import Intentions
 from marlab.market.agent.threads import Offer, Situation
 from marlab.market.logs.daystate import Array
-from marlab.market.logs.worldlog import ACCEPT, END, REJECT
+from marlab.market.logs.worldlog import ACCEPT, END
 from marlab.market.rules import plan as rules
 from marlab.market.rules.plan import REASONS
 
@@ -31,26 +31,27 @@ class RoundPlan:
     unsafe: int = 0  # answers that a last check found outside of L1 and turned into an end; 0 unless L1 is broken
 
 
-def make_plan(at: Situation, intentions: Intentions, alpha: Array) -> RoundPlan:
-    """Plan a round on what L1 leaves."""
+def make_plan(at: Situation, intentions: Intentions, alpha: Array, explain: bool = True) -> RoundPlan:
+    """Plan a round on what L1 leaves; `explain`: answers say how they came about."""
     day = int(at.state.day)
     answers: dict[str, Answer] = {}
     unsafe = 0
     for selling, wishes in intentions.wishes.items():
         threads, issue = at.side(selling)
-        made = rules.plan(at.batch, at.l1_options, selling, threads, issue, wishes)
+        made = rules.plan(at.batch, at.l1_options, selling, threads, issue, wishes, explain)
         unsafe += int(made.unsafe.sum())
         table = zip(*(column[0].tolist() for column in made))
         for i, (op, quantity, price, ahead, why) in zip(at.of_side(selling).tolist(), table):
             thread = at.threads[i]
             offer = None if op == END else (int(quantity), int(ahead) + day, int(price))
-            details: dict[str, Any] = {"alpha": float(alpha[i])}
-            if not why & REASONS["still to be answered"]:
-                base = {"baseline": [float(part[i]) for part in at.base]}
-                details = base | details | intentions.explain(i, bool(why & REASONS["no room"]))
+            waits = thread.received is None and thread.proposed is not None
             if op == ACCEPT:
                 offer = thread.received
-            elif op == REJECT and why & REASONS["still to be answered"]:
+            elif waits:
                 offer = thread.proposed
-            answers[thread.partner] = Answer(op, offer, rules.reason_text(why), details)
+            details: dict[str, Any] = {"alpha": float(alpha[i])} if explain else {}
+            if explain and not waits:
+                base = {"baseline": [float(part[i]) for part in at.base]}
+                details = base | details | intentions.explain(i, bool(why & REASONS["no room"]))
+            answers[thread.partner] = Answer(op, offer, rules.reason_text(why) if explain else "", details)
     return RoundPlan(answers, unsafe)

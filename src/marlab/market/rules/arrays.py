@@ -27,13 +27,21 @@ def namespace(*arrays: Any) -> Any:
 
 def _take(values: Any, index: Any) -> Any:
     """Entries [...] of `values` [..., S] at `index` [...]; leading dimensions are broadcast."""
-    index = np.asarray(index)
+    index = np.asarray(index).astype(np.intp)
     if values.ndim == 1:
-        return values[index.astype(np.intp)]
-    shape = np.broadcast_shapes(values.shape[:-1], index.shape)
-    values = np.broadcast_to(values, (*shape, values.shape[-1]))
-    index = np.broadcast_to(index, shape)[..., None].astype(np.intp)
-    return np.take_along_axis(values, index, -1)[..., 0]
+        return values[index]
+    if values.shape[:-1] != index.shape:
+        shape = np.broadcast_shapes(values.shape[:-1], index.shape)
+        values, index = np.broadcast_to(values, (*shape, values.shape[-1])), np.broadcast_to(index, shape)
+    return values.reshape(-1, values.shape[-1])[np.arange(index.size), index.ravel()].reshape(index.shape)
+
+
+def _gather(values: Any, order: Any) -> Any:
+    """Entries [..., K] of `values` [..., S] at `order` [..., K]; quicker than `take_along_axis` for small arrays."""
+    if values.ndim == 1:
+        return values[order]
+    rows = values.reshape(-1, values.shape[-1])
+    return rows[np.arange(len(rows))[:, None], order.reshape(len(rows), -1)].reshape(order.shape)
 
 
 def _largest(cell: Any, values: Any, size: int) -> Any:
@@ -54,7 +62,7 @@ NUMPY = SimpleNamespace(
     where=np.where,
     minimum=np.minimum,
     maximum=np.maximum,
-    clip=np.clip,
+    clip=lambda values, low, high: np.minimum(np.maximum(values, low), high),
     floor=np.floor,
     ceil=np.ceil,
     rint=np.rint,
@@ -86,11 +94,12 @@ NUMPY = SimpleNamespace(
     any=lambda values: values.any(-1),
     all=lambda values: values.all(-1),
     argsort=lambda keys: keys.argsort(-1, kind="stable"),
-    gather=lambda values, order: np.take_along_axis(values, order, -1),
+    gather=_gather,
     gather_rows=lambda values, order: values[np.arange(len(values))[:, None], order],
     add_up=lambda cell, amount, size: np.bincount(cell, amount, size).astype(np.float64),
     largest=_largest,
     put=_put,
+    surely=lambda mask: bool(np.all(mask)),
     most=lambda mask: int(mask.sum(-1).max(initial=0)),
     bound=lambda values, largest: int(values.max(initial=0)),
 )
@@ -188,6 +197,7 @@ def _torch() -> Any:
         largest=largest,
         put=put,
         # asking the device for a number would make everything wait for it
+        surely=lambda mask: False,
         most=lambda mask: mask.shape[-1],
         bound=lambda values, largest: largest,
     )  # fmt: skip

@@ -91,7 +91,7 @@ def need(state: DayState) -> Array:
     missing = state.n_lines - state.inventory_input + sales_today(state) - bought
     closing = state.n_steps - state.day <= LAST_BUYING_DAYS
     middle = xp.where(closing | (state.inventory_input >= state.n_lines), 0.0, xp.maximum(0, missing))
-    wanted = xp.where(state.can_sell, middle, best_purchase(state))
+    wanted = middle if xp.surely(state.can_sell) else xp.where(state.can_sell, middle, best_purchase(state))
     return xp.where(state.can_buy, wanted, 0.0)
 
 
