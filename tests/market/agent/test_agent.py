@@ -77,6 +77,25 @@ def test_a_world_without_exception_illegal_offer_or_unsafe_action(variant: str) 
     assert signed
 
 
+def test_the_log_tells_what_else_rule_w_could_have_done() -> None:
+    """Taken offers are worth what waiting is, and every round tells the caps it was decided under."""
+    sales, known = 0, 0
+    for agent in game_of("RuleW")[1].values():
+        caps: dict[str, Any] = {}
+        for line in agent.log.lines:
+            caps = line if line["kind"] == "round" else caps
+            if line["kind"] != "decision" or "alternatives" not in line:
+                continue
+            take, wait = line["alternatives"]["take"], line["alternatives"]["wait"]
+            assert line["selling"] and (take is None) == (line["received"] is None) and caps["day"] == line["day"]
+            known += wait is not None
+            if line["op"] == "accept":
+                quantity, when, _ = line["received"]
+                assert (wait is None or take >= wait - 0.01) and caps["sell_cap"][when - line["day"]] >= quantity
+                sales += 1
+    assert sales > 5 and known > 5
+
+
 def write_networks(folder: Path) -> None:
     """Networks of every layer that have learnt nonsense, with all further features."""
     data = {"l1": to_dict(L1Options(rules="economic")), "features": to_dict(FeatureOptions(extra=True))}

@@ -101,19 +101,29 @@ class RuleW:
         """Look at a round once."""
         sides: dict[bool, Wishes] = {}
         reasons = np.zeros(len(at.threads), np.int64)
+        money = np.full((3, len(at.threads)), np.nan)  # of taking the offer, of the own lot, of waiting
         for selling in (False, True):
             here = at.of_side(selling)
             if len(here) == 0:
                 continue
             threads, issue = at.side(selling)
             shared = (at.batch, at.batch_caps, threads, issue, alpha[None, here])
-            wishes = rule_w.sell(*shared, self._options)[0] if selling else rule_w.buy(*shared)
+            if selling:
+                wishes, worth = rule_w.sell(*shared, self._options)
+                cost = float(at.state.production_cost)
+                taken = threads.received.quantity[0] * (threads.received.price[0] - cost)
+                money[:, here] = taken, wishes.quantity[0] * (wishes.price[0] - cost), worth[0]
+            else:
+                wishes = rule_w.buy(*shared)
             sides[selling], reasons[here] = wishes, wishes.reason[0]
 
         def explain(i: int, no_room: bool) -> dict[str, Any]:
-            if no_room and reasons[i] >= rule_w.FIRST_SALE_REASON:
-                return {"rule": "no room"}
-            return {"rule": rule_w.RULE_REASONS[reasons[i]]}
+            full = no_room and reasons[i] >= rule_w.FIRST_SALE_REASON
+            told: dict[str, Any] = {"rule": "no room" if full else rule_w.RULE_REASONS[reasons[i]]}
+            if at.threads[i].selling:
+                values = (None if value != value else round(float(value), 2) for value in money[:, i])
+                told["alternatives"] = dict(zip(("take", "offer", "wait"), values))
+            return told
 
         return Intentions(sides, explain)
 

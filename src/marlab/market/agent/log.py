@@ -2,7 +2,9 @@
 
 A line of kind `decision` tells the day, partner, side, round, the offer on the table, what was done, L1's baseline,
 the residual on it, L4's weight, what L1 changed and, where a network decided, the probabilities of accept, reject and
-end. Further kinds: `start` (settings), `day` (goal and bounds), `signed`, and `exception` (what was caught, and where).
+end; where rule W sells, `alternatives`: money of taking the offer, of the own lot if it is taken, and what waiting is
+worth (null: not known yet). Further kinds: `start` (settings), `day` (goal and bounds), `round` (L1's caps and budget
+as signed deals have left them, before the decisions that follow), `signed`, and `exception` (what was caught, and where).
 """
 
 from __future__ import annotations
