@@ -4,7 +4,7 @@ A line of kind `decision` tells the day, partner, side, round, the offer on the 
 the residual on it, L4's weight, what L1 changed and, where a network decided, the probabilities of accept, reject and
 end; where rule W sells, `alternatives`: money of taking the offer, of the own lot if it is taken, and what waiting is
 worth (null: not known yet). Further kinds: `start` (settings), `day` (goal and bounds), `round` (L1's caps and budget
-as signed deals have left them, before the decisions that follow), `signed`, and `exception` (what was caught, and where).
+as signed deals have left them, before the decisions that follow), `signed`, and `exception`.
 """
 
 from __future__ import annotations
