@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from marlab.market.vector.rounds import Threads
+from marlab.market.vector.setup import buyer_calls
 
 HORIZON = 10
 SLOTS = HORIZON + 1
@@ -30,6 +31,7 @@ class Books:
     lots: Tensor  # [S delivery, B, P, C, R, S signing]
     units: Tensor  # [S, B, P, C, R], sums over signing days
     money: Tensor  # [S, B, P, C, R]
+    signed: Tensor  # [2, B, L, A, 2, S]: units and money by factory and side, as agents see them
 
     @property
     def slot(self) -> int:
@@ -39,6 +41,10 @@ class Books:
     def days_ahead(self, values: Tensor) -> Tensor:
         """`units` or `money` with today first."""
         return torch.roll(values, -self.slot, 0)
+
+    def order(self) -> Tensor:
+        """[S]: the slots in the order of days, today first."""
+        return (torch.arange(SLOTS, device=self.lots.device) + self.slot) % SLOTS
 
     def ages(self) -> Tensor:
         """[S]: 0 for the place of the oldest signing day, 10 for today's."""
@@ -60,19 +66,33 @@ class Books:
         )
         self.units[(slot, *fresh)] += units
         self.money[(slot, *fresh)] += units * price
+        world, market, caller, responder = fresh
+        buying = self._buyer_calls[market]
+        seller, buyer = torch.where(buying, responder, caller), torch.where(buying, caller, responder)
+        for level, place, side in ((market, seller, 1), (market + 1, buyer, 0)):
+            at = (world, level, place, torch.full_like(world, side), slot)
+            self.signed[0].index_put_(at, units, accumulate=True)
+            self.signed[1].index_put_(at, units * price, accumulate=True)
         threads.fresh = torch.zeros_like(threads.fresh)
+
+    @property
+    def _buyer_calls(self) -> Tensor:
+        levels = self.signed.shape[2]
+        return torch.tensor([buyer_calls(k, levels) for k in range(levels - 1)], device=self.lots.device)
 
     def next_day(self) -> None:
         """Today's deliveries are done."""
         self.lots[self.slot] = 0
         self.units[self.slot] = 0
         self.money[self.slot] = 0
+        self.signed[..., self.slot] = 0
         self.clock += 1
 
     def clear(self, worlds: Tensor) -> None:
         """Forget everything of some worlds [B], bool."""
         for values in (self.lots, self.units, self.money):
             values[:, worlds] = 0
+        self.signed[:, worlds] = 0
 
 
 def open_books(threads: tuple[int, ...], device: torch.device) -> Books:
@@ -81,4 +101,6 @@ def open_books(threads: tuple[int, ...], device: torch.device) -> Books:
     def zeros(*shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.int32, device=device)
 
-    return Books(0, zeros(SLOTS, *threads, SLOTS), zeros(SLOTS, *threads), zeros(SLOTS, *threads))
+    worlds, markets, wide, _ = threads
+    signed = zeros(2, worlds, markets + 1, wide, 2, SLOTS)
+    return Books(0, zeros(SLOTS, *threads, SLOTS), zeros(SLOTS, *threads), zeros(SLOTS, *threads), signed)

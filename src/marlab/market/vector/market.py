@@ -112,7 +112,7 @@ class Market:
         """Everything that changes, as tensors and plain numbers; the setup is not part of it."""
         state: dict[str, Any] = {name: getattr(self, name).clone() for name in _STATE}
         state |= {f"threads.{f.name}": getattr(self.threads, f.name).clone() for f in fields(Threads)}
-        state |= {f"books.{name}": getattr(self.books, name).clone() for name in ("lots", "units", "money")}
+        state |= {f"books.{name}": getattr(self.books, name).clone() for name in _BOOKS}
         return state | {"half": self.half, "books.clock": self.books.clock}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -120,7 +120,7 @@ class Market:
         for name in _STATE:
             setattr(self, name, state[name].clone())
         self.threads = Threads(*(state[f"threads.{f.name}"].clone() for f in fields(Threads)))
-        books = (state[f"books.{name}"].clone() for name in ("lots", "units", "money"))
+        books = (state[f"books.{name}"].clone() for name in _BOOKS)
         self.books = Books(int(state["books.clock"]), *books)
         self.half = int(state["half"])
         self.outside, self.ranges = self._outside(), self._ranges()
@@ -179,6 +179,7 @@ class Market:
         return units, money
 
 
+_BOOKS = ("lots", "units", "money", "signed")
 _STATE = ("day", "balance", "stock", "prices", "weight", "bankrupt")
 
 

@@ -106,10 +106,8 @@ class Commitments(NamedTuple):
 def commitments(market: Market, rows: Rows) -> Commitments:
     """Units bought and sold, today's contracts of this moment included."""
     market.books.sign(market.threads)
-    ring = market.books.units.flatten(1)[:, rows.threads].sum(-1)  # [S, N, 2]
-    ring = torch.where(rows.sides, ring, 0)
-    ahead = torch.roll(ring, -market.books.slot, 0)
-    return Commitments(ahead[..., SUPPLIERS].T, ahead[..., CONSUMERS].T)
+    units = market.books.signed[0][rows.seat][..., market.books.order()]  # [N, 2, S]
+    return Commitments(units[:, SUPPLIERS], units[:, CONSUMERS])
 
 
 class Needs(NamedTuple):

@@ -48,23 +48,13 @@ def binomial(units: Tensor, partners: Tensor, generator: torch.Generator | None)
 def scattered(units: Tensor, to: Tensor, generator: torch.Generator | None) -> Tensor:
     """Units [N] that fall one by one on the partners in `to` [N, A], bool: a share for each."""
     left, partners = units, to.sum(1)
-    out = torch.zeros(to.shape, dtype=units.dtype, device=units.device)
-    for j in range(to.shape[1] - 1):
+    shares = []
+    for j in range(to.shape[1]):
         here = to[:, j]
-        drawn = torch.where(here, binomial(left, partners.clamp(min=1), generator), 0)
-        out[:, j] = drawn
-        left, partners = left - drawn, partners - here.to(partners.dtype)
-    out[:, -1] = torch.where(to[:, -1], left, 0)
-    if to.shape[1] > 1:  # the last of the partners takes what is left, wherever it stands
-        lacking = units - out.sum(1)
-        out += lacking[:, None] * last_of(to).to(out.dtype)
-    return out
-
-
-def last_of(to: Tensor) -> Tensor:
-    """The last partner of each row, [N, A], bool."""
-    after = to.flip(1).cumsum(1).flip(1)
-    return to & (after == 1)
+        drawn = left if j == to.shape[1] - 1 else binomial(left, partners.clamp(min=1), generator)
+        shares.append(drawn * here)
+        left, partners = left - shares[-1], partners - here.to(partners.dtype)
+    return torch.stack(shares, 1)
 
 
 def order_of(to: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -103,11 +93,15 @@ def split(
     if equal is not None:
         shared = torch.div(units, partners.clamp(min=1), rounding_mode="floor")
         base = torch.where(equal, shared, 1)
-    rest = (units - base * partners).clamp(min=0)
-    spread = scattered(torch.where(units > partners, rest, 0), to, generator) + (base[:, None] * to).to(units.dtype)
-    # as many units as partners: one each
-    spread = torch.where((units > partners)[:, None], spread, few.to(units.dtype))
-    return torch.where(heap[:, None], heaped(units, place, partners, most, equal is not None), spread)
+    spread = few.to(units.dtype)  # as many units as partners, or fewer
+    some = ((units > partners) & ~heap).nonzero()[:, 0]
+    if len(some):
+        rest = (units - base * partners)[some]
+        spread[some] = scattered(rest, to[some], generator) + base[some][:, None] * to[some]
+    heaps = heap.nonzero()[:, 0]
+    if len(heaps):
+        spread[heaps] = heaped(units[heaps], place[heaps], partners[heaps], most, equal is not None)
+    return spread
 
 
 __all__ = ["MOST", "MOST_PARTNERS", "binomial", "heaped", "order_of", "scattered", "split"]

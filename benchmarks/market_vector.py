@@ -1,0 +1,123 @@
+"""Speed of the vector market beside the simulator's fast mode: world-days per second, and where the time goes.
+
+    python benchmarks/market_vector.py                      # one core, beside the simulator where it is installed
+    python benchmarks/market_vector.py --device cuda --worlds 16384 65536 --no-simulator
+
+Worlds of 3 x 4 factories and 50 days; all rules are on. A step is a day of one world. On a CPU both sides are measured
+in CPU seconds of one core, so that other work on the machine does not count; on a GPU in seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from machine import commit, describe
+
+from marlab.market.vector.builtin import Seated
+from marlab.market.vector.generate import generate_like
+from marlab.market.vector.market import Market
+from marlab.market.vector.rounds import HALVES
+from marlab.market.vector.setup import make_setup
+from marlab.market.vector.sync_random import SyncRandom
+
+LEVELS, WIDE, DAYS = 3, 4, 50
+CONFIGS = 4096
+"""Different configs; larger batches repeat them, with play of their own."""
+SEATS = ("Random", "Random and SyncRandom", "SyncRandom")
+AGENTS = {"Random": ("RandomStdAgent",), "SyncRandom": ("SyncRandomStdAgent",)}
+AGENTS["Random and SyncRandom"] = AGENTS["Random"] + AGENTS["SyncRandom"]
+
+
+class Clock:
+    """Seconds by part; the device has done its work when a part ends."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.parts: dict[str, float] = defaultdict(float)
+        self._wait: Callable[[], None] = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+        self._now = time.perf_counter if device.type == "cuda" else time.process_time
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        started = self._now()
+        yield
+        self._wait()
+        self.parts[name] += self._now() - started
+
+
+def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[float, dict[str, float]]:
+    """World-days per second, and the share of each part."""
+    drawn = min(worlds, CONFIGS)
+    shape = (np.full(drawn, LEVELS), np.full((drawn, LEVELS), WIDE), np.full(drawn, DAYS))
+    setup = make_setup(generate_like(*shape, np.random.default_rng(0)), torch.float32, device)
+    setup = setup.select(torch.arange(worlds, device=device) % drawn)
+    market, generator = Market(setup), torch.Generator(device).manual_seed(0)
+    kind = torch.zeros_like(setup.lines)
+    if seats != "Random":
+        kind[:, :, (0 if seats == "SyncRandom" else 1) :: (1 if seats == "SyncRandom" else 2)] = 1
+    policy = Seated(market, kind, {1: SyncRandom(generator)} if kind.any() else {}, generator)
+    play_day(market, policy, Clock(device))  # everything is loaded and allocated
+    clock = Clock(device)
+    for _ in range(days):
+        play_day(market, policy, clock)
+    total = sum(clock.parts.values())
+    return worlds * days / total, {name: seconds / total for name, seconds in clock.parts.items()}
+
+
+def play_day(market: Market, policy: Seated, clock: Clock) -> None:
+    with clock.part("mornings"):
+        market.open_day()
+    for _ in range(HALVES):
+        with clock.part("agents"):
+            moves = policy(market)
+        with clock.part("rounds"):
+            market.move(moves)
+    with clock.part("signing"):
+        market.books.sign(market.threads)
+    with clock.part("evenings"):
+        market.close_day()
+
+
+def simulator(seats: str, days: int) -> float:
+    """World-days per CPU second of the simulator in its fast mode."""
+    from marlab.market.simulator.worlds import WorldSpec, playing
+
+    agents = (AGENTS[seats] * LEVELS * WIDE)[: LEVELS * WIDE]
+    levels = tuple(level for level in range(LEVELS) for _ in range(WIDE))
+    with playing(WorldSpec("bench", 1, 2, days, levels, agents, (False,) * len(agents))) as world:
+        started = time.process_time()
+        world.run()
+        return days / (time.process_time() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--worlds", type=int, nargs="+", default=[1024, 4096])
+    parser.add_argument("--days", type=int, default=DAYS - 1)
+    parser.add_argument("--seats", nargs="+", choices=SEATS, default=list(SEATS))
+    parser.add_argument("--no-simulator", dest="simulator", action="store_false")
+    asked = parser.parse_args()
+    device = torch.device(asked.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    print(describe())
+    print(f"commit {commit()}; {LEVELS} x {WIDE} factories, {asked.days} of {DAYS} days, float32, {device}")
+    for seats in asked.seats:
+        reference = simulator(seats, DAYS) if asked.simulator else None
+        if reference is not None:
+            print(f"{seats}: simulator {reference:.1f} world-days per CPU second", flush=True)
+        for worlds in asked.worlds:
+            rate, parts = vector(seats, worlds, asked.days, device)
+            ratio = f", {rate / reference:.0f} times the simulator" if reference is not None else ""
+            split = ", ".join(f"{name} {share:.0%}" for name, share in parts.items())
+            print(f"{seats}: {worlds} worlds, {rate:,.0f} world-days/s{ratio} ({split})", flush=True)
+
+
+if __name__ == "__main__":
+    main()
