@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # One worker per core; each takes a run of neighbouring tests, so that a fixture of a module is made once.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist worksteal
 
-.PHONY: quickstart check test test-long lint bench market clean
+.PHONY: quickstart check test test-long fuzz mutants lint bench market clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
 quickstart: $(VENV)/.report $(VENV)/.experts
@@ -23,6 +23,14 @@ test: $(VENV)/.dev $(VENV)/.experts lint
 # Kills, fuzz, replays, clusters and big worlds.
 test-long: $(VENV)/.dev $(VENV)/.experts
 	$(PYTEST) -m long
+
+# 10,000 damaged and hostile inputs; ends with the count of tracebacks.
+fuzz: $(VENV)/.dev $(VENV)/.experts
+	$(BIN)/python -m tests.fuzz --count 10000
+
+# Faults put into the core modules one at a time: how many do the tests catch? Takes about an hour on one core.
+mutants: $(VENV)/.dev $(VENV)/.experts
+	$(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

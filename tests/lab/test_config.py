@@ -59,6 +59,8 @@ def test_round_trip_of_anything(steps: int, lr: float, sizes: list[int], text: s
         ({"steps": 3.5}, "'steps' is 3.5, expected a whole number"),
         ({"steps": True}, "'steps' is True, expected a whole number"),
         ({"inner": {"lr": "x"}}, "'inner.lr' is 'x', expected a number"),
+        ({"inner": {"lr": 10**400}}, "expected a finite number"),
+        (3, "'3' stands where a table of settings should be"),  # type: ignore[list-item]
         ({"inner": {"sizes": [1, "2"]}}, "'inner.sizes[1]' is '2', expected a whole number"),
         ({"inner": 3}, "'inner' is 3, expected a table of fields"),
         ({"mode": "medium"}, "'mode' is 'medium', expected one of 'fast', 'slow'"),

@@ -89,6 +89,23 @@ def test_errors_are_one_sentence(tmp_path: Path, argv: list[str], says: str) -> 
     assert "\n" not in str(caught.value)
 
 
+@dataclass(frozen=True)
+class Seeded:
+    """Something random."""
+
+    seed: int = 0
+    """Where it begins."""
+    size: float = 1.0
+    """How large."""
+
+
+@pytest.mark.parametrize("argv", [["--seed", "-1"], ["--seed", str(2**63)], ["--size", "nan"], ["--size", "inf"]])
+def test_impossible_seeds_and_numbers_are_refused_by_every_command(argv: list[str]) -> None:
+    for read in (parse, parse_run):
+        with pytest.raises(UserError, match=argv[0][2:]):
+            read(Seeded, argv, prog="marlab x")
+
+
 def test_unknown_key_in_a_preset(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_text("n_stepz = 4\n")
     with pytest.raises(UserError, match=r"preset odd: unknown key 'n_stepz', did you mean 'n_steps'\?"):

@@ -9,9 +9,9 @@ def __post_init__(self) -> None:
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from marlab.lab.config import is_finite
 from marlab.lab.errors import UserError
 
 
@@ -35,5 +35,5 @@ def finite(config: Any, *names: str, prefix: str = "") -> None:
 def _each(config: Any, names: tuple[str, ...], prefix: str, right: Any, expected: str) -> None:
     for name in names:
         value = getattr(config, name)
-        if not (math.isfinite(value) and right(value)):
+        if not (is_finite(value) and right(value)):
             raise UserError(f"{prefix}{name} is {value!r}, expected {expected}.")

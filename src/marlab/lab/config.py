@@ -96,6 +96,8 @@ def altered(config: C, **settings: Any) -> C:
 
 
 def _build(cls: type[C], data: Mapping[str, Any], where: str, prefix: str, base: Any) -> C:
+    if not isinstance(data, Mapping):
+        raise UserError(f"{where}: {str(data)[:40]!r} stands where a table of settings should be.")
     hints = typing.get_type_hints(cls)
     old_names = getattr(cls, "OLD_NAMES", {})  # what presets written before a field was renamed may call it
     data = _nested(cls, {old_names.get(key, key): value for key, value in data.items()})
@@ -152,6 +154,14 @@ def check_values(config: Any, prefix: str = "") -> None:
             raise UserError(f"{name} is {value}, expected a whole number from 0 to 2^63 - 1.")
 
 
+def is_finite(number: float) -> bool:
+    """Whether a number of Python can be a float; whole numbers may be too large for that."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
 def check_text(text: str, name: str) -> None:
     """Bytes that are no UTF-8 reach Python as lone surrogates, which no file of ours could hold."""
     try:
@@ -183,7 +193,7 @@ def _convert(value: Any, hint: Any, where: str, name: str, current: Any) -> Any:
     if hint is Path and isinstance(value, str | Path):
         return Path(value)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
+        if not is_finite(value):
             raise _wrong(where, name, value, "a finite number")
         return float(value)
     if hint in (bool, int, str) and type(value) is hint:

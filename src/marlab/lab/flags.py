@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
-from marlab.lab.config import Folders, Preset, from_dict, has_groups, leaves, load_preset, preset_files
+from marlab.lab.config import Folders, Preset, check_values, from_dict, has_groups, leaves, load_preset, preset_files
 from marlab.lab.errors import UserError
 from marlab.lab.help import HELP_WORDS, Part, help_text
 from marlab.lab.runs.run import RunOptions
@@ -49,7 +49,9 @@ def parse(
     words = _translate(list(argv), old or OldFlags(), prog)
     _help(words, prog, Part(cls), positional=positional)
     words = _lead_words(words, positional, prog)
-    return _made(cls, None, _tyro(_flat_class(cls, None), words, prog))
+    config = _made(cls, None, _tyro(_flat_class(cls, None), words, prog))
+    check_values(config)
+    return config
 
 
 def parse_run(
@@ -79,7 +81,9 @@ def parse_run(
         ],
     )
     made: Any = _tyro(command, words, prog)
-    return Parsed(_made(cls, default, made.config), made.options, preset)
+    config = _made(cls, default, made.config)
+    check_values(config)
+    return Parsed(config, made.options, preset)
 
 
 def _help(words: Sequence[str], prog: str, *parts: Part, **more: Any) -> None:

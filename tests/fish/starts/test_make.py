@@ -132,7 +132,13 @@ def test_bad_sources_are_one_sentence(tmp_path: Path) -> None:
     broken.write_text("{x\n", encoding="utf-8")
     number = tmp_path / "c.jsonl"
     number.write_text("3\n", encoding="utf-8")
+    strange = tmp_path / "e.jsonl"
+    strange.write_text('{"iteration": 1, "episodes": [{"seed": 3}]}\n', encoding="utf-8")
+    nowhere = tmp_path / "f.json"
+    nowhere.write_text('{"records": [{"predator_position": [0, NaN], "predator_velocity": [1, 2]}, 3]}')
     for source, word in (
+        (strange, "holds no worst episodes"),
+        (nowhere, "holds no step-one records"),
         (empty, "holds no"),
         (broken, "not JSON"),
         (number, "not a probe"),

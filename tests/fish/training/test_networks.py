@@ -8,11 +8,19 @@ import pytest
 import torch
 
 from marlab.fish.training.assemble import hidden_sizes, sea_config
-from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint, load_policy, make_net
+from marlab.fish.training.networks import (
+    KIND,
+    PATTERN,
+    POLICY,
+    SHIPPED,
+    find_checkpoint,
+    load_policy,
+    make_net,
+)
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered
 from marlab.lab.errors import UserError
-from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint, save_checkpoint
 from tests.fish.cases import SMALL
 
 
@@ -25,6 +33,20 @@ def test_a_checkpoint_gives_back_net_and_settings(tmp_path: Path, neighbours: bo
     assert trained.sea == sea_config(config) and trained.hidden == hidden_sizes(config) and trained.step == 1
     obs = torch.rand(3, width)
     assert torch.equal(trained.net.logits(obs), trainer.net.logits(obs))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden": [10**6, 10**6]}, {"hidden": [1] * 10**5}, {"hidden": "x"}, {"hidden": [64, -1]}, {"net": 3},
+        {"net": {}}, {"activation": "none"}, {"sea": {"num_fish": "x"}}, {"sea": 3}, {"hidden": [torch.zeros(2)]},
+    ],
+)  # fmt: skip
+def test_a_strangers_policy_cannot_ask_for_what_it_does_not_hold(tmp_path: Path, change: dict[str, object]) -> None:
+    state = load_checkpoint(SHIPPED / "best.pt").state
+    save_checkpoint(tmp_path / "x.pt", POLICY, 0, {**state, **change})
+    with pytest.raises(UserError, match=r"x\.pt"):
+        load_policy(tmp_path / "x.pt")
 
 
 def test_equal_generators_make_equal_nets() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -60,6 +61,24 @@ def test_a_wrong_row_is_found(data: Dataset) -> None:
     assert relabelled.actions == rows.size and relabelled.label < rows.size and relabelled.equality < 1
     stale = data.rows._replace(joint_a=torch.where(data.rows.joint_a == ABSENT, 5, data.rows.joint_a))
     assert check_integrity(data.game, stale).actions == int(data.rows.alive.all(1).sum())
+
+
+@pytest.mark.parametrize("name", ["a", "player", "steps", "joint_a", "mask", "alive", "episode"])
+def test_damaged_tables_are_one_sentence(data: Dataset, tmp_path: Path, name: str) -> None:
+    rows = pq.read_table(data.path / "data" / "rows.parquet")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pq.write_table(pq.read_table(data.path / "data" / "sequences.parquet"), folder / "sequences.parquet")
+    at = rows.column_names.index(name)
+    for damaged in (
+        rows.drop_columns([name]),
+        rows.set_column(at, name, pa.nulls(rows.num_rows, pa.int64())),
+        rows.set_column(at, name, pa.array([-1] * rows.num_rows)),
+        rows.set_column(at, name, pa.array(["x"] * rows.num_rows)),
+    ):
+        pq.write_table(damaged, folder / "rows.parquet")
+        with pytest.raises(UserError, match="is damaged"):
+            load_dataset(tmp_path)
 
 
 def test_unusable_data_is_refused_in_one_sentence(data: Dataset, tmp_path: Path) -> None:

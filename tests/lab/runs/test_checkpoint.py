@@ -18,6 +18,7 @@ from marlab.lab.runs.checkpoint import (
     CheckpointError,
     CheckpointStore,
     Keep,
+    check_sizes,
     load_checkpoint,
     save_checkpoint,
 )
@@ -35,6 +36,28 @@ def test_round_trip(tmp_path: Path) -> None:
     checkpoint = load_checkpoint(tmp_path / "a.pt", "fish/ppo")
     assert checkpoint.step == 7 and checkpoint.kind == "fish/ppo"
     assert_same(checkpoint.state, STATE)
+
+
+def test_tensors_cannot_be_larger_than_their_file(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", "x", 1, {"w": [torch.zeros(1).expand(1 << 40)]})
+    with pytest.raises(CheckpointError, match="larger than the file"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+@pytest.mark.parametrize("field", ["format", "schema", "kind", "step", "state"])
+def test_a_tensor_in_place_of_a_word_is_refused(tmp_path: Path, field: str) -> None:
+    content = {"format": "marlab-checkpoint", "schema": SCHEMA, "kind": "x", "step": 1, "state": {}}
+    torch.save({**content, field: torch.zeros(3)}, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError):
+        load_checkpoint(tmp_path / "a.pt", "x")
+
+
+def test_layers_that_the_weights_do_not_have_are_refused(tmp_path: Path) -> None:
+    weights = {"a": torch.zeros(3, 5), "b": [torch.zeros(2)]}
+    check_sizes(tmp_path, weights, (5, 1))
+    for sizes in ((6,), (0,), ("x",), (True,), (1, 1, 1)):
+        with pytest.raises(CheckpointError):
+            check_sizes(tmp_path, weights, sizes)
 
 
 def test_truncation_at_any_byte_is_noticed(tmp_path: Path) -> None:

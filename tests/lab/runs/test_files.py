@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import plain_json, read_json, replacing, write_json, write_text
+from marlab.lab.runs.files import plain_json, read_json, replacing, trusting, write_json, write_text
 
 
 def test_a_failure_leaves_the_old_content(tmp_path: Path) -> None:
@@ -64,3 +64,13 @@ def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path, content: byte
         read_json(tmp_path / "a.json", UserError)
     with pytest.raises(UserError, match=r"b\.json does not exist"):
         read_json(tmp_path / "b.json", UserError)
+
+
+def test_what_a_strangers_file_makes_us_stumble_over_is_one_sentence() -> None:
+    for stumble in (lambda: {}["a"], lambda: int("x"), lambda: [][1], lambda: None + 1, lambda: None.a):  # type: ignore
+        with pytest.raises(UserError, match=r"^The file x is wrong: .+\.$"), trusting("The file x is wrong"):
+            stumble()
+    with pytest.raises(UserError, match=r"^as it was$"), trusting("The file x is wrong"):
+        raise UserError("as it was")
+    with pytest.raises(OSError, match="full"), trusting("The file x is wrong"):
+        raise OSError("full")

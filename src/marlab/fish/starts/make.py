@@ -16,7 +16,7 @@ from marlab.fish.sea.constants import ARENA_RADIUS, DT, HEADING_BIN, PREDATOR_PU
 from marlab.fish.starts.clusters import cluster_bins, headings, step_one_clusters
 from marlab.fish.starts.files import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.files import read_json, trusting, write_json, write_text
 from marlab.lab.runs.record import now
 
 EXPORTED_CLUSTERS = 6
@@ -152,18 +152,27 @@ def write_starts(
 
 
 def _write_from_source(config: StartsConfig, source: Path) -> str:
-    if source.suffix == ".jsonl":
-        states = states_of_history(read_history(source), config.pick, config.count)
-        kind = f"{config.pick} episodes"
-    else:
-        data = read_json(source, lambda reason: UserError(f"The source {reason}."))
-        states = states_of_records(data.get("records", []) if isinstance(data, dict) else [])[: config.count]
-        kind = "step-one records"
+    kind = f"{config.pick} episodes" if source.suffix == ".jsonl" else "step-one records"
+    with trusting(f"{source} holds no {kind} to make starts from"):
+        if source.suffix == ".jsonl":
+            states = states_of_history(read_history(source), config.pick, config.count)
+        else:
+            data = read_json(source, lambda reason: UserError(f"The source {reason}."))
+            states = states_of_records(data.get("records", []) if isinstance(data, dict) else [])[: config.count]
+        states = [{**state, "velocity": _pair(state["velocity"]), "position": _pair(state["position"])}
+                  for state in states]  # fmt: skip
     if not states:
         raise UserError(f"{source} holds no {kind} to make starts from.")
     path = config.output_dir / f"{source.parent.name or 'run'}_{kind.split()[0]}.json"
     write_starts(path, states, source=source.as_posix(), note=kind, type=None, full=config.full_states)
     return f"{config.iterations}:{path.as_posix()}|label={kind.split()[0]}"
+
+
+def _pair(value: Any) -> list[float]:
+    x, y = (float(part) for part in value)
+    if not math.isfinite(x + y):
+        raise ValueError(f"{x:g}, {y:g} are not finite")
+    return [x, y]
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
@@ -173,8 +182,8 @@ def read_history(path: Path) -> list[dict[str, Any]]:
         records = [json.loads(line) for line in lines if line.strip()]
     except FileNotFoundError:
         raise UserError(f"The source {path} does not exist.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The source {path} is not JSON lines ({error}).") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"The source {path} is not JSON lines ({str(error)[:200]}).") from None
     if not all(isinstance(record, dict) for record in records):
         raise UserError(f"The source {path} holds a line that is not a probe record.")
     # A resumed run writes its last probes again; the later record of an iteration is the one that counts.

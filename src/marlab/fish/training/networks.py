@@ -21,7 +21,14 @@ from marlab.lab.door import nothing_called, shipped_file
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep, load_checkpoint, save_checkpoint
+from marlab.lab.runs.checkpoint import (
+    CheckpointStore,
+    Keep,
+    building,
+    check_sizes,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 KIND = FishTrainConfig.KIND
 PATTERN = "model_iter_{step}.pt"
@@ -78,18 +85,21 @@ def find_checkpoint(text: str) -> Path:
 def load_policy(path: Path, device: torch.device | str = "cpu") -> Trained:
     """The policy of a checkpoint or of a policy file."""
     checkpoint = load_checkpoint(path)
-    if checkpoint.kind == POLICY:
-        state = checkpoint.state
-        sea = from_dict(SeaConfig, state["sea"], f"the sea in {path}")
-        hidden, activation, weights = tuple(state["hidden"]), state["activation"], state["net"]
-    else:
-        state = checkpoint.state if checkpoint.kind == KIND else load_checkpoint(path, KIND).state  # or says what it is
-        config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
-        sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
-        weights = state["ppo"]["net"]
-    net = ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation)
-    net.load_state_dict(weights)
-    return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step)
+    if checkpoint.kind not in (POLICY, KIND):
+        load_checkpoint(path, KIND)  # says what it is
+    state = checkpoint.state
+    with building(path, "a fish policy"):
+        if checkpoint.kind == POLICY:
+            sea = from_dict(SeaConfig, state["sea"], f"the sea in {path}")
+            hidden, activation, weights = tuple(state["hidden"]), state["activation"], state["net"]
+        else:
+            config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
+            sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
+            weights = state["ppo"]["net"]
+        check_sizes(path, weights, (sea.observation_size, *hidden))
+        net = ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation)
+        net.load_state_dict(weights)
+        return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step)
 
 
 def save_policy(trained: Trained, path: Path) -> None:

@@ -21,9 +21,12 @@ from torch import Tensor
 
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.game.views import View
+from marlab.hunt.players.seats import Kind
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import trusting
 
 SCHEMA = 1
 SPLITS = ("train", "validation", "test")
@@ -147,7 +150,8 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
     """
     folder = path / "data" if (path / "data").is_dir() else path
     table, header = _read(folder / "rows.parquet")
-    stored = from_dict(GameConfig, header["game"], f"the data set {path}")
+    with trusting(f"The data set {path} does not tell its game"):
+        stored = from_dict(GameConfig, header["game"], f"the data set {path}")
     if game is not None:
         changed = diff(to_dict(game), to_dict(stored))
         if changed:
@@ -159,25 +163,30 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
     sequences, _ = _read(folder / "sequences.parquet")
     if table.num_rows == 0 or sequences.num_rows == 0:
         raise UserError(f"The data set {path} is empty; collect it again with --rows above 0.")
-    lengths = torch.from_numpy(sequences["steps"].to_numpy().astype(np.int64))
+    with trusting(f"The data set {path} is damaged"):
+        lengths = torch.from_numpy(sequences["steps"].to_numpy().astype(np.int64))
+        split_of = torch.from_numpy(sequences["split"].to_numpy().astype(np.int64))
+        rows, about = _rows(table, stored), dict(header["about"])
+        _check_range("steps of its sequences", lengths, 1, stored.final_time)
+        _check_range("split", split_of, 0, len(SPLITS) - 1)
+        _check_values(rows, stored)
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
     if int(offsets[-1]) != table.num_rows:
         raise UserError(
             f"The data set {path} is incomplete: its sequences list {int(offsets[-1])} rows, "
             f"rows.parquet holds {table.num_rows}; collect it again."
         )
-    split_of = torch.from_numpy(sequences["split"].to_numpy().astype(np.int64))
-    return Dataset(path, stored, _rows(table, stored), offsets, split_of, header["about"])
+    return Dataset(path, stored, rows, offsets, split_of, about)
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     if not path.is_file():
         raise UserError(f"There is no data set at {path.parent}: {path.name} is missing; make one with `hunt collect`.")
-    try:
+    with trusting(f"The file {path} is not part of a marlab data set"):
         table = pq.read_table(path, memory_map=True)
         header = json.loads((table.schema.metadata or {})[b"marlab"])
-    except (pa.ArrowInvalid, KeyError, json.JSONDecodeError):
-        raise UserError(f"The file {path} is not part of a marlab data set.") from None
+        if not isinstance(header, dict):
+            raise ValueError("its header is no table")
     if header.get("kind") != "hunt" or header.get("schema") != SCHEMA:
         raise UserError(
             f"The file {path} holds {header.get('kind')} data of schema {header.get('schema')}, "
@@ -201,7 +210,30 @@ def _rows(table: pa.Table, game: GameConfig) -> Rows:
             fields[name] = torch.from_numpy(values.copy())
         else:
             fields[name] = torch.from_numpy(values.astype(np.bool_ if name in _BOOL else np.int64))
-    return Rows(**fields)
+    rows = Rows(**fields)
+    wide = {"mask": game.actions, "actions_prev": game.players, "alive": game.players, "joint_a": game.players}
+    for name, field in rows._asdict().items():
+        if len(field) != table.num_rows or (name in wide and field.shape[1:] != (wide[name],)):
+            raise ValueError(f"its {name} has the shape {tuple(field.shape)}")
+    return rows
+
+
+def _check_values(rows: Rows, game: GameConfig) -> None:
+    """What models and replays use as numbers of something must be in its range."""
+    most = {
+        "actions_prev": ABSENT, "joint_a": ABSENT, "a": game.actions - 1, "t": game.final_time,
+        "player": game.players - 1, "type": max(Kind), "outcome": 2, "steps": game.final_time + 1,
+        "cause": len(CAUSES) - 1, "episode": rows.size, "first_hunt": game.final_time,
+    }  # fmt: skip
+    for name, largest in most.items():
+        _check_range(name, getattr(rows, name), -1 if name == "first_hunt" else 0, largest)
+    if not bool(torch.isfinite(rows.r).all()):
+        raise ValueError("its rewards are not finite")
+
+
+def _check_range(name: str, values: Tensor, low: int, high: int) -> None:
+    if values.numel() and not low <= int(values.min()) <= int(values.max()) <= high:
+        raise ValueError(f"its {name} goes from {int(values.min())} to {int(values.max())}, expected {low} to {high}")
 
 
 # --- integrity ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from marlab.hunt.others.config import GoalSource
 from marlab.hunt.others.moa import Moa
 from marlab.hunt.others.vae import GoalVAE, HistoryEncoder
 from marlab.lab.config import from_dict, to_dict
-from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointError, building, check_sizes, load_checkpoint, save_checkpoint
 
 FILE = "models.pt"
 KIND = "hunt/goals"
@@ -108,9 +108,10 @@ def load_goal_models(
     if path.is_dir() and not file.exists():
         raise CheckpointError(f"{path} holds no {FILE}; finish `marlab hunt pretrain vae` there first.")
     saved = load_checkpoint(file, KIND, device)
-    spec_fields = dict(saved.state["spec"])
-    preset, width = spec_fields.pop("preset"), spec_fields.pop("goal_width")
-    spec = from_dict(ModelSpec, spec_fields, f"the models {file}")
+    with building(file, "models of others"):
+        spec_fields = dict(saved.state["spec"])
+        preset, width = spec_fields.pop("preset"), spec_fields.pop("goal_width")
+        spec = from_dict(ModelSpec, spec_fields, f"the models {file}")
     if game is not None:
         check_grid(file, spec.game, game, preset)
     if goal_width is not None and width != goal_width:
@@ -118,11 +119,14 @@ def load_goal_models(
             f"The models {file} take goals of width {width} (goal source '{spec.goal_source}'), expected width "
             f"{goal_width}; pretrain with another --goal-source or --code-width."
         )
-    models = GoalModels(spec).to(device)
-    models.load_state_dict(saved.state["weights"])
-    models.eval().requires_grad_(False)
-    book = saved.state["codebook"]
-    return LoadedModels(models, None if book is None else Codebook(**book), saved.step)
+    with building(file, "models of others"):
+        if spec.goal_source in ("state", "history"):
+            check_sizes(file, saved.state["weights"], (spec.code_width,))
+        models = GoalModels(spec).to(device)
+        models.load_state_dict(saved.state["weights"])
+        models.eval().requires_grad_(False)
+        book = saved.state["codebook"]
+        return LoadedModels(models, None if book is None else Codebook(**book), saved.step)
 
 
 def check_grid(file: Path, has: GameConfig, wanted: GameConfig, preset: str) -> None:

@@ -34,7 +34,7 @@ from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldMode
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import sample
-from marlab.lab.runs.checkpoint import CheckpointStore, load_checkpoint, save_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointStore, building, check_sizes, load_checkpoint, save_checkpoint
 
 KIND = "hunt/hop"
 PATTERN = "model_iter_{step}.pt"
@@ -175,7 +175,8 @@ def load_hop(path: Path) -> HopAgents:
             raise UserError(problems[0] if problems else f"There are no trained planning agents in {path}.")
     else:
         checkpoint = load_checkpoint(path, KIND)
-    return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
+    with building(checkpoint.path, "planning agents"):
+        return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
 
 
 def agents_state(game: GameConfig, config: MindConfig, mind: Mind) -> dict[str, Any]:
@@ -197,6 +198,9 @@ def agents_of(stored: dict[str, Any], where: str) -> HopAgents:
     game = from_dict(GameConfig, stored["game"], where)
     config = from_dict(MindConfig, stored["config"], where)
     seeds = tuple(stored["seeds"])
+    if not seeds or not all(type(seed) is int for seed in seeds):
+        raise UserError(f"{where} names no seeds of its agents.")
+    check_sizes(Path(where), stored["weights"], (config.hidden, len(seeds)))
     world = _world_of(stored["world"], game)
     common = stored.get("common")  # unknown to agents of older trainings
     goals = Goals(stored["candidates"].cpu(), stored["evidence"].cpu(), None if common is None else common.cpu())

@@ -38,6 +38,8 @@ class Goals:
         common: [2, K] how common each goal is among players who are after the stag, and after hares. By default that is
         read from captures, which tell nothing about those who wait at the stag in vain.
         """
+        if candidates.dim() != 2 or evidence.shape != (3, len(candidates)):
+            raise ValueError(f"evidence {tuple(evidence.shape)} does not fit goals {tuple(candidates.shape)}")
         self.candidates, self.evidence = candidates, evidence
         known = evidence[1:] if common is None else common
         self.common = known / known.sum()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
@@ -25,7 +26,7 @@ from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample
 from marlab.lab.ppo.nets import ACTIVATIONS, mlp, orthogonal_linear
-from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, load_checkpoint
+from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, building, check_sizes, load_checkpoint
 
 KIND = "hunt/ppo"
 PATTERN = "model_iter_{step}.pt"
@@ -157,13 +158,27 @@ def weight_key(seed: int, seat: int | None) -> str:
 def load_agents(path: Path) -> Agents:
     """The newest agents of a PPO run directory, or those of one checkpoint file."""
     checkpoint = _newest(path) if path.is_dir() else load_checkpoint(path, KIND)
-    stored: dict[str, Any] = checkpoint.state["agents"]
     where = f"the checkpoint {checkpoint.path}"
-    return Agents(
-        game=from_dict(GameConfig, stored["game"], where), network=from_dict(NetworkConfig, stored["network"], where),
-        seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=stored["shared"],
-        weights=stored["weights"],
-    )  # fmt: skip
+    with building(checkpoint.path, "PPO agents"):
+        stored: dict[str, Any] = checkpoint.state["agents"]
+        agents = Agents(
+            game=from_dict(GameConfig, stored["game"], where),
+            network=from_dict(NetworkConfig, stored["network"], where),
+            seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=bool(stored["shared"]),
+            weights=stored["weights"],
+        )  # fmt: skip
+        check_sizes(checkpoint.path, agents.weights, agents.network.hidden if agents.network.kind == "mlp" else ())
+        _check_nets(agents)
+    return agents
+
+
+def _check_nets(agents: Agents) -> None:
+    """Seat every seed once: weights that do not fit are noticed now, not in the middle of a tournament."""
+    if not agents.seeds or not all(type(seat) is int and 0 <= seat < agents.game.players for seat in agents.seats):
+        raise ValueError(f"seeds {agents.seeds} and seats {agents.seats} of {agents.game.players} players")
+    game = make_game(agents.game, torch.Generator().manual_seed(0), maps=1)
+    for seed in agents.seeds:
+        agents.policy(game, seed)
 
 
 def _newest(run: Path) -> Checkpoint:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ from marlab.hunt.world_model.config import ModelKind
 from marlab.hunt.world_model.data import GONE, OUTCOMES, Transitions, reward_values
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.errors import UserError
-from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.runs.checkpoint import building, check_sizes, load_checkpoint, save_checkpoint
 
 KIND = "hunt/world-model"
 
@@ -306,14 +306,20 @@ def load_world_model(
     """The model of a run directory of `hunt pretrain world`, or of its file; with `game`, one of another is refused."""
     file = path / "world_model.pt" if path.is_dir() else path
     state = load_checkpoint(file, KIND).state
-    stored = from_dict(GameConfig, state["game"], f"the world model {file}")
+    with building(file, "a world model"):
+        stored = from_dict(GameConfig, state["game"], f"the world model {file}")
     if game is not None and _shape(stored) != _shape(game):
         raise UserError(
             f"The world model {file} is of {_describe_game(stored)}, this game has {_describe_game(game)}; pretrain "
             "one for this game."
         )
-    model = make_model(state["model"], stored, width=state["width"])
-    model.load_state_dict(state["weights"])
+    with building(file, "a world model"):
+        if state["model"] not in get_args(ModelKind):
+            raise ValueError(f"the kind {str(state['model'])[:40]!r}")
+        if state["model"] == "structured":
+            check_sizes(file, state["weights"], (state["width"],))
+        model = make_model(state["model"], stored, width=state["width"])
+        model.load_state_dict(state["weights"])
     assert isinstance(model, StructuredModel | DenseModel)
     return model.to(device).eval()
 

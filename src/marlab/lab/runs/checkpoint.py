@@ -11,6 +11,8 @@ import re
 import struct
 import warnings
 import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +20,7 @@ from typing import Any, BinaryIO
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.lab.runs.files import first_line, read_json, replacing, trusting, write_json
 
 FORMAT = "marlab-checkpoint"
 SCHEMA = 1
@@ -73,14 +75,14 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
             f"The checkpoint {path} holds more than tensors and plain values, which could run code; it was not loaded."
         ) from None
     except Exception as error:  # a stranger's file can make the reader stumble anywhere; all of it means: not usable
-        raise CheckpointError(f"The checkpoint {path} cannot be read: {_first_line(error)}.") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {first_line(error)}.") from None
+    if not isinstance(data, dict) or str(data.get("format")) != FORMAT:
         raise CheckpointError(f"The file {path} is not a marlab checkpoint.")
-    if data.get("schema") != SCHEMA:
+    if type(data.get("schema")) is not int or data["schema"] != SCHEMA:
         raise CheckpointError(
             f"The checkpoint {path} has schema {data.get('schema')}, this version of marlab reads schema {SCHEMA}."
         )
-    if kind is not None and data.get("kind") != kind:
+    if kind is not None and str(data.get("kind")) != kind:
         raise CheckpointError(f"The checkpoint {path} was written by '{data.get('kind')}', expected one by '{kind}'.")
     if (
         not isinstance(data.get("step"), int)
@@ -88,6 +90,9 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
         or not isinstance(data.get("state"), dict)
     ):
         raise CheckpointError(f"The checkpoint {path} lacks its step or its state.")
+    size = path.stat().st_size
+    if any(tensor.is_meta or tensor.numel() * tensor.element_size() > size for tensor in _tensors(data["state"])):
+        raise CheckpointError(f"The checkpoint {path} holds a tensor that is larger than the file.")
     return Checkpoint(path, data["kind"], data["step"], data["state"])
 
 
@@ -133,8 +138,31 @@ def _head_agrees(file: BinaryIO, entry: zipfile.ZipInfo) -> bool:
     )  # fmt: skip
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+def building(path: Path, what: str) -> AbstractContextManager[None]:
+    """Build something from what a checkpoint holds; if that does not work, the file does not hold `what`."""
+    return trusting(f"The file {path} does not hold {what}", CheckpointError)
+
+
+def check_sizes(path: Path, weights: Any, sizes: Sequence[Any]) -> None:
+    """Refuse sizes of layers that the weights beside them cannot have: they would ask for any amount of memory."""
+    tensors = list(_tensors(weights))
+    largest = max((size for tensor in tensors for size in tensor.shape), default=0)
+    for size in sizes:
+        if type(size) is not int or not 1 <= size <= largest:
+            raise CheckpointError(
+                f"The file {path} names a layer of size {str(size)[:40]} that its weights do not have."
+            )
+    if len(sizes) > len(tensors):
+        raise CheckpointError(f"The file {path} names {len(sizes)} layers, but holds {len(tensors)} weights.")
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """All tensors in nested values."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
 
 
 class CheckpointStore:

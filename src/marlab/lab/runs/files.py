@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from marlab.lab.errors import UserError
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -68,6 +70,25 @@ def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:
         raise fail(f"{path} is not valid JSON ({str(error)[:200]})") from None
     except OSError as error:
         raise fail(f"{path} cannot be read ({error.strerror})") from None
+
+
+@contextmanager
+def trusting(what: str, fail: Callable[[str], Exception] = UserError) -> Iterator[None]:
+    """Use the content of a file that may come from anybody: whatever it makes the code stumble over, keys that are
+    missing, wrong types, lengths or shapes, becomes one sentence that begins with `what`."""
+    try:
+        yield
+    except (UserError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise fail(f"{what}: {first_line(error)}.") from None
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in short."""
+    name = type(error).__name__
+    said = (str(error).strip().splitlines() or [""])[0].rstrip(".")[:200]
+    return f"{name} {said}".strip() if isinstance(error, KeyError | IndexError | AttributeError) else said or name
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from marlab.lab.progress import Progress
 from marlab.lab.runs.budget import announce
-from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.checkpoint import CheckpointStore, building
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
 
@@ -92,7 +92,8 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
         if checkpoint.note:
             run.log(checkpoint.note)
             print(checkpoint.note)
-        trainer.load_state_dict(checkpoint.state)
+        with building(checkpoint.path, "the state of this training"):
+            trainer.load_state_dict(checkpoint.state)
     run.log(f"resumed at step {trainer.step}")
 
 
