@@ -1,9 +1,13 @@
-"""Where real work would begin: a case that comes so far was accepted, and is stopped there."""
+"""Where real work would begin: a case that comes so far was accepted, and is stopped there.
+
+What is replaced stays replaced in modules that are imported meanwhile, so this belongs into a process of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -12,26 +16,22 @@ from marlab.lab.engine.tasks import TaskResult
 from tests.fuzz.guard import work_begins
 
 BEGINNINGS = (
-    # every training
     "marlab.lab.runs.trainer:loop",
-    "marlab.hunt.training.phases:loop",
-    "marlab.hunt.museum.training:loop",
-    # played episodes and what else takes seconds
     "marlab.fish.measure.policies:moments",
-    "marlab.fish.measure.probe:play",
-    "marlab.fish.training.evaluate:compare",
+    "marlab.fish.measure.policies:play",
     "marlab.hunt.data.collect:play_batches",
+    "marlab.hunt.players.rollout:moments",
+    "marlab.hunt.players.rollout:play",
+    "marlab.hunt.evaluate.play:play_stream",
     "marlab.hunt.exact.check:check",
-    "marlab.hunt.evaluate.run:_measure",
     "marlab.hunt.museum.run:exhibit",
-    "marlab.hunt.diagnose.report:diagnose_ppo",
-    "marlab.hunt.diagnose.report:diagnose_hop",
-    "marlab.hunt.watch.film:record",
+    "marlab.hunt.watch.record:record",
+    "marlab.hunt.data.dataset:check_integrity",
     "marlab.quickstart.command:_plan",
-    "marlab.market.samples.make:_report",
-    "marlab.hunt.diagnose.report:diagnose_data",
+    "marlab.market.samples.stats:describe",
     "marlab.market.arena.official:official",
 )
+"""Trainings, played games and what else takes seconds, by the modules that define them."""
 QUICK = {"marlab.market.samples.work:make_part"}
 """Tasks that are done in this process instead of in others."""
 
@@ -45,14 +45,23 @@ def tasks_here(spec: Any, tasks: Any, config: Any, progress: Any) -> Iterator[Ta
         yield TaskResult(task.key, "ok", function(*task.args, **task.kwargs))
 
 
+def _everywhere(stack: contextlib.ExitStack, target: str, instead: Any) -> None:
+    """Replace a function in the module that defines it and in all that have imported it."""
+    home, _, name = target.partition(":")
+    original = getattr(importlib.import_module(home), name)
+    for module in [m for key, m in sys.modules.items() if key.startswith("marlab.")]:
+        for known, value in list(vars(module).items()):
+            if value is original:
+                stack.enter_context(mock.patch.object(module, known, instead))
+
+
 @contextlib.contextmanager
 def tripwires() -> Iterator[None]:
     """No training, no simulation, no other process."""
     with contextlib.ExitStack() as stack:
         for target in BEGINNINGS:
-            module, _, name = target.partition(":")
-            stack.enter_context(mock.patch.object(importlib.import_module(module), name, work_begins))
-        stack.enter_context(mock.patch("marlab.lab.engine.tasks._run", tasks_here))
-        stack.enter_context(mock.patch("marlab.lab.command.detach", lambda argv, path: 1))
-        stack.enter_context(mock.patch("marlab.fish.measure.ceiling.doomed_share", lambda *a, **k: 0.0163))
+            _everywhere(stack, target, work_begins)
+        _everywhere(stack, "marlab.lab.engine.tasks:_run", tasks_here)
+        _everywhere(stack, "marlab.lab.runs.run:detach", lambda argv, path: 1)
+        _everywhere(stack, "marlab.fish.measure.ceiling:doomed_share", lambda *args, **kwargs: 0.0163)
         yield

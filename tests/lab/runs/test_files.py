@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import plain_json, read_json, replacing, trusting, write_json, write_text
+from marlab.lab.runs.files import plain_json, read_json, read_table, replacing, trusting, write_json, write_text
 
 
 def test_a_failure_leaves_the_old_content(tmp_path: Path) -> None:
@@ -64,6 +64,16 @@ def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path, content: byte
         read_json(tmp_path / "a.json", UserError)
     with pytest.raises(UserError, match=r"b\.json does not exist"):
         read_json(tmp_path / "b.json", UserError)
+
+
+def test_a_table_is_no_list_and_no_text(tmp_path: Path) -> None:
+    for text, right in (('{"a": 1}', True), ("[]", False), ('"x"', False), ("null", False)):
+        (tmp_path / "a.json").write_text(text)
+        if right:
+            assert read_table(tmp_path / "a.json", UserError) == {"a": 1}
+        else:
+            with pytest.raises(UserError, match="not a table"):
+                read_table(tmp_path / "a.json", UserError)
 
 
 def test_what_a_strangers_file_makes_us_stumble_over_is_one_sentence() -> None:

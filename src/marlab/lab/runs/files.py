@@ -72,6 +72,14 @@ def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:
         raise fail(f"{path} cannot be read ({error.strerror})") from None
 
 
+def read_table(path: Path, fail: Callable[[str], Exception]) -> dict[str, Any]:
+    """A JSON file that holds a table, such as settings or a record."""
+    data = read_json(path, fail)
+    if not isinstance(data, dict):
+        raise fail(f"{path} holds {str(data)[:40]!r}, not a table")
+    return data
+
+
 @contextmanager
 def trusting(what: str, fail: Callable[[str], Exception] = UserError) -> Iterator[None]:
     """Use the content of a file that may come from anybody: whatever it makes the code stumble over, keys that are

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.files import read_table, write_json
 from marlab.lab.runs.judged import Judged, judged
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.record import new_record, now, read_record
@@ -55,7 +55,7 @@ class RunInfo:
     def config(self) -> dict[str, Any]:
         """config.json, empty for a run that never started."""
         path = self.path / "config.json"
-        return read_json(path, UserError) if path.exists() else {}
+        return read_table(path, UserError) if path.exists() else {}
 
     @property
     def judged(self) -> Judged:

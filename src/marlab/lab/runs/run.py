@@ -30,7 +30,7 @@ from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget, announce
-from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.files import read_table, write_json
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
@@ -430,7 +430,7 @@ def _check_continuation(path: Path, old: dict[str, Any], config: Any, options: R
         raise UserError(f"{path} exists already ({state}); add --resume to continue it, or give another --name.")
     if old["status"] == "abandoned":
         raise UserError(f"{path} was abandoned ({old['reason'] or 'no reason given'}); give another --name.")
-    stored = read_json(path / "config.json", lambda why: UserError(f"The run cannot be resumed: {why}."))
+    stored = read_table(path / "config.json", lambda why: UserError(f"The run cannot be resumed: {why}."))
     grown = getattr(config, "MAY_GROW", ())  # settings that add to what is done and change none of it
     changed = [change for change in diff(stored, to_dict(config)) if change[0] not in grown]
     if changed:
