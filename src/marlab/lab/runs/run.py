@@ -150,7 +150,7 @@ class Run:
         if not self.resumed:
             self._write()  # still planned, so that a start which is killed from here on can be made again
         self._describe(config, options, preset, command)
-        stored = read_json(self.path / "config.json", UserError) if self.resumed else None
+        stored = read_table(self.path / "config.json", UserError) if self.resumed else None
         if stored != to_dict(config):  # a run that goes on may have grown (`MAY_GROW`)
             write_json(self.path / "config.json", to_dict(config))
         around = _AROUND.get()
