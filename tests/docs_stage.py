@@ -37,6 +37,7 @@ STAGES = {
     "hunt goal codes": [],
     "a market collection": [],
     "market samples": [],
+    "weights without options": [],
     "my_tasks.py": [],
     "three fish runs": [],
 }
@@ -74,6 +75,8 @@ def _made(what: str) -> Path:
         (folder / "runs/market/mine/worlds").mkdir(parents=True)
         shutil.copy(TINY, folder / "runs/market/mine/worlds")
         save_network(folder / "out/l2_bc.pt", HorizonManagerPPO(), data=to_dict(SampleOptions()))
+    if what == "weights without options":
+        save_network(folder / "out/l2_bc.pt", HorizonManagerPPO())
     if what == "market samples":
         samples = extract(next(read_world(TINY).tracked()), SampleOptions())
         write_dataset(folder / "runs/market/penguin_none/data", {"train": samples}, to_dict(SampleOptions()))

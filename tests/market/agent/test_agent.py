@@ -300,3 +300,16 @@ def test_goal_zero_tells_l3_and_l4_no_goal() -> None:
     _, seats = game_of("Learnt", seed=9)
     mornings = [line for agent in seats.values() for line in agent.log.lines if line["kind"] == "day"]
     assert mornings and not any(np.any(line["goal"]) for line in mornings)
+
+
+def test_draws_are_those_of_the_game() -> None:
+    """decode=sample: the same world draws the same, another world something else."""
+    agent_variants.Learnt.LitaAgentHRL.given = {**agent_variants.NETWORKS, "decode": "sample"}
+    games = []
+    for seed in (21, 22):
+        _, seats = game_of("Learnt", seed=seed, days=4)
+        games.append([agent._morning.game for agent in seats.values()])
+    _played.pop(("Learnt", 21))
+    _, seats = game_of("Learnt", seed=21, days=4)
+    assert [agent._morning.game for agent in seats.values()] == games[0]
+    assert len({*games[0], *games[1]}) == 6

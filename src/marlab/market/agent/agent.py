@@ -11,6 +11,7 @@ in negotiations an exception is counted, logged, and answered by the plan of pur
 
 from __future__ import annotations
 
+import random
 import time
 import traceback
 from collections import Counter
@@ -82,6 +83,8 @@ class LitaAgentHRL(StdSyncAgent):
         self._threads: dict[str, Thread] = {}
         self._over: set[str] = set()  # partners whose negotiation of today has ended
         self._last_day = -1
+        # one draw of the world's own generator: the same world draws the same, another world something else
+        self._game = random.getrandbits(64) if self.settings.decode == "sample" else 0
         if self.log.is_on:
             asked = {name: str(v) if name.endswith("path") and v else v for name, v in vars(self.settings).items()}
             rule = to_dict(self.settings.rule_options())
@@ -100,7 +103,8 @@ class LitaAgentHRL(StdSyncAgent):
         alive = without_bankrupt(self.awi, state)
         self._ledger = Ledger(alive, self.layers.l1)
         state = state if self.settings.is_neural else alive  # networks learnt from mornings as they are told
-        self._morning = Morning(state, self._goal(state, day), features.static_features(state, self.layers.features))
+        static = features.static_features(state, self.layers.features)
+        self._morning = Morning(state, self._goal(state, day), static, self._game)
         self._plans: dict[frozenset[Any], RoundPlan] = {}
         self._ready = True
         if self.log.is_on:

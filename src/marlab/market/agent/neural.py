@@ -75,7 +75,7 @@ def _noise(at: Situation, size: int, purpose: str) -> Array:
     """Gumbel noise [K, size]: added to logits, the largest is a draw from their softmax."""
     draws = []
     for thread in at.threads:
-        source = random.Random(f"{at.state.day} {thread.partner} {thread.round} {purpose}")
+        source = random.Random(f"{at.morning.game} {at.state.day} {thread.partner} {thread.round} {purpose}")
         draws.append([source.random() for _ in range(size)])
     return -np.log(-np.log(np.clip(draws, 1e-12, 1 - 1e-12)))
 

@@ -67,6 +67,7 @@ class Morning:
     state: DayState  # without the deals signed during the day
     goal: Array  # [16]
     x_static: Array  # [12]
+    game: int = 0  # tells this game's draws from those of others
 
 
 class Situation:
