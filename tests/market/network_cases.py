@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.networks.executor import L3Inputs
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
+from marlab.market.networks.forward import L3_KIND, L4_KIND, PlainCoordinator, PlainExecutor, plain
 
 SLOTS = 41
 
@@ -50,3 +54,13 @@ def rounds(batch: int, threads: int, seed: int = 0) -> tuple[torch.Tensor, ...]:
     days = torch.randint(0, 11, (batch, threads), generator=g)
     roles = torch.randint(0, 2, (batch, threads), generator=g)
     return feats, days, roles, torch.rand(batch, 30, generator=g), torch.ones(batch, threads, dtype=torch.bool)
+
+
+def numpy_l3(network: TemporalDecisionTransformer) -> PlainExecutor:
+    """The same network as play uses it."""
+    return cast(PlainExecutor, plain(L3_KIND, network))
+
+
+def numpy_l4(network: GlobalCoordinator) -> PlainCoordinator:
+    """The same network as play uses it."""
+    return cast(PlainCoordinator, plain(L4_KIND, network))

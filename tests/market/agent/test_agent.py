@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -288,6 +290,20 @@ def test_the_class_alone_is_enough() -> None:
     agent = find_agent("marlab.market.agent:LitaAgentHRL")()
     assert isinstance(agent, LitaAgentHRL) and agent.settings == AgentSettings()
     assert load_layers(agent.settings).l1.rules == "economic" and not agent.settings.is_neural
+
+
+RULES_ONLY = """
+import sys
+from marlab.market.agent.agent import LitaAgentHRL
+from marlab.market.agent.layers import load_layers
+load_layers(LitaAgentHRL(mode="heuristic").settings)
+print([name for name in ("torch", "tyro") if name in sys.modules])
+"""
+
+
+def test_rules_alone_import_no_torch() -> None:
+    found = subprocess.run([sys.executable, "-c", RULES_ONLY], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
 
 
 def test_weights_that_come_with_the_package_play() -> None:

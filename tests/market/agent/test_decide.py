@@ -10,10 +10,13 @@ from marlab.market.agent.neural import Neural, NeuralWeights
 from marlab.market.networks.coordinator import GlobalCoordinator
 from tests.market.agent.test_neural import OFFER, columns, disturbed_network
 from tests.market.days import a_day
+from tests.market.network_cases import numpy_l3, numpy_l4
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 
 
-@pytest.mark.parametrize("weigh", [heuristic_weights, uniform_weights, NeuralWeights(GlobalCoordinator().eval())])
+@pytest.mark.parametrize(
+    "weigh", [heuristic_weights, uniform_weights, NeuralWeights(numpy_l4(GlobalCoordinator().eval()))]
+)
 def test_weights_are_shares(weigh: Weigh) -> None:
     rng = np.random.default_rng(2)
     for count in range(0, 51, 5):
@@ -28,7 +31,7 @@ def test_weights_are_shares(weigh: Weigh) -> None:
 
 
 def test_switches_replace_a_part_of_what_a_network_wants() -> None:
-    inner = Neural(disturbed_network())
+    inner = Neural(numpy_l3(disturbed_network()))
     differences = 0
     for state, rng in open_days(10, 9):
         at = situation(state, some_threads(state, 5, rng), RULES["economic"])

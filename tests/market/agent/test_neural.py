@@ -11,6 +11,7 @@ from marlab.market.agent.decide import Intentions, RuleW, heuristic_weights, pur
 from marlab.market.agent.neural import Neural, partly
 from marlab.market.agent.plan import make_plan
 from marlab.market.networks.executor import TemporalDecisionTransformer
+from tests.market.network_cases import numpy_l3
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 
 OFFER = ("quantity", "price", "day", "choice")
@@ -22,7 +23,7 @@ def columns(intentions: Intentions, side: bool, *names: str) -> np.ndarray[Any, 
 
 
 def test_an_untrained_network_wishes_what_pure_l1_wishes() -> None:
-    network = Neural(TemporalDecisionTransformer(d_model=16, n_layers=1).eval())
+    network = Neural(numpy_l3(TemporalDecisionTransformer(d_model=16, n_layers=1).eval()))
     for state, rng in open_days(20, 8):
         for options in RULES.values():
             at = situation(state, some_threads(state, 5, rng), options)
@@ -42,7 +43,7 @@ def disturbed_network() -> TemporalDecisionTransformer:
 
 
 def test_the_rule_decides_purchases_and_where_the_network_is_unsure() -> None:
-    learnt, rule = Neural(disturbed_network()), RuleW()
+    learnt, rule = Neural(numpy_l3(disturbed_network())), RuleW()
     bought = unsure = sure = 0
     for state, rng in open_days(20, 9):
         at = situation(state, some_threads(state, 5, rng), RULES["economic"])
@@ -63,7 +64,7 @@ def test_weights_strengthen_residuals_only_with_modulation() -> None:
     for state, rng in open_days(10, 10):
         at = situation(state, some_threads(state, 3, rng), RULES["economic"])
         alpha = heuristic_weights(at)
-        plain, strong = Neural(network)(at, alpha), Neural(network, modulation=True)(at, alpha)
+        plain, strong = Neural(numpy_l3(network))(at, alpha), Neural(numpy_l3(network), modulation=True)(at, alpha)
         for side in plain.wishes:
             here = at.of_side(side)
             residual = columns(plain, side, "price")[0] - at.base.price[here]

@@ -29,6 +29,7 @@ from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.partners import Ended, PartnerBook
 from marlab.market.rules.plan import by_weight
 from tests.market.days import a_day, random_days
+from tests.market.network_cases import numpy_l3, numpy_l4
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 
 
@@ -91,7 +92,7 @@ def check_plan(at: Situation, plan: RoundPlan, options: L1Options) -> int:
 @pytest.mark.parametrize("rules", list(RULES))
 def test_whatever_is_wished_a_plan_stays_within_l1(rules: str) -> None:
     options, made = RULES[rules], 0
-    network = Neural(TemporalDecisionTransformer(d_model=16, n_layers=1).eval(), sample=True)
+    network = Neural(numpy_l3(TemporalDecisionTransformer(d_model=16, n_layers=1).eval()), sample=True)
     for state, rng in open_days(60, 1):
         threads = some_threads(state, int(rng.integers(1, 9)), rng)
         at = situation(state, threads, options, a_book(rng, 8))
@@ -128,8 +129,8 @@ def test_clipped_actions_are_outcomes_within_the_caps(rules: str) -> None:
 @pytest.mark.parametrize("rules", list(RULES))
 def test_the_plan_is_a_function_of_the_set_of_threads(rules: str) -> None:
     options = RULES[rules]
-    weigh_l4 = NeuralWeights(GlobalCoordinator().eval())
-    l3 = Neural(TemporalDecisionTransformer(d_model=16, n_layers=1).eval())
+    weigh_l4 = NeuralWeights(numpy_l4(GlobalCoordinator().eval()))
+    l3 = Neural(numpy_l3(TemporalDecisionTransformer(d_model=16, n_layers=1).eval()))
     for state, rng in open_days(12, 3):
         threads = some_threads(state, 6, rng)
         book = a_book(rng, 6)

@@ -7,19 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from torch import nn
-
 from marlab.lab.config import diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent import decide
 from marlab.market.agent.decide import Decider, RuleW, Weigh, heuristic_weights, uniform_weights
 from marlab.market.agent.neural import Neural, NeuralWeights, partly
 from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
-from marlab.market.networks.coordinator import GlobalCoordinator
-from marlab.market.networks.executor import TemporalDecisionTransformer
-from marlab.market.networks.manager import L2StrategicManager, find_manager
-from marlab.market.networks.weights import L3_KIND, L4_KIND, LearntWith, learnt_with, load_manager, load_network
+from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain, PlainCoordinator, PlainExecutor, plain
+from marlab.market.networks.learnt import LearntWith, learnt_with
+from marlab.market.networks.play import L2StrategicManager, load_for_play
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
@@ -69,22 +65,21 @@ def _make(settings: AgentSettings) -> Layers:
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
         return Layers(rules, features, manager, _ablated(decider, settings), weigh)
-    torch.set_num_threads(1)
     l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.l2_model_path)
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
-    trained = {"l2": None if l2_path is None else load_manager(l2_path), "l3": executor, "l4": coordinator}
+    trained = {"l2": None if l2_path is None else load_for_play(l2_path, L2_KIND), "l3": executor, "l4": coordinator}
     learnt = _learnt({layer: network for layer, network in trained.items() if network is not None}, settings)
     rules = _agreed_l1(settings, learnt)
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
     usual = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
     features = usual if learnt is None else learnt.features
     decider = decide.pure_l1
-    if isinstance(executor, TemporalDecisionTransformer):
+    if isinstance(executor, PlainExecutor):
         network = Neural(executor, settings.decode == "sample", settings.modulation)
         decider = _ablated(_shared(network, rules, settings), settings)
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-    if isinstance(coordinator, GlobalCoordinator):
+    if isinstance(coordinator, PlainCoordinator):
         weigh = NeuralWeights(coordinator)
     return Layers(rules, features, manager, decider, weigh)
 
@@ -122,7 +117,7 @@ def _agreed_l1(settings: AgentSettings, learnt: LearntWith | None) -> L1Options:
     return learnt.l1
 
 
-def _learnt(networks: Mapping[str, nn.Module], settings: AgentSettings) -> LearntWith | None:
+def _learnt(networks: Mapping[str, Plain], settings: AgentSettings) -> LearntWith | None:
     """The options that all networks learnt with, None where none has learnt; differing ones are refused."""
     told = [
         learnt_with(_find(layer, place), network)
@@ -143,17 +138,16 @@ def _learnt(networks: Mapping[str, nn.Module], settings: AgentSettings) -> Learn
     return told[0] if told else None
 
 
-def _network(layer: str, settings: AgentSettings) -> nn.Module:
-    """L3 or L4 in evaluation mode."""
-    place = getattr(settings, f"{layer}_model_path")
+def _network(layer: str, settings: AgentSettings) -> Plain:
+    """L3 or L4."""
+    place, kind = getattr(settings, f"{layer}_model_path"), L3_KIND if layer == "l3" else L4_KIND
     if place == UNTRAINED:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            kind = TemporalDecisionTransformer if layer == "l3" else GlobalCoordinator
-            return kind(horizon=settings.horizon).eval()
+        from marlab.market.networks.weights import untrained
+
+        return plain(kind, untrained(kind, settings.horizon))
     path = _find(layer, place)
-    network = load_network(path, L3_KIND if layer == "l3" else L4_KIND)
-    looks = getattr(network, "options", {})["horizon"]
+    network = load_for_play(path, kind)
+    looks = network.options["horizon"]
     if looks != settings.horizon:
         raise UserError(f"The {layer.upper()} model {path} looks {looks} days ahead, not {settings.horizon}.")
     return network
@@ -171,6 +165,8 @@ def _find(layer: str, place: Place) -> Path:
     if path.is_file():
         return path
     if layer == "l2":
+        from marlab.market.networks.manager import find_manager
+
         return find_manager(path)
     for folder in (path, path / "checkpoints"):
         weights = _in_folder(folder, layer)

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from marlab.market.agent.decide import Decider, Intentions, divided, residual_of, wishes_of
 from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.networks.coordinator import GlobalCoordinator
-from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
+from marlab.market.networks.forward import L3Arrays, PlainCoordinator, PlainExecutor, softmax
 from marlab.market.rules import features, l1
 from marlab.market.rules.executor import Decision
 
@@ -31,22 +28,20 @@ class Learnt(Intentions):
 class Neural:
     """L3 as a network."""
 
-    def __init__(self, network: TemporalDecisionTransformer, sample: bool = False, modulation: bool = False) -> None:
+    def __init__(self, network: PlainExecutor, sample: bool = False, modulation: bool = False) -> None:
         """`sample`: draw operators and days instead of taking the likeliest; the draw belongs to the thread and its
         round, so the order of calls does not matter. `modulation`: L4's weights strengthen residuals."""
         self._network, self._sample, self._modulation = network, sample, modulation
 
     def __call__(self, at: Situation, alpha: Array) -> Learnt:
         """Look at a round once."""
-        with torch.inference_mode():
-            output = self._network(l3_inputs(at, bool(self._network.options["d_partner"])))
-            chances = torch.softmax(output.op_logits, 1).double().numpy()
-        op_logits, time_logits = output.op_logits.numpy(), output.time_logits.numpy()
+        op_logits, residuals, time_logits = self._network(l3_inputs(at, bool(self._network.options["d_partner"])))
+        chances = softmax(op_logits).astype(np.float64)
         if self._sample:
             op_logits = op_logits + _noise(at, 3, "op")
             time_logits = time_logits + _noise(at, time_logits.shape[1], "day")
         day = time_logits.argmax(1).astype(np.float64)
-        quantity, price = output.residual.double().numpy().T
+        quantity, price = residuals.astype(np.float64).T
         decision = Decision(op_logits.argmax(1), quantity, price, day)
         wishes = wishes_of(at, alpha, decision, alpha if self._modulation else 0.0, time_logits)
         residual = residual_of(decision)
@@ -80,8 +75,8 @@ def _noise(at: Situation, size: int, purpose: str) -> Array:
     return -np.log(-np.log(np.clip(draws, 1e-12, 1 - 1e-12)))
 
 
-def l3_inputs(at: Situation, partners: bool) -> L3Inputs:
-    """The round as tensors; `partners`: with statistics of the partners."""
+def l3_inputs(at: Situation, partners: bool) -> L3Arrays:
+    """The round as arrays; `partners`: with statistics of the partners."""
     threads, horizon = at.threads, at.state.horizon
     longest = max(1, min(features.MAX_HISTORY, max(len(t.history) for t in threads)))
     history = np.zeros((len(threads), longest, 4))
@@ -93,23 +88,19 @@ def l3_inputs(at: Situation, partners: bool) -> L3Inputs:
             history[i, -len(rows) :] = features.history_rows(quantity, price, delta, mine > 0, horizon)
             present[i, -len(rows) :] = True
     statistics = at.partners() if partners else np.zeros((len(threads), 0))
-
-    def tensor(values: NDArray[Any]) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, np.float32))
-
-    return L3Inputs(
-        history=tensor(history), present=torch.from_numpy(present),
-        goal=tensor(np.broadcast_to(at.goal, (len(threads), len(at.goal)))),
-        role=torch.from_numpy(at.selling.astype(np.int64)), baseline=tensor(np.stack(at.base, -1)), aux=tensor(at.aux),
-        time_open=torch.from_numpy(l1.open_mask(at.mask, at.base.day) == 0),
-        rule_op=torch.from_numpy(np.where(at.accepts, ACCEPT, REJECT)), partner=tensor(statistics),
+    goal = np.broadcast_to(at.goal, (len(threads), len(at.goal)))
+    return L3Arrays(
+        history=history.astype(np.float32), present=present, goal=goal.astype(np.float32),
+        role=at.selling.astype(np.int64), baseline=np.stack(at.base, -1).astype(np.float32),
+        aux=at.aux.astype(np.float32), time_open=l1.open_mask(at.mask, at.base.day) == 0,
+        rule_op=np.where(at.accepts, ACCEPT, REJECT), partner=statistics.astype(np.float32),
     )  # fmt: skip
 
 
 class NeuralWeights:
     """L4 as a network: one pass over all threads of a round."""
 
-    def __init__(self, network: GlobalCoordinator) -> None:
+    def __init__(self, network: PlainCoordinator) -> None:
         self._network = network
 
     def __call__(self, at: Situation) -> Array:
@@ -117,9 +108,5 @@ class NeuralWeights:
         if not at.threads:
             return np.zeros(0)
         parts = (at.thread_features.astype(np.float32), at.days.astype(np.int64), at.selling.astype(np.int64))
-        context = torch.from_numpy(at.context.astype(np.float32)).unsqueeze(0)
-        there = torch.ones(1, len(at.threads), dtype=torch.bool)
-        with torch.inference_mode():
-            alpha, _ = self._network(*(torch.from_numpy(part).unsqueeze(0) for part in parts), context, there)
-        weights = alpha[0].double().numpy()
+        weights = self._network(*parts, at.context.astype(np.float32)).astype(np.float64)
         return weights / weights.sum()

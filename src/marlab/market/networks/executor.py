@@ -14,15 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from marlab.market.logs.worldlog import ACCEPT
+from marlab.market.networks.forward import HAS_OFFER, PRICE_MAX, PRICE_MIN, PRIOR
+from marlab.market.rules.features import PRICE, QUANTITY
 from marlab.market.rules.offers import LARGEST_LOT
 
-QUANTITY, PRICE = 10.0, 50.0
-"""Quantities and prices are divided by these before the network sees them."""
-PRIOR = 2.0
-"""Logits added to the operator and the day that the rules would choose: without learning they decide."""
 AUX = 7
-HAS_OFFER, PRICE_MIN, PRICE_MAX = 5, 3, 4
-"""Places in `aux`: whether there is an offer to accept, and the bounds of the price issue (divided by PRICE)."""
 
 
 class L3Inputs(NamedTuple):

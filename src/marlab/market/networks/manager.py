@@ -8,31 +8,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
 from torch.nn import functional
 
 from marlab.lab.errors import UserError
-from marlab.market.logs.daystate import HORIZON, Array, DayState
+from marlab.market.networks.forward import L2_KIND, OPEN_NEEDS, SPOT, SPOT_SHARE
 from marlab.market.rules import goals
-from marlab.market.rules.features import FeatureOptions, static_features, temporal_features
-from marlab.market.rules.l1 import L1Options, caps
-from marlab.market.rules.offers import OfferSlots, no_offers
+from marlab.market.rules.features import PRICE
 from marlab.market.rules.partners import NEEDS
 
-KIND = "market/l2"
+KIND = L2_KIND
 """Marks a checkpoint that holds an L2 network."""
 LOG_STD_RANGE = (-20.0, 2.0)
-SPOT = slice(6, 8)
-"""Where x_static has the trading prices of input and output, divided by PRICE."""
-OPEN_NEEDS = slice(12, 14)
-"""Where the extra features, which follow the 12 of x_static, have the open needs."""
-PRICE = 50.0
-SPOT_SHARE = (0.95, 1.05)
 
 
 class HorizonManagerPPO(nn.Module):
@@ -125,49 +116,3 @@ def find_manager(place: Path) -> Path:
             if epochs:
                 return epochs[max(epochs)]
     raise UserError(f"{place} holds no L2 model: expected l2_bc.pt or l2_bc_epochN.pt in it or in its checkpoints/.")
-
-
-class L2StrategicManager:
-    """The manager of a playing agent: rules of thumb, or a trained network with the features it learnt from."""
-
-    def __init__(
-        self, mode: Literal["heuristic", "neural"] = "heuristic", horizon: int = HORIZON,
-        model_path: Path | None = None, l1: L1Options | None = None,
-    ) -> None:  # fmt: skip
-        if mode not in ("heuristic", "neural"):
-            raise UserError(f"The mode of L2 is '{mode}', expected heuristic or neural.")
-        if mode == "neural" and model_path is None:
-            raise UserError("L2 in neural mode needs its weights: give l2_model_path.")
-        self.mode = mode
-        self.l1 = l1 or L1Options()
-        self.features = FeatureOptions(horizon=horizon)
-        self.network: HorizonManagerPPO | None = None
-        if mode == "neural" and model_path is not None:
-            path = find_manager(model_path)
-            from marlab.market.networks import weights  # which knows all networks, this one too
-
-            self.network = weights.load_manager(path)
-            self.features = weights.learnt_with(path, self.network).features
-            if self.network.options["horizon"] != horizon:
-                looks = self.network.options["horizon"]
-                raise UserError(f"The L2 model {path} looks {looks} days ahead, not {horizon}.")
-
-    def compute(self, state: DayState, slots: OfferSlots | None = None, extra: Array | None = None) -> Array:
-        """The goal [..., 16] of a morning: nothing negative, zeros on sides the factory cannot trade on.
-
-        `slots` are yesterday's offers; `extra` [..., n] the further features of a network that learnt from them.
-        """
-        if self.network is None and self.l1.rules == "economic":  # buy the need and sell the room
-            return goals.economic_goal(state, caps(state, self.l1))
-        if self.network is None:  # fill the lines
-            return goals.heuristic_goal(state)
-        slots = slots or no_offers(state.day.shape, state.horizon)
-        static = static_features(state, self.features)
-        if extra is not None:
-            static = np.concatenate([static, extra], -1)
-        inputs = (static, temporal_features(state, slots, self.features), goals.roles(state))
-        leading = state.day.shape
-        with torch.inference_mode():
-            flat = (torch.tensor(x, dtype=torch.float32).reshape(-1, *x.shape[len(leading) :]) for x in inputs)
-            mean = self.network(*flat)[0].double().numpy()
-        return goals.mask_goal(mean.reshape(*leading, -1), goals.roles(state))

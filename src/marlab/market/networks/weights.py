@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,24 +20,16 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3PolicyModel, TemporalDecisionTransformer
-from marlab.market.networks.manager import KIND as L2_KIND
+from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND
+from marlab.market.networks.learnt import LearntWith, learnt_with
 from marlab.market.networks.manager import HorizonManagerPPO
-from marlab.market.rules.features import STATIC_SIZE, FeatureOptions
+from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
 
-L3_KIND, L4_KIND = "market/l3", "market/l4"
 LAYERS = {L2_KIND: "L2", L3_KIND: "L3", L4_KIND: "L4"}
 CLASSES: dict[str, tuple[type[nn.Module], ...]] = {
     L2_KIND: (HorizonManagerPPO,), L3_KIND: (TemporalDecisionTransformer, L3PolicyModel), L4_KIND: (GlobalCoordinator,)
 }  # fmt: skip
-
-
-class LearntWith(NamedTuple):
-    """What a network must find in play as it found it in its samples."""
-
-    l1: L1Options
-    features: FeatureOptions
 
 
 def kind_of(model: nn.Module) -> str:
@@ -71,6 +63,13 @@ def load_network(path: Path, kind: str, device: torch.device | str = "cpu") -> n
         raise CheckpointError(f"The file {path} says in no readable way what its network learnt from.")
     model.data = dict(data)  # type: ignore[assignment]
     return model.to(device).eval()
+
+
+def untrained(kind: str, horizon: int) -> nn.Module:
+    """A network that has learnt nothing, always the same."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return CLASSES[kind][0](horizon=horizon).eval()
 
 
 def _built(kind: str, state: Mapping[str, Any]) -> nn.Module:
@@ -118,35 +117,6 @@ def _checked(cls: type[nn.Module], options: Any, tensors: Mapping[str, Tensor]) 
 def load_manager(path: Path, device: torch.device | str = "cpu") -> HorizonManagerPPO:
     """An L2 network in evaluation mode."""
     return cast(HorizonManagerPPO, load_network(path, L2_KIND, device))
-
-
-def learnt_with(where: Path | str, model: nn.Module) -> LearntWith:
-    """The options of the samples that a network learnt from; one that does not tell them is refused."""
-    data: Any = getattr(model, "data", {})
-    if not data.get("l1") or not data.get("features"):
-        raise UserError(
-            f"The weights {where} do not say with which L1 rules and features they learnt, so nothing can use them "
-            "rightly; if you know, add it: marlab.market.guide.add_options(PATH, SampleOptions(...))."
-        )
-    told = LearntWith(
-        from_dict(L1Options, data["l1"], f"the L1 of {where}"),
-        from_dict(FeatureOptions, data["features"], f"the features of {where}"),
-    )
-    _check_sizes(where, model, told.features)
-    return told
-
-
-def _check_sizes(where: Path | str, model: nn.Module, features: FeatureOptions) -> None:
-    """A network takes what its features give."""
-    extra = (EXTRA_SIZE, PARTNER_SIZE) if features.extra else (0, 0)
-    given = {
-        "horizon": features.horizon, "d_static": STATIC_SIZE + extra[0], "d_temporal": features.channels,
-        "n_buckets": 4, "d_partner": extra[1], "thread_feat_dim": 24, "global_feat_dim": 30,
-    }  # fmt: skip
-    options: Any = getattr(model, "options", {})
-    for name, size in given.items():
-        if name in options and options[name] != size:
-            raise UserError(f"The weights {where} have {name} {options[name]}, but the features they name have {size}.")
 
 
 def check_options(path: Path | str, model: nn.Module, data: Mapping[str, Any]) -> None:
