@@ -12,9 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -28,6 +28,20 @@ from marlab.lab.runs.run import Run, RunOptions, run_path
 from tests.lab.tiny import TinyConfig, train
 
 CONFIG = TinyConfig()
+
+
+@dataclass(frozen=True)
+class Growing(TinyConfig):
+    MAY_GROW: ClassVar = ("total",)
+
+
+def test_settings_that_may_grow_can_be_changed_in_a_run_that_goes_on(tmp_path: Path) -> None:
+    for total, resume in ((1, False), (3, True)):
+        with Run.open("tiny", Growing(total=total), RunOptions(output_dir=tmp_path / "a", resume=resume)):
+            assert json.loads((tmp_path / "a" / "config.json").read_text())["total"] == total
+    with pytest.raises(UserError, match="seed was 1 and is 2 now"):
+        Run.open("tiny", Growing(total=5, seed=2), RunOptions(output_dir=tmp_path / "a", resume=True))
+    assert json.loads((tmp_path / "a" / "config.json").read_text())["total"] == 3
 
 
 def test_a_finished_run_explains_itself(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.market.rules.l1 import L1Options
+from marlab.market.samples.npz import load_samples, save_samples
 from marlab.market.samples.options import SampleOptions
 from marlab.market.samples.origin import DAYS, UNKNOWN, Origin, guessed_days, joined
-from marlab.market.samples.records import MicroSamples, load_samples, save_samples
+from marlab.market.samples.records import MicroSamples
 from tests.market.learn_cases import labelled_samples
 
 

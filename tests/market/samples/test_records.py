@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,6 @@ from marlab.market.samples.records import (
     L4Samples,
     MacroSamples,
     MicroSamples,
-    load_l4_samples,
-    load_samples,
-    save_l4_samples,
-    save_samples,
 )
 from tests.market.learn_cases import labelled_samples
 from tests.market.sample_tools import records_equal
@@ -33,21 +27,6 @@ def test_records_are_rows_of_the_tables() -> None:
         macro[len(macro)]
 
 
-def test_files_keep_every_record(tmp_path: Path) -> None:
-    samples = labelled_samples()
-    macro, micro, calls = MacroSamples.view(samples), MicroSamples.view(samples), L4Samples.view(samples)
-    save_samples(macro, micro, tmp_path)
-    save_l4_samples(calls, tmp_path)
-    macro_again, micro_again = load_samples(tmp_path)
-    for made, again in ((macro, macro_again), (micro, micro_again), (calls, load_l4_samples(tmp_path))):
-        assert len(made) == len(again) and all(records_equal(made[i], again[i]) for i in range(0, len(made), 17))
-
-
-def test_a_wrong_horizon_and_a_missing_folder_are_refused(tmp_path: Path) -> None:
-    macro = MacroSamples.view(labelled_samples())
-    with pytest.raises(UserError, match="look 40 days ahead, horizon is 20; give horizon=40"):
-        save_samples(macro, [], tmp_path, horizon=20)
-    with pytest.raises(UserError, match="holds neither l2_samples"):
-        load_samples(tmp_path / "nothing")
+def test_no_records_are_no_list() -> None:
     with pytest.raises(UserError, match="There are no MicroSamples to store"):
         MicroSamples.of([])

@@ -28,8 +28,8 @@ _HOMES = {
     "samples.options": ("GoalSource", "SampleOptions"),
     "samples.records": (
         "L4DistillSample", "L4Samples", "MacroSample", "MacroSamples", "MicroSample", "MicroSamples",
-        "load_l4_samples", "load_samples", "save_l4_samples", "save_samples",
     ),
+    "samples.npz": ("load_l4_samples", "load_samples", "save_l4_samples", "save_samples"),
 }  # fmt: skip
 _TARGETS = {name: f"marlab.market.{module}:{name}" for module, names in _HOMES.items() for name in names}
 

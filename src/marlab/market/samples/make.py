@@ -28,8 +28,9 @@ from marlab.market.logs.find import LogFile, choose_experts, find_logs, place_of
 from marlab.market.samples.command import SamplesCommand, SamplesConfig
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
 from marlab.market.samples.goals import Backfill
+from marlab.market.samples.npz import save_l4_samples, save_samples
 from marlab.market.samples.options import SampleOptions
-from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples, save_l4_samples, save_samples
+from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
 from marlab.market.samples.split import FILE as SPLIT_FILE
 from marlab.market.samples.split import SPLITS, read_or_make_split, side_of
 from marlab.market.samples.stats import describe, draw, table
