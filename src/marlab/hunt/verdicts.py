@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
-_EARNED = "learners earn {reward:.3f} {interval:.3f} an episode, {gain:+.3f} {gain_interval:+.3f} "
-_RULES = "{rule} players in their seats ({share:.0%} of what a team can earn)."
-_STRANGERS, _PARTS = (
-    "`marlab hunt eval {run}` scores it among strangers",
-    "`marlab hunt diagnose {run}` judges its parts",
+_EARNED = (
+    "learners earn {reward:.3f} {interval:.3f} an episode, {gain:+.3f} {gain_interval:+.3f} compared with {rule} "
+    "players in their seats ({share:.0%} of what a team can earn)."
 )
+_PREDICTED = (
+    "the models predict {top1:.1%} {interval:.1%} of held-out moves, {gain:+.1%} {gain_interval:+.1%} compared with no "
+    "goal; {best:.1%} is the most that anybody could."
+)
+_PLACED = (
+    "in held-out steps it puts players on the right cell in {right:.2%} {interval:.2%} of all cases (worst seat), and "
+    "in {copy:.2%} the last frame again would do."
+)
+_PARTS = "`marlab hunt diagnose {run}` judges its parts"
 
 SENTENCES = {
     "en": {
-        "above_rules": f"Training helped: {_EARNED}compared with {_RULES}",
-        "below_rules": f"Training has not helped so far: {_EARNED}compared with {_RULES}",
-        "like_rules": f"No gain is certain: {_EARNED}compared with {_RULES}",
+        # trainings that play
+        "above_rules": f"Training helped: {_EARNED}",
+        "below_rules": f"Training has not helped so far: {_EARNED}",
+        "like_rules": f"No gain is certain: {_EARNED}",
         "only_curve": "Players earned {last:.3f} an episode in the last iterations ({count} of them) and {first:.3f} "
         "in the first; there was no time for fresh episodes.",
         "nothing_learnt": "Nothing can be judged yet: the first iteration was not over.",
         "cut": "It was stopped at {done} of {total} iterations and judged by {episodes} of {planned} episodes a seed.",
         "one_seed": "The interval is over episodes of one seed; `--seeds 0..4` would show how much seeds differ.",
-        "next_trained": f"Next: {_STRANGERS}, {_PARTS}.",
+        "next_trained": f"Next: `marlab hunt eval {{run}}` scores it among strangers, {_PARTS}.",
         "in_phase": "It was stopped in phase {phase}, number {number} of {count}: {what}.",
-        "phases_done": "The phases {phases} are done and passed their gates; self-play (P6) was not asked for.",
+        "phases_done": "The phases {phases} are done; self-play (P6) was not asked for.",
+        # trainings on offline data
+        "no_epoch": "Nothing can be judged yet: the first of {total} epochs was not over.",
+        "models_so_far": "After {done} of {total} epochs the models predict {top1:.1%} {interval:.1%} of held-out "
+        "moves, and {without:.1%} when they know no goal.",
+        "goals_help": f"Knowing goals helps: {_PREDICTED}",
+        "goals_harm": f"Knowing goals harms: {_PREDICTED}",
+        "goals_unclear": f"Whether goals help is within noise: {_PREDICTED}",
+        "next_models": f"Next: {_PARTS}; `marlab hunt train --variant hopplus-mcts --load-vae {{run}}` uses its codes.",
+        "world_so_far": "After {done} of {total} epochs the loss on held-out steps is {loss:.4g}, after the first it "
+        "was {first:.4g}.",
+        "world_helps": f"The world model helps: {_PLACED}",
+        "world_useless": f"The world model does not help: {_PLACED}",
+        "next_world": f"Next: {_PARTS}; `marlab hunt train --variant hopplus --load-wm {{run}}` imagines with it.",
+        # data
+        "data_sound": "The data is sound: all {rows:,} rows of {episodes:,} episodes replay in the game as written.",
+        "data_unsound": "Do not learn from this data: only {equality:.3%} of its {rows:,} rows replay as written.",
+        "data_cut": "It was stopped at {rows:,} of {wanted:,} rows, and nothing is kept: half a data set would be "
+        "taken for a whole one.",
+        "next_data": "Next: `marlab hunt pretrain vae {run}` learns goals from it, and `marlab hunt train --load-data "
+        "{run}` starts planning agents with it.",
+        # the museum
+        "signs_appear": "All {count} signs appear: these faults still look like this, and their cures still work.",
+        "signs_missing": "{missing} of {count} signs do not appear: {names}.",
+        "museum_cut": "{done} of {count} exhibits are made.",
+        "next_museum": "Next: {run}/museum.md shows every fault beside its cure.",
+        # the diagnosis
+        "healthy": "All {count} modules pass their gates.",
+        "at_fault": "{failed} of {count} modules miss their gates; look at {module} first: {why}.",
+        "diagnosis_cut": "The time was too short for {left} of {count} parts.",
+        "next_diagnosis": "Next: {run}/report.md shows what is behind every verdict.",
     }
 }

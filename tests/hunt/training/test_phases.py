@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,8 +67,8 @@ def test_data_that_the_game_does_not_reproduce_stops(tmp_path: Path, monkeypatch
     """One reward of one row is not what the game pays: P1 measures it and its gate fails."""
     write = collecting._write_rows
 
-    def damaged(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
-        write(config, folder, quiet)
+    def damaged(config: HuntCollectConfig, folder: Path, quiet: bool, should_stop: Callable[[], bool]) -> None:
+        write(config, folder, quiet, should_stop)
         table = pq.read_table(folder / "rows.parquet")
         rewards = table["r"].to_numpy().copy()
         rewards[7] += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +35,11 @@ from marlab.hunt.players.rollout import Moment, captures, moments
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 
 EPISODES_AT_ONCE = 512
 
@@ -56,9 +57,15 @@ def collect(
 ) -> Run:  # fmt: skip
     """Collect a data set into a run directory, and check it row by row."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
-        _write_rows(config, run.path / "data", quiet)
-        data = load_dataset(run.path, config.game)
-        integrity = check_integrity(data.game, data.rows)
+        try:
+            _write_rows(config, run.path / "data", quiet, run.should_stop)
+        except Stopped as stopped:
+            run.add_results({"rows": stopped.rows})
+            run.set_verdict(say("hunt.data_cut", rows=stopped.rows, wanted=config.rows), say("lab.go_on"))
+            run.leave()
+        with stage("playing the rows again", quiet=quiet):
+            data = load_dataset(run.path, config.game)
+            integrity = check_integrity(data.game, data.rows)
         if integrity.equality < 1:
             run.log(f"The data disagrees with the game, do not learn from it: {integrity}")
         classes = class_report(data.rows)
@@ -68,6 +75,10 @@ def collect(
             "rows": data.rows.size, "episodes": data.episodes, "replay_equality": integrity.equality,
             "l1_to_original": classes["l1_to_original"], "stay_share": classes["actions"]["stay"]["share"],
         })  # fmt: skip
+        sound = say("hunt.data_sound", rows=data.rows.size, episodes=data.episodes)
+        if integrity.equality < 1:
+            sound = say("hunt.data_unsound", rows=data.rows.size, equality=integrity.equality)
+        run.set_verdict(sound, say("hunt.next_data"))
         if not quiet:
             print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
             print(describe_classes(classes))
@@ -141,7 +152,15 @@ def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
+class Stopped(Exception):
+    """Somebody wants the process to end, or the time is up."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(f"stopped at {rows} rows")
+        self.rows = rows
+
+
+def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool, should_stop: Callable[[], bool]) -> None:
     about: dict[str, Any] = {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
     header = metadata(config.game, about)
     sequences: list[pa.Table] = []
@@ -162,6 +181,9 @@ def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool) -> None:
             bar.advance(rows.size)
             if written >= config.rows:
                 break
+            if should_stop():
+                writer.close()
+                raise Stopped(written)
         assert writer is not None
         writer.close()
     table = _with_split(pa.concat_tables(sequences), episodes, config)

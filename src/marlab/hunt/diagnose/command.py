@@ -15,13 +15,14 @@ from marlab.hunt.training.gates import Gates
 from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.runs.stopping import Stopping, check_time_limit
 
 
 @dataclass(frozen=True)
 class DiagnoseConfig:
     """What to diagnose."""
 
-    COMMON: ClassVar = ("data", "output_dir", "figures", "episodes", "belief_games")
+    COMMON: ClassVar = ("data", "output_dir", "figures", "episodes", "belief_games", "time_limit")
     run: str = ""
     """A run of `hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`: its path or name."""
     runs: tuple[str, ...] = ()
@@ -36,10 +37,13 @@ class DiagnoseConfig:
     """Fresh episodes per PPO seed, and half as many games for the transfer of models of others."""
     belief_games: int = 64
     """Games for beliefs where the run has not measured them; 0 leaves beliefs out."""
+    time_limit: float | None = None
+    """End within this many minutes; the report then has what was measured until then."""
     gates: Gates = field(default_factory=Gates)
     """What a module must reach."""
 
     def __post_init__(self) -> None:
+        check_time_limit(self.time_limit)
         at_least(self, 2, "episodes")
         at_least(self, 0, "belief_games")
 
@@ -54,12 +58,15 @@ class DiagnoseConfig:
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt diagnose RUN ...`"""
     config = parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs..."))
-    from marlab.hunt.diagnose.report import as_text, diagnose
+    from marlab.hunt.diagnose.report import as_text, diagnose, verdict_of
+    from marlab.lab.verdict import texts
 
-    report = diagnose(config)
+    with Stopping(config.time_limit) as stopping:
+        report = diagnose(config, stopping, quiet=False)
     print(as_text(report))
     for section in report.sections:
         for remark in section.remarks:
             print(f"{section.title}: {remark}")
+    print("\n".join(texts(verdict_of(report), str(report.out))))
     print(f"report: {report.out / 'report.md'}")
-    return 0
+    return stopping.exit_code

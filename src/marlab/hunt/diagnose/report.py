@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,13 @@ from marlab.hunt.training.gates import Gates
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress, stage
 from marlab.lab.report.markdown import bullets, code, image, plain, table
 from marlab.lab.runs.files import plain_json, write_json, write_text
 from marlab.lab.runs.records import RunInfo, find_run
 from marlab.lab.runs.run import Run
+from marlab.lab.runs.stopping import Stopping
+from marlab.lab.verdict import Sentence, say
 
 FOLDER = "diagnose"
 COMMANDS = "`hunt collect`, `hunt pretrain vae`, `hunt pretrain world` or `hunt train`"
@@ -45,6 +49,11 @@ class Report:
     runs: tuple[Path, ...]
     sections: list[Section]
     verdicts: list[Verdict]
+    left: int = 0
+    """Parts that were not measured because somebody stopped it, or the time was up."""
+
+    measured: int = 0
+    """Parts that were."""
 
     @property
     def checks(self) -> list[Check]:
@@ -78,42 +87,84 @@ def diagnose_runs(*runs: str | Path | Run, **settings: Any) -> Report:
     return diagnose(DiagnoseConfig(runs=tuple(str(r.path if isinstance(r, Run) else r) for r in runs), **settings))
 
 
-def diagnose(config: DiagnoseConfig) -> Report:
+def diagnose(config: DiagnoseConfig, stopping: Stopping | None = None, *, quiet: bool = True) -> Report:
     """Measure everything that the runs allow, judge it, and write report.json, report.md and pictures."""
+    stopping = stopping or Stopping()
     infos = [find_run(name) for name in config.all_runs]
-    opened = _open_all(infos, config.data)
+    with stage("opening the runs", quiet=quiet):
+        opened = _open_all(infos, config.data)
     out = config.output_dir or infos[0].path / FOLDER
     out.mkdir(parents=True, exist_ok=True)
-    sections = [
-        diagnose_data(dataset, opened.after_exit[where], config.gates, out if config.figures else None, _name(where))
-        for where, dataset in opened.data.items()
-    ]
-    for goal_run in opened.goals:
-        section, splits = diagnose_goals(goal_run, config.gates, config.belief_games)
-        diagnose_transfer(goal_run, splits["validation"], opened.ppo, config.episodes // 2, section)
-        if config.figures:
-            draw_goals(goal_run, splits, section, out)
-        sections.append(section)
-    for world_run in opened.worlds:
-        section, seen = diagnose_world(world_run, config.gates)
-        if config.figures:
-            draw_world(world_run, seen, section, out)
-        sections.append(section)
-    for ppo_run in opened.ppo:
-        section = diagnose_ppo(ppo_run, config.gates, config.episodes)
-        if config.figures:
-            draw_ppo(ppo_run, section, out)
-        sections.append(section)
-    for hop_run in opened.hop:
-        pictures = out if config.figures else None
-        sections += [diagnose_hop(hop_run, config.gates, pictures), diagnose_pairs(hop_run.pairs, pictures)]
-    if opened.hop and config.figures:
-        sections.append(_trainings(opened, out))
+    sections: list[Section] = []
+    parts = _parts(opened, config, out)
+    done = 0
+    with Progress("diagnosis", total=len(parts), unit="parts", quiet=quiet) as bar:
+        for name, measure in parts:
+            bar.show(part=name)
+            if done and stopping.should_stop():
+                break
+            sections += measure()
+            done += 1
+            bar.advance(1)
     checks = [check for section in sections for check in section.checks]
-    report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks))
+    left = len(parts) - done
+    report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks), left, done)
     write_json(out / "report.json", plain_json(as_dict(report, config.gates)))
     write_text(out / "report.md", as_markdown(report))
     return report
+
+
+Part = tuple[str, Callable[[], list[Section]]]
+
+
+def _parts(opened: _Opened, config: DiagnoseConfig, out: Path) -> list[Part]:
+    """What is to be measured, by name, in the order of the report."""
+    pictures = out if config.figures else None
+
+    def data(where: Path) -> list[Section]:
+        return [diagnose_data(opened.data[where], opened.after_exit[where], config.gates, pictures, _name(where))]
+
+    def goals(run: GoalRun) -> list[Section]:
+        section, splits = diagnose_goals(run, config.gates, config.belief_games)
+        diagnose_transfer(run, splits["validation"], opened.ppo, config.episodes // 2, section)
+        if config.figures:
+            draw_goals(run, splits, section, out)
+        return [section]
+
+    def world(run: WorldRun) -> list[Section]:
+        section, seen = diagnose_world(run, config.gates)
+        if config.figures:
+            draw_world(run, seen, section, out)
+        return [section]
+
+    def ppo(run: PPORun) -> list[Section]:
+        section = diagnose_ppo(run, config.gates, config.episodes)
+        if config.figures:
+            draw_ppo(run, section, out)
+        return [section]
+
+    def hop(run: HopRun) -> list[Section]:
+        return [diagnose_hop(run, config.gates, pictures), diagnose_pairs(run.pairs, pictures)]
+
+    parts: list[Part] = [(f"data {_name(where)}", partial(data, where)) for where in opened.data]
+    parts += [(f"models of others {run.name}", partial(goals, run)) for run in opened.goals]
+    parts += [(f"world model {run.name}", partial(world, run)) for run in opened.worlds]
+    parts += [(f"PPO {run.name}", partial(ppo, run)) for run in opened.ppo]
+    parts += [(f"planning {run.name}", partial(hop, run)) for run in opened.hop]
+    if opened.hop and config.figures:
+        parts.append(("trainings side by side", lambda: [_trainings(opened, out)]))
+    return parts
+
+
+def verdict_of(report: Report) -> list[Sentence]:
+    """Which module to look at first, or that none needs it."""
+    wrong = [v for v in report.verdicts if v.status != "pass"]
+    found = say("hunt.healthy", count=len(report.verdicts))
+    if wrong:
+        first = next((v for v in wrong if v.status == "fail"), wrong[0])
+        found = say("hunt.at_fault", failed=len(wrong), count=len(report.verdicts), module=first.module, why=first.why)
+    cut = [say("hunt.diagnosis_cut", left=report.left, count=report.left + report.measured)] if report.left else []
+    return [found, *cut, say("hunt.next_diagnosis")]
 
 
 def _trainings(opened: _Opened, out: Path) -> Section:

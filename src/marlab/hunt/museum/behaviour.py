@@ -122,11 +122,12 @@ def _unscaled_beta(museum: Museum) -> Finding:
         "scaled, values of hares": ("hare", True),
         "scaled, hoping for the stag": ("stag", True),
     }
-    by_case = {
-        name: [behaviour(game, ValuePlayers(game, beta, hopes, scaled=scaled), museum.config.games, generator)
-               for beta in BETAS]
-        for name, (hopes, scaled) in cases.items()
-    }  # fmt: skip
+    by_case: dict[str, list[Behaviour]] = {name: [] for name in cases}
+    for name, (hopes, stretched) in cases.items():
+        for beta in BETAS:
+            players = ValuePlayers(game, beta, hopes, scaled=stretched)
+            by_case[name].append(behaviour(game, players, museum.config.games, generator))
+            museum.pause()
     figure, [reward, entropy] = panels(1, 2, size=(7.0, 4.8))
     x = [max(beta, 0.5) for beta in BETAS]  # on a logarithmic axis 0 is drawn at 0.5
     curves(reward, {k: Curve(x, [b.reward for b in v]) for k, v in by_case.items()}, xlabel="β",

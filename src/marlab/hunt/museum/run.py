@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,10 +16,12 @@ from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
 from marlab.lab.report.markdown import code, image, plain, table
 from marlab.lab.runs.files import plain_json, read_json, write_json, write_text
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 
 
 @dataclass(frozen=True)
@@ -60,29 +61,42 @@ class Museum:
     def data(self) -> Path:
         """Offline data, collected once."""
         out = self.run.path / "runs" / "data"
-        if not ((out / "run.json").exists() and read_run(out).status == "finished"):
+        if not finished(out):
             config = HuntCollectConfig(rows=self.config.rows, seed=self.config.seed)
-            collect(config, RunOptions(output_dir=_emptied(out)), quiet=True)
-        return self._finished(out)
+            collect(config, going_on(out), quiet=self.quiet)
+        return self.whole(out)
 
     def pretrained(self, part: str, config: PretrainGoalsConfig) -> Path:
-        """Models of others, trained anew for the exhibit."""
-        out = _emptied(self.run.path / "runs" / self.name / part)
-        pretrain_goals(config, RunOptions(output_dir=out), quiet=True)
-        return self._finished(out)
+        """Models of others of the exhibit; what was stopped goes on."""
+        out = self.part(part)
+        if not finished(out):
+            pretrain_goals(config, going_on(out), quiet=self.quiet)
+        return self.whole(out)
 
-    def _finished(self, path: Path) -> Path:
+    def part(self, name: str) -> Path:
+        """The folder of a run behind the exhibit."""
+        return self.run.path / "runs" / self.name / name
+
+    def whole(self, path: Path) -> Path:
         """A run that was stopped on the way stops the visit too."""
-        if read_run(path).status != "finished":
+        if not finished(path):
+            self.run.stop(read_run(path).reason)
             self.run.leave()
         return path
 
+    def pause(self) -> None:
+        """A safe point between two parts of an exhibit; what it has made so far is made again."""
+        if self.run.should_stop():
+            self.run.leave()
 
-def _emptied(path: Path) -> Path:
-    """A folder of the museum's own; what a killed visit left there is replaced."""
-    if path.exists():
-        shutil.rmtree(path)
-    return path
+
+def finished(path: Path) -> bool:
+    return (path / "run.json").exists() and read_run(path).status == "finished"
+
+
+def going_on(path: Path) -> RunOptions:
+    """Begin a run, or go on with what a stopped visit left of it."""
+    return RunOptions(output_dir=path, resume=(path / "run.json").exists())
 
 
 def exhibit(name: str) -> Exhibit:
@@ -101,20 +115,38 @@ def visit(
         if (run.path / FINDINGS).exists():
             findings = read_json(run.path / FINDINGS, lambda why: UserError(f"The museum cannot go on: {why}."))
         museum = Museum(config, run, quiet=quiet)
-        for museum.name in (name for name in config.chosen if name not in findings):
-            began = time.monotonic()
-            finding = exhibit(museum.name).make(museum)
-            seconds = round(time.monotonic() - began, 1)
-            title = exhibit(museum.name).title
-            findings[museum.name] = {"title": title, "seconds": seconds, **plain_json(asdict(finding))}
-            write_json(run.path / FINDINGS, findings)
-            if not quiet:
-                print(f"{museum.name} ({seconds:.0f} s): {_verdict(finding.appeared)}. {finding.summary}", flush=True)
-            if run.should_stop() and len(findings) < len(config.chosen):
-                run.leave()
-        write_text(run.path / "museum.md", _page(findings))
-        run.add_results({name: _verdict(finding["appeared"]) for name, finding in findings.items()})
+        try:
+            for museum.name in (name for name in config.chosen if name not in findings):
+                began = time.monotonic()
+                with Progress(museum.name, quiet=quiet):
+                    finding = exhibit(museum.name).make(museum)
+                seconds = round(time.monotonic() - began, 1)
+                title = exhibit(museum.name).title
+                findings[museum.name] = {"title": title, "seconds": seconds, **plain_json(asdict(finding))}
+                write_json(run.path / FINDINGS, findings)
+                if not quiet:
+                    sign = _verdict(finding.appeared)
+                    print(f"{museum.name} ({seconds:.0f} s): {sign}. {finding.summary}", flush=True)
+                if run.should_stop() and len(findings) < len(config.chosen):
+                    run.leave()
+        finally:
+            _conclude(run, findings, len(config.chosen))
     return run
+
+
+def _conclude(run: Run, findings: dict[str, Any], wanted: int) -> None:
+    """The page, the results and the verdict of the exhibits that are made."""
+    write_text(run.path / "museum.md", _page(findings))
+    run.add_results({name: _verdict(finding["appeared"]) for name, finding in findings.items()})
+    missing = [name for name, finding in findings.items() if not finding["appeared"]]
+    signs = say("hunt.signs_appear", count=len(findings))
+    if missing:
+        signs = say("hunt.signs_missing", missing=len(missing), count=len(findings), names=", ".join(missing))
+    if len(findings) == wanted:
+        run.set_verdict(signs, say("hunt.next_museum"))
+    else:
+        cut = say("hunt.museum_cut", done=len(findings), count=wanted)
+        run.set_verdict(*([signs] if findings else []), cut, say("lab.go_on"))
 
 
 def _verdict(appeared: bool) -> str:

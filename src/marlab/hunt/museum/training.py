@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.rules import STAY, Outcome
-from marlab.hunt.museum.run import Exhibit, Finding, Museum
+from marlab.hunt.museum.run import Exhibit, Finding, Museum, finished, going_on
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY, REWARD
@@ -26,11 +26,12 @@ from marlab.hunt.players.published import MCTS_END, MCTS_PEAK, OPTIMUM, RANDOM_C
 from marlab.hunt.selfplay.config import GuardConfig, GuestConfig, HopTrainConfig, LearnConfig
 from marlab.hunt.selfplay.play import SelfPlay
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.lab.progress import Progress
+from marlab.hunt.training.drive import drive_planners
 from marlab.lab.report.curves import column
 from marlab.lab.report.figures import Curve, curves, moving_mean, reference_lines
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.runs.trainer import loop
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import Run
 from marlab.lab.search.config import SearchConfig
 
 SMOOTH = 7
@@ -118,10 +119,11 @@ def as_the_original(config: HopTrainConfig) -> HopTrainConfig:
 
 def followed(config: HopTrainConfig, name: str, museum: Museum) -> Training:
     """Train, and keep reward, entropy and how well the others are predicted."""
-    trainer, rows = HopTrainer(config), list[Mapping[str, Any]]()
-    bar = Progress(name, total=trainer.total, unit="iterations", quiet=museum.quiet)
-    if not loop(trainer, log=rows.append, should_stop=museum.run.should_stop, bar=bar, show=(REWARD,)):
-        museum.run.leave()
+    out = museum.part(name.replace(" ", "_"))
+    if not finished(out):
+        with Run.open("hunt", config, going_on(out)) as run:
+            drive_planners(HopTrainer(config), run, quiet=museum.quiet, name=name)
+    rows = read_metrics(museum.whole(out) / "metrics.jsonl")
     return Training(*(column(rows, name).tolist() for name in (REWARD, BEHAVIOUR_ENTROPY, ONLINE_CROSS_ENTROPY)))
 
 

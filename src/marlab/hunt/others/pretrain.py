@@ -13,6 +13,7 @@ from torch import Tensor
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.others.config import Faults, PretrainGoalsConfig
 from marlab.hunt.others.data import GoalData, goal_data, some_sequences
+from marlab.hunt.others.ending import conclude_stopped, final_verdict
 from marlab.hunt.others.floor import truth_of
 from marlab.hunt.others.moa import Moa, action_loss
 from marlab.hunt.others.models import KIND, ModelSpec
@@ -21,10 +22,11 @@ from marlab.hunt.others.trainer import OthersTrainer, Splits
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
+from marlab.lab.progress import stage
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
-from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.run import Interrupted, Run, RunOptions
 from marlab.lab.runs.trainer import drive
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 ROWS = 256
 LR = 3e-3
+FIGURES_S = 6.0
+"""Kept back of a time limit for the figures."""
 LIMIT = 0.01
 """Nats above the label noise at which a batch counts as learnt."""
 
@@ -110,7 +114,8 @@ def pretrain_goals(
     """Train (or resume), evaluate and save the models."""
     dataset = load_goal_dataset(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
-        trainer = make_trainer(config, dataset, run.path / "eval", run.log)
+        with stage("goals and exact predictions", quiet=quiet):
+            trainer = make_trainer(config, dataset, run.path / "eval", run.log)
         store = CheckpointStore(run.checkpoints, KIND, "epoch_{step}.pt", Keep(last=2))
         run.add_stage(
             f"models of others ({config.goal_source})",
@@ -118,10 +123,19 @@ def pretrain_goals(
             epochs=config.epochs,
             batch_size=config.batch_size,
         )
-        if config.overfit_check and not run.resumed:
-            _check_overfit(trainer, run)
-        drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet)
-        finish(run, store, trainer, dataset, quiet=quiet)
+        if config.overfit_check and not (run.path / "eval" / "overfit.json").exists():
+            with stage("one batch by heart", quiet=quiet):
+                _check_overfit(trainer, run)
+        if run.budget.limited:
+            run.budget.expect("figures", min(FIGURES_S, 0.1 * run.budget.limit_s))
+        try:
+            if drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet, stay=True):
+                run.set_verdict(*final_verdict(finish(run, store, trainer, dataset, quiet=quiet)))
+            else:
+                conclude_stopped(run, trainer, quiet=quiet)
+        except Interrupted:
+            conclude_stopped(run, trainer, quiet=quiet)
+            raise
     return run
 
 

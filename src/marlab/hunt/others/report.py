@@ -8,6 +8,8 @@ eval/codes.parquet   codes of the validation rows with type, outcome, prototype 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from marlab.hunt.others.trainer import OthersTrainer, Prediction, predict, vae_s
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, Reliability, curves, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save
@@ -40,28 +43,43 @@ from marlab.lab.runs.files import plain_json, read_json, replacing, write_json
 from marlab.lab.runs.metrics import column, read_metrics
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run
+from marlab.lab.stats import mean_interval
 
 PROBE_TIMES = (0, 1, 2, 4, 8)
 
 
-def finish(run: Run, store: CheckpointStore, trainer: OthersTrainer, dataset: Dataset, *, quiet: bool = False) -> None:
-    """Take the best epoch's models, judge them on all splits, and write everything down."""
+def finish(
+    run: Run, store: CheckpointStore, trainer: OthersTrainer, dataset: Dataset, *, quiet: bool = False
+) -> dict[str, Any]:
+    """Take the best epoch's models, judge them on all splits, and write everything down; returns what was found.
+
+    Between its parts the run may be left, and a resumed one does them again.
+    """
     best = store.load_best(trainer.device)
     trainer.load_state_dict(best.state)
-    found, codebook = evaluate_all(trainer, dataset, run.path / "eval")
-    found["epoch"] = best.step - 1
-    save_goal_models(run.path / FILE, trainer.averaged, codebook, best.step - 1)
-    if trainer.config.belief_games and codebook_or_labels(trainer.averaged, codebook):
-        loaded = LoadedModels(trainer.averaged.eval(), codebook, best.step - 1)
-        found["belief"] = belief_figures(loaded, dataset, trainer.config.belief_games, trainer.config.seed)
-    overfit = run.path / "eval" / "overfit.json"
-    if overfit.exists():
-        found["overfit"] = read_json(overfit, UserError)
-    write_json(run.path / "eval" / "final.json", plain_json(found))
-    run.add_results(results_of(found))
-    draw_figures(run, found)
+    with Progress("judging the models", unit="parts", quiet=quiet) as bar:
+
+        def part_done() -> None:
+            bar.advance(1)
+            if run.must_stop():
+                run.leave()
+
+        found, codebook = evaluate_all(trainer, dataset, run.path / "eval", part_done)
+        found["epoch"] = best.step - 1
+        save_goal_models(run.path / FILE, trainer.averaged, codebook, best.step - 1)
+        if trainer.config.belief_games and codebook_or_labels(trainer.averaged, codebook):
+            loaded = LoadedModels(trainer.averaged.eval(), codebook, best.step - 1)
+            found["belief"] = belief_figures(loaded, dataset, trainer.config.belief_games, trainer.config.seed)
+            part_done()
+        overfit = run.path / "eval" / "overfit.json"
+        if overfit.exists():
+            found["overfit"] = read_json(overfit, UserError)
+        write_json(run.path / "eval" / "final.json", plain_json(found))
+        run.add_results(results_of(found))
+        draw_figures(run, found)
     if not quiet:
         print(describe(found))
+    return found
 
 
 def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:
@@ -69,7 +87,9 @@ def codebook_or_labels(models: GoalModels, codebook: Codebook | None) -> bool:
     return codebook is not None or models.spec.goal_source in ("type", "outcome")
 
 
-def evaluate_all(trainer: OthersTrainer, dataset: Dataset, folder: Path) -> tuple[dict[str, Any], Codebook | None]:
+def evaluate_all(
+    trainer: OthersTrainer, dataset: Dataset, folder: Path, part_done: Callable[[], None] = lambda: None
+) -> tuple[dict[str, Any], Codebook | None]:
     """Scores on every split beside the best possible ones, and what the codes hold."""
     config, models = trainer.config, trainer.averaged
     source = trainer.spec.goal_source
@@ -89,13 +109,16 @@ def evaluate_all(trainer: OthersTrainer, dataset: Dataset, folder: Path) -> tupl
         predicted = predict(models, data, stage)
         parts[name] = (part, data, predicted)
         report["splits"][name] = split_scores(dataset, part, data, predicted)
+        part_done()
     if models.vae is None:
         return report, None
     report["vae"] = vae_scores(models, parts["validation"][1])
     report["probes"] = probe_table(models, parts)
+    part_done()
     codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
     report["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
+    part_done()
     return report, codebook
 
 
@@ -111,8 +134,19 @@ def split_scores(dataset: Dataset, part: Part, data: GoalData, predicted: Predic
     return {
         "moa": score_actions(predicted.logits, data.action, truth.known).to_dict(),
         "free": score_actions(predicted.free, data.action, truth.known).to_dict(),
+        "gain": _gain(part, data, predicted),
         "ceilings": {k: _brief(_exact(getattr(truth, k), part, truth)) for k in ("known", "bayes", "mixture")},
     }
+
+
+def _gain(part: Part, data: GoalData, predicted: Prediction) -> dict[str, float | None]:
+    """How much more often the best guess is right with the goal than without, over sequences of rows."""
+    right, free = (x.argmax(-1).cpu() == data.action.cpu() for x in (predicted.logits, predicted.free))
+    more = right.double() - free.double()
+    sums = torch.cat([more.new_zeros(1), more.cumsum(0)])
+    each = (sums[part.offsets[1:]] - sums[part.offsets[:-1]]) / part.offsets.diff()
+    value, low, high = (float(x) for x in mean_interval(each.numpy()))
+    return {"value": value, "low": None if math.isnan(low) else low, "high": None if math.isnan(high) else high}
 
 
 def _exact(p: Tensor, part: Part, truth: Truth) -> ActionScores:
@@ -264,8 +298,8 @@ TYPE_NAMES = {0: "NS", 1: "NH", 2: "RAND"}
 def draw_figures(run: Run, report: dict[str, Any]) -> None:
     """losses, epochs, confusion, calibration, and where they exist codes and beliefs."""
     rows = read_metrics(run.path / "metrics.jsonl")
-    _losses(run, rows)
-    _epochs(run, rows, report)
+    draw_losses(run, rows)
+    draw_epochs(run, rows, report["splits"]["validation"]["ceilings"])
     _predictions(run, report)
     if (run.path / "eval" / "codes.parquet").exists():
         _codes(run)
@@ -273,7 +307,7 @@ def draw_figures(run: Run, report: dict[str, Any]) -> None:
         _beliefs(run, report["belief"])
 
 
-def _losses(run: Run, rows: list[dict[str, Any]]) -> None:
+def draw_losses(run: Run, rows: list[dict[str, Any]]) -> None:
     """Three panels against optimiser steps: losses, KL divergence, KL factor."""
     joined: dict[str, list[float]] = {}
     for row in rows:
@@ -293,10 +327,9 @@ def _losses(run: Run, rows: list[dict[str, Any]]) -> None:
     save(figure, run.figure("losses.png"))
 
 
-def _epochs(run: Run, rows: list[dict[str, Any]], report: dict[str, Any]) -> None:
+def draw_epochs(run: Run, rows: list[dict[str, Any]], ceilings: dict[str, Any]) -> None:
     """Top-1, top-3 and cross-entropy per epoch with the exact predictors as lines."""
     figure, axes = panels(1, 3, title="Predictions of actions, held-out episodes")
-    best = report["splits"]["validation"]["ceilings"]
     for ax, (key, exact, unit) in zip(
         axes, (("top1", "top1", "share"), ("top3", "top3", "share"), ("ce", "cross_entropy", "nats"))
     ):
@@ -305,7 +338,7 @@ def _epochs(run: Run, rows: list[dict[str, Any]], report: dict[str, Any]) -> Non
             series[name] = Curve(*column(rows, prefix + key))
         series["without goal"] = Curve(*column(rows, f"moa/validation/free_{key}"))
         curves(ax, series, xlabel="epoch", ylabel=f"{exact.replace('_', '-')} [{unit}]")
-        reference_lines(ax, {f"exact, {name}": values[exact] for name, values in best.items()})
+        reference_lines(ax, {f"exact, {name}": values[exact] for name, values in ceilings.items()})
     legend(figure)
     save(figure, run.figure("epochs.png"))
 

@@ -14,9 +14,12 @@ from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.players.seats import team_members
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.runs.stopping import Stopping, check_time_limit
 
 DEFAULT_GAME = "msh_4x4"
 """Where rules are watched."""
+FILM_SHARE = 0.4
+"""Of a time limit: kept back for the film."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,13 @@ class WatchConfig:
     """Also write every step as a PNG."""
     output_dir: Path | None = None
     """Folder for the film and the data; by default `media` in the agent's run, or runs/hunt/watch."""
+    time_limit: float | None = None
+    """End within this many minutes; the film then shows what was played until then."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
 
     def __post_init__(self) -> None:
+        check_time_limit(self.time_limit)
         if not self.agent:
             raise UserError("Name an agent: marlab hunt watch AGENT, a rule such as NS or a run directory.")
         hunts = [name for name in game_names() if game_config(name).rules == "hunt"]
@@ -71,9 +77,13 @@ def main(argv: Sequence[str]) -> int:
     from marlab.hunt.watch.film import as_text, media_folder, watch, write_episode
 
     torch.set_num_threads(1)  # one small game: more threads only wait for each other
-    episode = watch(config)
-    print(as_text(episode))
-    for path in write_episode(episode, media_folder(config), config, quiet=False):
+    with Stopping(config.time_limit) as stopping:
+        stopping.budget.expect("film", FILM_SHARE * stopping.budget.limit_s if stopping.budget.limited else 0.0)
+        episode = watch(config, stopping, quiet=False)
+        print(as_text(episode))
+        with stopping.budget.part("film"):
+            written = write_episode(episode, media_folder(config), config, stopping, quiet=False)
+    for path in written:
         if path.suffix != ".png":
             print(f"written: {path}")
-    return 0
+    return stopping.exit_code

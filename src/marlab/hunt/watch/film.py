@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from marlab.lab.film import can_film, write_mp4
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.stopping import Stopping
 
 FPS = 10
 
@@ -32,15 +33,22 @@ def media_folder(config: WatchConfig) -> Path:
     return config.output_dir or (path / "media" if path is not None and path.is_dir() else Path("runs/hunt/watch"))
 
 
-def watch(config: WatchConfig) -> Episode:
-    """Play the episode."""
+def watch(config: WatchConfig, stopping: Stopping | None = None, *, quiet: bool = True) -> Episode:
+    """Play the episode; where it is stopped, as far as it came."""
     name = config.game or _home(find_agent(config.agent))
     rules = game_config(name)
     agents = _seated(config, rules.players)
     rngs = Rngs(config.seed, choose_device(config.device))
     game = make_game(rules, rngs.torch("maps", "cpu"), device=rngs.device)
     starts = [game.reset(1, rngs.torch("starts")) for _ in range(config.after + 1)]
-    return record(game, agents, starts, rngs.torch("players"), name)
+    asked = stopping or Stopping()
+    with Progress("playing", unit="steps", quiet=quiet) as bar:
+
+        def over() -> bool:
+            bar.advance(1)
+            return asked.must_stop()
+
+        return record(game, agents, starts, rngs.torch("players"), name, over)
 
 
 def _home(agent: Agent) -> str:
@@ -62,9 +70,13 @@ def _seated(config: WatchConfig, players: int) -> list[Agent]:
     return [around[(seat - (config.seat - 1)) % players] for seat in range(players)]
 
 
-def shots(episode: Episode, bar: Progress, pictures: Path | None) -> Iterator[np.ndarray]:
-    """Every moment drawn once; into the folder `pictures` also as step_NN.png."""
+def shots(
+    episode: Episode, bar: Progress, pictures: Path | None, over: Callable[[], bool] = lambda: False
+) -> Iterator[np.ndarray]:
+    """Every moment drawn once, until it is `over`; into the folder `pictures` also as step_NN.png."""
     for index in range(len(episode.moments)):
+        if index and over():
+            return
         drawn = frame(episode, index)
         if pictures is not None:
             with replacing(pictures / f"step_{index:02d}.png") as temporary:
@@ -81,14 +93,16 @@ def held(drawn: Iterator[np.ndarray], count: int, seconds: float) -> Iterator[np
             yield shot
 
 
-def write_episode(episode: Episode, out: Path, config: WatchConfig, *, quiet: bool = True) -> list[Path]:
+def write_episode(
+    episode: Episode, out: Path, config: WatchConfig, stopping: Stopping | None = None, *, quiet: bool = True
+) -> list[Path]:
     """episode.json, and where the encoder is installed episode.mp4; with `pictures`, or without a film, step_NN.png."""
     out.mkdir(parents=True, exist_ok=True)
     written = [out / "episode.json"]
     write_json(written[0], episode.to_dict())
     count, film = len(episode.moments), can_film()
     with Progress("filming", total=count, unit="steps", quiet=quiet) as bar:
-        drawn = shots(episode, bar, out if config.pictures or not film else None)
+        drawn = shots(episode, bar, out if config.pictures or not film else None, (stopping or Stopping()).must_stop)
         if film:
             written.append(out / "episode.mp4")
             write_mp4(written[-1], held(drawn, count, config.seconds), FPS)

@@ -6,7 +6,7 @@ beliefs from the exact rules of stag hunters and hare catchers, and the moves th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from marlab.hunt.planner.agent import Explanation, HopAgent
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rules import RulePlayers, rule_probabilities
 from marlab.hunt.players.seats import Kind
+from marlab.lab.errors import UserError
 
 SCHEMA = 1
 
@@ -162,20 +163,26 @@ def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
 
 @torch.no_grad()
 def record(
-    game: Game, agents: Sequence[Agent], starts: Sequence[State], generator: torch.Generator, name: str
-) -> Episode:
-    """Play an episode from each of `starts` (one game each) with the same players, and tell the last one."""
+    game: Game, agents: Sequence[Agent], starts: Sequence[State], generator: torch.Generator, name: str,
+    over: Callable[[], bool] = lambda: False,
+) -> Episode:  # fmt: skip
+    """Play an episode from each of `starts` (one game each) with the same players, and tell the last one.
+
+    `over` is asked after every step; where it says so, what was told until then is the episode.
+    """
     table = _Table(game, agents, generator)
     moments: list[Moment] = []
     for number, start in enumerate(starts):
         if number:
             table.next_episode()
-        moments = _episode(table, start, tell=number == len(starts) - 1)
+        moments = _episode(table, start, over, tell=number == len(starts) - 1)
+    if not moments:
+        raise UserError("It was stopped before the episode began that was to be shown; give it more time.")
     return Episode(name, [agent.name for agent in agents], len(starts) - 1, moments)
 
 
-def _episode(table: _Table, state: State, tell: bool) -> list[Moment]:
-    game, moments = table.game, []
+def _episode(table: _Table, state: State, over: Callable[[], bool], tell: bool) -> list[Moment]:
+    game, moments = table.game, list[Moment]()
     outcome: Outcome | None = None
     earned = torch.zeros(game.players, device=game.device)
     while not bool(game.over(state)[0]):
@@ -190,6 +197,8 @@ def _episode(table: _Table, state: State, tell: bool) -> list[Moment]:
         table.observe(view, step)
         earned = earned + step.reward[0]
         state, outcome = after, step
+        if over():
+            break
     if tell:
         nobody: list[int | None] = [None] * game.players
         moments.append(Moment(scene(game, state, 0, outcome), earned.tolist(), nobody, [None] * game.players))

@@ -27,14 +27,22 @@ from marlab.hunt.world_model.model import (
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
+from marlab.lab.progress import Progress, stage
+from marlab.lab.report.figures import Curve, curves
+from marlab.lab.report.style import legend, panels, save
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
 from marlab.lab.runs.files import write_json
+from marlab.lab.runs.metrics import column, read_metrics
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import Halfway, drive
+from marlab.lab.stats import share_interval
+from marlab.lab.verdict import Sentence, say
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"
+FIGURES_S = 4.0
+"""Kept back of a time limit for the figures."""
 
 
 class WorldTrainer:
@@ -179,20 +187,76 @@ def pretrain_world(
             print(header(data.game, transitions(data, "all", config.rows).size))
         store = CheckpointStore(run.checkpoints, CHECKPOINTS, "epoch_{step}.pt", Keep(last=1))
         run.add_stage("world model", lr=config.learning_rate, model=config.model, epochs=config.epochs)
-        drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet)
-        best = store.load_best()
-        trainer.model.load_state_dict(best.state["model"])
-        trainer.model.eval()
-        save_world_model(run.path / "world_model.pt", trainer.model, width=config.width, step=best.step)
-        save_samples(run.path / "world_samples.pt", trainer.model, transitions(data, "test", config.rows))
-        report = world_report(trainer.model, data, config.rows, others)
-        report |= {"best_epoch": best.step, "epochs": trainer.step}
-        write_json(run.path / "world_report.json", report)
-        test = report["splits"]["test"]["metrics"]
-        run.add_results(_results(test))
-        if not quiet:
-            print(describe(data.game, "test split", test))
+        if run.budget.limited:
+            run.budget.expect("figures", min(FIGURES_S, 0.1 * run.budget.limit_s))
+        done = drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet, stay=True)
+        with run.budget.part("figures"), stage("figures", quiet=quiet):
+            rows = read_metrics(run.path / "metrics.jsonl")
+            draw_losses(rows, run.figure("losses.png"))
+            run.set_verdict(_so_far(rows, trainer), say("lab.go_on"))
+        if done:
+            _finish(run, store, trainer, data, others, quiet=quiet)
     return run
+
+
+def _finish(
+    run: Run,
+    store: CheckpointStore,
+    trainer: WorldTrainer,
+    data: Dataset,
+    others: Mapping[str, Dataset],
+    *,
+    quiet: bool,
+) -> None:
+    """The best epoch's model, measured on every split; between two splits the run may be left, to be resumed."""
+    config, best = trainer.config, store.load_best()
+    trainer.model.load_state_dict(best.state["model"])
+    trainer.model.eval()
+    save_world_model(run.path / "world_model.pt", trainer.model, width=config.width, step=best.step)
+    save_samples(run.path / "world_samples.pt", trainer.model, transitions(data, "test", config.rows))
+    with Progress("measuring the model", unit="data sets", quiet=quiet) as bar:
+
+        def part_done() -> None:
+            bar.advance(1)
+            if run.must_stop():
+                run.leave()
+
+        report = world_report(trainer.model, data, config.rows, others, part_done)
+    report |= {"best_epoch": best.step, "epochs": trainer.step}
+    write_json(run.path / "world_report.json", report)
+    test = report["splits"]["test"]["metrics"]
+    run.add_results(_results(test))
+    run.set_verdict(*_verdict(report["splits"]["test"]))
+    if not quiet:
+        print(describe(data.game, "test split", test))
+
+
+def _so_far(rows: Sequence[Mapping[str, Any]], trainer: WorldTrainer) -> Sentence:
+    losses = [float(row["wm/validation/loss"]) for row in rows]
+    if not losses:
+        return say("hunt.no_epoch", total=trainer.total)
+    return say("hunt.world_so_far", done=trainer.step, total=trainer.total, loss=min(losses), first=losses[0])
+
+
+def _verdict(split: Mapping[str, Any]) -> list[Sentence]:
+    right, copy = (
+        min(v for v in found["position_accuracy"] if v is not None)
+        for found in (split["metrics"], split["baselines"]["copy_last_frame"])
+    )
+    count = split["metrics"]["rows"]
+    _, low, high = share_interval(round(right * count), count)
+    key = "world_helps" if low > copy else "world_useless"
+    return [say(f"hunt.{key}", right=right, interval=(low, high), copy=copy), say("hunt.next_world")]
+
+
+def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Loss over epochs, on the rows that it learns from and on held-out ones."""
+    figure, (ax,) = panels(1, 1, title="Training of the world model")
+    shown = {"training rows": "wm/train/loss", "held-out rows": "wm/validation/loss"}
+    series = {name: Curve(*column(list(rows), key)) for name, key in shown.items()}  # type: ignore[arg-type]
+    curves(ax, series, xlabel="epoch", ylabel="loss")
+    legend(ax)
+    save(figure, path)
 
 
 def _results(test: Mapping[str, Any]) -> dict[str, float]:
@@ -207,8 +271,9 @@ def _worst(values: Sequence[float | None]) -> float:
 
 
 def world_report(
-    model: WorldModel, data: Dataset, rows: int = 0, others: Mapping[str, Dataset] | None = None
-) -> dict[str, Any]:
+    model: WorldModel, data: Dataset, rows: int = 0, others: Mapping[str, Dataset] | None = None,
+    part_done: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:  # fmt: skip
     """Everything measured about a model, split by split and on `others`, beside predictors that know nothing."""
     device = next(model.parameters()).device
     train = transitions(data, "train", rows).to(device)
@@ -221,6 +286,7 @@ def world_report(
     }
     seen = evaluate(data.game, predict_all(model, train), train.obs.float(), train)
     report["splits"]["train"] = {"metrics": seen}
+    part_done()
     for split in ("validation", "test"):
         part = transitions(data, split, rows).to(device)
         measured = evaluate_split(model, part)
@@ -230,9 +296,11 @@ def world_report(
                 "calibration": measured.calibration,
                 "baselines": baselines(data.game, train, part),
             }
+        part_done()
     for name, other in (others or {}).items():
         measured = evaluate_split(model, transitions(other, "all").to(device))
         report["also"][name] = {"about": other.about, "metrics": measured.metrics, "drift": measured.drift}
+        part_done()
     return report
 
 
