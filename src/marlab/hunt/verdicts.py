@@ -43,6 +43,14 @@ SENTENCES = {
         "world_helps": f"The world model helps: {_PLACED}",
         "world_useless": f"The world model does not help: {_PLACED}",
         "next_world": f"Next: {_PARTS}; `marlab hunt train --variant hopplus --load-wm {{run}}` imagines with it.",
+        # evaluations
+        "scored": "{agent} comes {share:.1%} {interval:.1%} of the way from a random player (0) to the best known one "
+        "(100 %), over {count} scenarios.",
+        "better_than": "It is better than {other}: {gain:+.1%} {interval:+.1%} of that way, start by start.",
+        "worse_than": "It is worse than {other}: {gain:+.1%} {interval:+.1%} of that way, start by start.",
+        "like_other": "Its difference to {other} is within noise: {gain:+.1%} {interval:+.1%} of that way.",
+        "weakest": "Next: its weakest scenario is {scenario} ({share:.0%}); `marlab hunt watch AGENT` shows it play.",
+        "card_cut": "There is no score card yet; what is measured is kept.",
         # data
         "data_sound": "The data is sound: all {rows:,} rows of {episodes:,} episodes replay in the game as written.",
         "data_unsound": "Do not learn from this data: only {equality:.3%} of its {rows:,} rows replay as written.",

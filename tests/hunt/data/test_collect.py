@@ -15,7 +15,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.testing import assert_same
 
 
@@ -82,3 +82,14 @@ def test_the_command_collects(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert load_dataset(where).game == game_config("msh_2p_4x4")
     with pytest.raises(UserError, match="exists already"):
         command(["--preset", "msh_2p_4x4", "--rows", "300", "--output-dir", str(where)])
+
+
+def test_a_stopped_collection_keeps_no_half_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = HuntCollectConfig(rows=16_000, maps=32)
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "should_stop", lambda self: True)
+        run = collect(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert run.status == "interrupted" and not list((run.path / "data").glob("*.parquet"))
+    assert "of 16,000 rows, and nothing is kept" in run.verdict[0] and 0 < run.results["rows"] < 16_000
+    run = collect(config, RunOptions(output_dir=tmp_path / "run", resume=True), quiet=True)
+    assert run.status == "finished" and run.verdict[0].startswith("The data is sound: all 16,")

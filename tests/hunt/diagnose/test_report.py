@@ -13,10 +13,12 @@ from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.diagnose.command import DiagnoseConfig, main
 from marlab.hunt.diagnose.ppo import open_ppo_run
-from marlab.hunt.diagnose.report import diagnose
+from marlab.hunt.diagnose.report import diagnose, verdict_of
 from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.stopping import Stopping
+from marlab.lab.verdict import texts
 from tests.hunt.diagnose.conftest import Runs
 
 
@@ -50,6 +52,17 @@ def test_a_collect_run_alone_gets_a_verdict_on_its_data(runs: Runs, tmp_path: Pa
     assert [str(v.status) for v in report.verdicts] == ["pass"]
     assert report.status("data") == "pass" and report.status("MOA") is None
     assert not list(tmp_path.glob("*.png"))
+
+
+def test_a_diagnosis_that_is_stopped_reports_what_it_has_measured(runs: Runs, tmp_path: Path) -> None:
+    config = DiagnoseConfig(str(runs["data"]), (str(runs["ppo"]),), output_dir=tmp_path, figures=False, episodes=8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stopping, "should_stop", lambda self: True)
+        report = diagnose(config)
+    assert (report.measured, report.left) == (1, 1) and (tmp_path / "report.md").exists()
+    first, second, third = texts(verdict_of(report), str(report.out))
+    assert first == "All 1 modules pass their gates." and second == "The time was too short for 1 of 2 parts."
+    assert str(tmp_path) in third
 
 
 def test_a_diagnosis_can_be_repeated_exactly(runs: Runs, tmp_path: Path) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from marlab.hunt.evaluate.card import Block, Line, ScoreCard
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
+from marlab.hunt.evaluate.scenarios import by_name
+from marlab.hunt.evaluate.scores import Score
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
+from marlab.lab.verdict import texts
 
 
 def test_the_card_knows_its_scale(tmp_path: Path) -> None:
@@ -51,3 +56,20 @@ def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop
     assert card.uses == {"plain": "", "helped": "rule-based rollouts"}
     assert list(card.headline) == ["plain"]
     assert "helped [rule-based rollouts]" in card.text()
+
+
+def test_a_verdict_says_how_far_and_compares_with_the_next() -> None:
+    def of(agent: str, level: float) -> Score:
+        tenths = np.arange(1.0, 11.0)
+        runs = level + 0.01 * np.arange(8)
+        return Score(agent, "", runs, np.zeros(8, dtype=np.int64), np.full(40, level), (tenths, tenths), 40, 5.0, {})
+
+    lines = [
+        Line(by_name(name), of("RAND", 1.0), of("NS", 3.0), None, {"a": of("a", top), "b": of("b", 1.5)})
+        for name, top in (("visit_pair", 2.0), ("host_hare", 2.5))
+    ]
+    card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", lines)])
+    first, second, third = texts(card.verdict(), "run")
+    assert first.startswith("a comes 62.5 %") and "over 2 scenarios" in first
+    assert second.startswith("It is better than b: +37.5 %") and "visit_pair (50 %)" in third
+    assert [sentence.key for sentence in ScoreCard("msh_4x4", ["a"], {}, {}).verdict()] == ["lab.look"]

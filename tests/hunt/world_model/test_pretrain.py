@@ -20,8 +20,10 @@ from marlab.hunt.world_model.model import load_world_model
 from marlab.hunt.world_model.pretrain import SAMPLES, WorldTrainer, pretrain_world
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
+from marlab.lab.verdict import texts
 
 TINY = game_config("msh_tiny")
 
@@ -99,10 +101,20 @@ def test_learning_rate_is_a_cosine(folder: Path, data: Dataset) -> None:
     assert rates == pytest.approx([1e-3, (1e-3 + 1e-5) / 2, 1e-5])
 
 
+def test_a_stopped_run_has_a_curve_and_a_verdict(folder: Path, tmp_path: Path) -> None:
+    asked = iter([False] * 40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "should_stop", lambda self: next(asked, True))
+        run = pretrain_world(small(folder, epochs=30), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert run.status == "interrupted" and (run.path / "figures" / "losses.png").exists()
+    assert "of 30 epochs the loss on held-out steps is" in run.verdict[0] and "--resume" in run.verdict[1]
+
+
 def test_a_run(folder: Path, tmp_path: Path) -> None:
     config = small(folder, epochs=10, width=32, also_test=(folder,))
     path = pretrain_world(config, RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     report = json.loads((path / "world_report.json").read_text())
+    assert texts(read_run(path).verdict, str(path))[0].startswith("The world model helps: in held-out steps it puts")
     assert set(report["splits"]) == {"train", "validation", "test"}
     test = report["splits"]["test"]
     assert test["metrics"]["obs_mse"] < 0.4 * test["baselines"]["copy_last_frame"]["obs_mse"]

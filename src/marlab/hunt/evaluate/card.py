@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import image, plain, table
 from marlab.lab.runs.judged import Judged
-from marlab.lab.stats import Measured
+from marlab.lab.stats import Measured, mean_interval
+from marlab.lab.verdict import Sentence, say, side
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,31 @@ class ScoreCard:
         for run, (seed, share) in enumerate(zip(lines[0].scores[agent].seeds.tolist(), shares.tolist())):
             found.setdefault(seed, {})[f"start {run} of seed {self.settings.get('seed')}, {self.game}"] = share
         return found
+
+    def verdict(self) -> list[Sentence]:
+        """How far the first agent is from the best that is known, how it compares with the next, where it is weakest.
+
+        Intervals are over starts: they say nothing about agents that would be trained anew.
+        """
+        first = self.agents[0]
+        lines = [line for line in self.blocks[0].lines if line.share(first) is not None] if self.blocks else []
+        if not lines:
+            return [say("lab.look")]
+        shares = {a: self._by_start(a) for a in self.agents if all(line.share(a) is not None for line in lines)}
+        mean, low, high = (float(x) for x in mean_interval(shares[first]))
+        said = [say("hunt.scored", agent=first, share=mean, interval=(low, high), count=len(lines))]
+        other = next((a for a in shares if a != first and len(shares[a]) == len(shares[first])), None)
+        if other is not None:
+            gain, low, high = (float(x) for x in mean_interval(shares[first] - shares[other]))
+            key = {"above": "better_than", "below": "worse_than", "unclear": "like_other"}[side((low, high))]
+            said.append(say(f"hunt.{key}", agent=first, other=other, gain=gain, interval=(low, high)))
+        worst = min(lines, key=lambda line: cast(Measured, line.share(first)).value)
+        weakest = cast(Measured, worst.share(first)).value
+        return [*said, say("hunt.weakest", scenario=worst.scenario.name, share=weakest)]
+
+    def _by_start(self, agent: str) -> np.ndarray:
+        """[R] mean share over the first block of every start."""
+        return np.array([share for starts in self.cases(agent).values() for share in starts.values()])
 
     @property
     def judged_by(self) -> Judged:

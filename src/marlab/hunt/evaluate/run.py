@@ -24,11 +24,13 @@ from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
+from marlab.lab.progress import stage
 from marlab.lab.runs.files import read_json, write_json, write_text
 from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.records import find_run
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import say
 
 RANDOM = "RAND"
 LARGEST_EXACT_RANDOM = 16
@@ -51,9 +53,12 @@ def evaluate(
         run.set_device(lineup.bench.game.device)
         stop = lambda: run.leave() if run.should_stop() else None  # noqa: E731
         measurements = Measurements(run.path / FOLDER, others, stop, code())
+        run.set_verdict(say("hunt.card_cut"), say("lab.go_on"))  # until there is a card
         measure_all(lineup.bench, lineup.jobs(), measurements, where, quiet=quiet)
-        card = lineup.card(measurements)
-        write_card(card, run, figures=config.figures)
+        with stage("score card", quiet):
+            card = lineup.card(measurements)
+            write_card(card, run, figures=config.figures)
+        run.set_verdict(*card.verdict())
         if not quiet:
             print(f"{card.text()}\n\nscore card: {run.path / 'scorecard.md'}{_remarks(measurements)}")
     return run

@@ -7,7 +7,7 @@ prediction ceilings, the payoff ladder, and exact best responses, each with an i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -106,25 +106,35 @@ class Report:
         ]
 
 
-def check(config: CheckConfig | None = None, *, quiet: bool = True) -> Report:
-    """Measure everything; nothing is written unless `config.output_dir` names a folder."""
+def check(
+    config: CheckConfig | None = None, *, quiet: bool = True, part_done: Callable[[], None] = lambda: None
+) -> Report:
+    """Measure everything; nothing is written unless `config.output_dir` names a folder.
+
+    `part_done` is called after every table, and may end it with an exception.
+    """
     config = config or CheckConfig()
     rngs = Rngs(config.seed)
     names = ("msh_4x4", "msh_8x8_b5", "msh_4x4_4h2s")
     games = {name: make_game(game_config(name), rngs.torch("maps"), maps=config.maps) for name in names}
     sections = [_ladder(games["msh_4x4"])]
     with Progress("checking", total=len(FOCAL) + 5, unit="tables", quiet=quiet) as bar:
+
+        def advance() -> None:
+            bar.advance(1)
+            part_done()
+
         for name in ("msh_4x4", "msh_8x8_b5"):
             sections.append(_populations(name, games[name], config, rngs))
-            bar.advance(1)
+            advance()
         for (name, team), expected in FOCAL.items():
             sections.append(_focal(name, games[name], team, expected, config, rngs))
-            bar.advance(1)
+            advance()
         for name in ("msh_4x4", "msh_8x8_b5"):
             sections += _ceilings(name, games[name], config, rngs)
-            bar.advance(1)
+            advance()
         sections += _best_responses(games["msh_4x4"], config, rngs)
-        bar.advance(1)
+        advance()
     report = Report(tuple(_merged(sections)))
     if config.output_dir is not None:
         write_json(config.output_dir / "check.json", report.to_json())

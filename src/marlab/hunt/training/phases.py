@@ -45,6 +45,7 @@ from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
 from marlab.lab.report.curves import column, level
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.metrics import read_metrics
@@ -139,6 +140,11 @@ class Pipeline:
             wrong = "; ".join(gate.text() for gate in gates if not gate.passed)
             raise UserError(f"Phase {phase} stopped the training: {wrong}. (--pipeline.gates warn goes on.)")
 
+    def _pause(self) -> None:
+        """A safe point inside a phase that is short, and begun again when it was stopped."""
+        if self.run.must_stop():
+            self.run.leave()
+
     def _folder(self, name: str) -> Path:
         return self.run.path / "phases" / name
 
@@ -168,7 +174,8 @@ class Pipeline:
 
     def _check(self) -> list[Gate]:
         episodes = self.config.pipeline.check_episodes
-        report = check(CheckConfig(episodes=episodes, ceiling_episodes=4 * episodes), quiet=self.quiet)
+        sizes = CheckConfig(episodes=episodes, ceiling_episodes=4 * episodes)
+        report = check(sizes, quiet=self.quiet, part_done=self._pause)
         return [most("P0 figures that differ from the calibration", len(report.failures), 0)]
 
     def _collect(self) -> list[Gate]:
@@ -272,7 +279,13 @@ class Pipeline:
         game = make_game(self.config.game, rngs.torch("maps", "cpu"), maps=self.config.maps, device=device)
         plan = seat_all(game, [Cell(agent, team(text)) for text in FEW_SHOT_FLOORS], size.adapt_games, {})
         starts = Starts(game, size.adapt_games, ADAPTATION_SEED)
-        stream = play_stream(game, plan, starts, size.adapt_steps, rngs.torch("games"))
+        with Progress("among strangers", total=size.adapt_steps, unit="steps", quiet=self.quiet) as bar:
+
+            def tick(steps: int) -> None:
+                bar.advance(steps)
+                self._pause()
+
+            stream = play_stream(game, plan, starts, size.adapt_steps, rngs.torch("games"), tick)
         scores = scores_of(plan, stream, size.adapt_steps, size.adapt_steps // 4)
         write_json(path / "few_shot.json", [score.to_dict() for score in scores])
         if self.config.game != GameConfig():

@@ -175,9 +175,10 @@ def record(
     for number, start in enumerate(starts):
         if number:
             table.next_episode()
-        moments = _episode(table, start, over, tell=number == len(starts) - 1)
-    if not moments:
-        raise UserError("It was stopped before the episode began that was to be shown; give it more time.")
+        last = number == len(starts) - 1
+        moments = _episode(table, start, over, tell=last)
+        if not last and over():
+            raise UserError("It was stopped before the episode began that was to be shown; give it more time.")
     return Episode(name, [agent.name for agent in agents], len(starts) - 1, moments)
 
 

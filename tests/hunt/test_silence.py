@@ -1,0 +1,46 @@
+"""No command of the hunt is silent for long, keeps to its time limit, and says what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.silence import listen
+
+SILENCE_S = 5.0
+SMALL = ["--device", "cpu", "--total-steps", "1500", "--eval-episodes", "20", "--pipeline.rows", "2000"]
+
+
+@pytest.mark.long
+def test_commands_of_the_hunt_speak(tmp_path: Path) -> None:
+    """One after the other in one folder: each uses what those before it made."""
+    train = ["hunt", "train", "--preset", "hop_quick", *SMALL, "--pipeline.gates", "warn", "--learn.warm-updates", "20"]
+    commands = [
+        ["hunt", "collect", "--rows", "3000", "--name", "data"],
+        ["hunt", "pretrain", "vae", "runs/hunt/data", "--epochs", "2", "--vae-epochs", "1", "--name", "vae"],
+        ["hunt", "pretrain", "world", "runs/hunt/data", "--epochs", "2", "--name", "world"],
+        [*train, "--name", "hop"],
+        ["hunt", "diagnose", "hop", "vae", "world", "--episodes", "20", "--belief-games", "4"],
+        ["hunt", "museum", "stale-actions", "--rows", "800", "--name", "museum"],
+        ["hunt", "watch", "runs/hunt/hop"],
+    ]
+    for words in commands:
+        heard = listen(words, tmp_path)
+        assert heard.code == 0, "\n".join(heard.lines[-20:])
+        assert heard.longest < SILENCE_S, f"{' '.join(words)}: {heard.longest:.1f} s before '{heard.before}'"
+        if words[1] != "watch":
+            assert any("Next: " in line for line in heard.lines), words
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["ppo", "hop"])
+def test_a_limit_bounds_a_training_and_is_used(tmp_path: Path, kind: str) -> None:
+    words = ["hunt", "train", "--variant", kind, "--device", "cpu", "--time-limit", "0.75", "--name", "run"]
+    if kind == "hop":
+        words += ["--preset", "hop_quick"]
+    heard = listen(words, tmp_path)
+    assert heard.code == 0 and 0.9 * 45 < heard.seconds < 45 + 10, f"{heard.seconds:.1f} s of 45"
+    assert heard.longest < SILENCE_S, heard.before
+    assert "goes on" in heard.lines[-1] or any("--resume" in line for line in heard.lines[-3:])
+    assert list((tmp_path / "runs/hunt/run/figures").glob("*.png"))

@@ -1,0 +1,48 @@
+"""How long a command says nothing: it is run as people run it, and every line of it is timed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Heard(NamedTuple):
+    """What a command said, and when it said nothing."""
+
+    code: int
+    seconds: float
+    lines: list[str]
+    longest: float  # seconds between two lines, from the start to the end of the process
+    before: str  # the line that ended the longest silence
+
+
+def listen(words: Sequence[str], folder: Path, seconds: float = 600.0) -> Heard:
+    """Run `marlab WORDS` in a folder, without a terminal."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "marlab", *words], cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    began = last = time.monotonic()
+    lines, longest, before = list[str](), 0.0, ""
+    for line in _each(process):
+        now = time.monotonic()
+        if now - last > longest:
+            longest, before = now - last, line
+        last = now
+        lines.append(line)
+        if now - began > seconds:
+            process.kill()
+    return Heard(process.wait(), time.monotonic() - began, lines[:-1], longest, before)
+
+
+def _each(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line.rstrip("\n")
+    process.wait()
+    yield "(the end)"
