@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from marlab.cli import main
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.arena.command import PlayCommand
+from marlab.market.arena.official import _rows
 from marlab.market.arena.play import play
 from tests.market import arena_agents
 
@@ -28,10 +30,21 @@ def test_the_official_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[s
     rows = json.loads((tmp_path / "run" / "results.json").read_text())
     assert {row["agent"] for row in rows} == {"SyncRandomStdAgent", "ReportingAgent(word=heuristic)"}
     assert all(row["seats"] == 2 and -5 < row["score"] < 5 for row in rows)
-    assert all(row["low"] <= row["mean"] <= row["high"] for row in rows)
+    assert all(row["low"] <= row["mean"] <= row["high"] and -5 < row["balanced"] < 5 for row in rows)
     assert "official score" in capsys.readouterr().out
     with pytest.raises(UserError, match="class once"):
         play(
             PlayCommand(agents=(REPORTING, f"{OURS}:ReportingAgent(word=heuristic)"), engine="serial", official=True),
             RunOptions(output_dir=tmp_path / "twice"),
         )
+
+
+def test_the_balanced_mean_counts_every_factory_once() -> None:
+    """Two of three seats of an agent are in one factory."""
+    pandas = pytest.importorskip("pandas")
+    kind = f"adapter:{arena_agents.ReportingAgent.__module__}.ReportingAgent"
+    worlds = [("0000a.01", "00Re@0", 1.0), ("0000b.02", "00Re@0", 2.0), ("0001c.01", "00Re@0", 0.5)]
+    table = pandas.DataFrame([{"world": w, "agent_id": a, "agent_type": kind, "score": s} for w, a, s in worlds])
+    results = SimpleNamespace(total_scores=pandas.DataFrame([{"agent_type": kind, "score": 1.2}]), scores=table)
+    (row,) = _rows(results, ["mine"], [(arena_agents.ReportingAgent, {})])
+    assert row["balanced"] == (1.5 + 0.5) / 2 and row["mean"] == 3.5 / 3 and row["score"] == 1.2

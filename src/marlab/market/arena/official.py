@@ -60,14 +60,19 @@ def _rows(results: Any, names: Sequence[str], players: Sequence[tuple[type, dict
     """Scores by our names; the league calls an agent by an adapter, its class and a hash of its parameters.
 
     The official score is a truncated mean. Beside it stand the plain mean of all seats and its Student interval, which
-    speaks of the markets that were played: with few configs it is narrower than the truth about all markets.
+    speaks of the markets that were played: with few configs it is narrower than the truth about all markets. The league
+    draws who sits where, so with few worlds somebody has the better factories: `balanced` counts every factory once.
     """
     if not len(results.total_scores):
         raise UserError(
             "All worlds of the official tournament failed; without --official you are told whose fault it is."
         )
     scores = {str(row.agent_type): float(row.score) for row in results.total_scores.itertuples()}
-    seats = results.scores.groupby("agent_type")["score"].apply(list).to_dict()
+    table = results.scores
+    seats = table.groupby("agent_type")["score"].apply(list).to_dict()
+    # a world's name begins with the number of its config, an agent's id with its factory's and ends with its level
+    factory = table["world"].str[:4] + table["agent_id"].str.replace(r"[^\d@]", "", regex=True)
+    balanced = table.groupby(["agent_type", factory.rename("factory")])["score"].mean().groupby("agent_type").mean()
     rows = []
     for name, (cls, _) in zip(names, players):
         full = f"{cls.__module__}.{cls.__qualname__}"
@@ -76,7 +81,7 @@ def _rows(results: Any, names: Sequence[str], players: Sequence[tuple[type, dict
                 low, high = student(seats[entry]) or (None, None)
                 mean = float(np.mean(seats[entry]))
                 row = {"agent": label(name), "score": scores[entry], "seats": len(seats[entry])}
-                rows.append({**row, "mean": mean, "low": low, "high": high})
+                rows.append({**row, "mean": mean, "low": low, "high": high, "balanced": float(balanced[entry])})
     if len(rows) != len(names):
         raise RuntimeError(f"the league's tournament has scores of {sorted(scores)}, not of {sorted(names)}")
     return sorted(rows, key=lambda row: -row["score"])

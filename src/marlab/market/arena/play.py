@@ -273,10 +273,11 @@ def _play_official(
         rows = official(config, run.path / "official", engine)
         write_json(run.path / "results.json", rows)
         run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
+        scores = ("score", "mean", "balanced")
         lines = [
-            [row["agent"], str(row["seats"]), f"{row['score']:.3f}", f"{row['mean']:.3f}", _within(row)] for row in rows
+            [row["agent"], str(row["seats"]), *(f"{row[name]:.3f}" for name in scores), _within(row)] for row in rows
         ]
-        head = ("agent", "seats", "official score", "mean of seats", "95 % of these markets")
+        head = ("agent", "seats", "official score", "mean of seats", "mean of factories", "95 % of these markets")
         table = arena_report.Table("anac2024_std", head, lines)
         if not quiet:
             arena_report.print_table(table, _console())
