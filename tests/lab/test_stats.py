@@ -24,6 +24,7 @@ from marlab.lab.stats import (
     lower_bound,
     mean_interval,
     measured,
+    middle_95,
     ratio_interval,
     share_interval,
     show,
@@ -266,3 +267,8 @@ def test_seeds_that_differ_make_the_interval_wide() -> None:
     by_seed = grouped_interval(values, np.repeat([0, 1], 50))
     assert (by_seed.low, by_seed.high) == (1.0, 3.0)
     assert pooled.high is not None and pooled.high < 2.3
+
+
+def test_the_middle_of_resampled_values() -> None:
+    assert middle_95(np.arange(1001)) == (25.0, 975.0)
+    assert middle_95([np.nan, *range(41)]) == (1.0, 39.0)

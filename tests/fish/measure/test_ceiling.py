@@ -8,9 +8,11 @@ import itertools
 import pytest
 import torch
 
-from marlab.fish.measure.ceiling import ceiling, doomed_mask, doomed_share
+import marlab.fish.measure.ceiling as measure_ceiling
+from marlab.fish.measure.ceiling import _branch, _furthest, _search, ceiling, doomed_mask, doomed_share
 from marlab.fish.measure.policies import play, sidestep
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
 from marlab.fish.sea.reset import seeded_reset
 from tests.fish.build import reference_of, sea_of
 
@@ -63,3 +65,63 @@ def test_bounds_meet_and_the_plan_holds() -> None:
 
 def test_doomed_share_is_the_known_floor() -> None:
     assert doomed_share(SeaConfig(num_fish=96), arenas=400) == pytest.approx(0.0163, abs=0.0035)
+
+
+def test_the_report_counts_the_fish_that_were_alive_at_the_start() -> None:
+    """Two arenas of three slots: one slot is empty, one fish is under the predator's jaws, the others are far away."""
+    state = sea_of([(0.1, 0.0), (8.0, 0.0), (-8.0, 0.0)], predator=(0.0, 0.0), predator_velocity=(0.0, 0.0))
+    state = SeaState(*(torch.cat([values, values]) for values in state))
+    state.exists[1, 2] = state.alive[1, 2] = False
+    report = ceiling(state, k=2)
+    assert report.doomed.tolist() == [[True, False, False], [True, False, False]]
+    assert report.saved.tolist() == [[False, True, True], [False, True, False]]
+    assert (report.upper, report.lower, report.gap) == (1 - 2 / 5, 3 / 5, 0.0)
+    assert report.plan.shape == (500, 2, 3)
+
+
+def test_a_search_that_grows_too_large_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = sea_of([(0.1, 0.0)], predator=(0.0, 0.0))
+    assert doomed_mask(state, 1).tolist() == [[True]]
+    monkeypatch.setattr(measure_ceiling, "FRONTIER", 5)
+    assert doomed_mask(state, 1).tolist() == [[True]]  # five branches are still followed
+    monkeypatch.setattr(measure_ceiling, "FRONTIER", 4)
+    assert doomed_mask(state, 1).tolist() == [[False]]
+
+
+def test_the_furthest_branches_of_every_fish_are_kept() -> None:
+    places = [(1.0, 0.0), (3.0, 0.0), (2.0, 0.0), (0.0, 5.0), (0.0, 4.0), (0.5, 0.0)]
+    rows = SeaState(*(torch.cat(parts) for parts in zip(*(sea_of([p], predator=(0.0, 0.0)) for p in places))))
+    owner = torch.tensor([0, 0, 0, 1, 1, 0])
+    assert sorted(_furthest(rows, owner, 1).tolist()) == [1, 3]
+    assert sorted(_furthest(rows, owner, 2).tolist()) == [1, 2, 3, 4]
+    assert sorted(_furthest(rows, owner, 9).tolist()) == [0, 1, 2, 3, 4, 5]
+
+
+def test_branches_know_their_parents_and_actions() -> None:
+    two = SeaState(*(torch.cat(parts) for parts in zip(*(sea_of([p], [(1.0, 0.0)]) for p in ((5.0, 0.0), (0.0, 5.0))))))
+    after, parent, action = _branch(two, PREDATOR_STEPS["ballistic"])
+    assert parent.tolist() == [0] * 5 + [1] * 5 and action.tolist() == [0, 1, 2, 3, 4] * 2
+    for row in (0, 1):
+        for taken in range(5):
+            alone = advance(two.select(torch.tensor([row])), torch.tensor([[taken]]))
+            assert torch.equal(alone.x[0], after.x[5 * row + taken]) and torch.equal(
+                alone.vy[0], after.vy[5 * row + taken]
+            )
+
+
+def test_plans_begin_with_the_free_actions_of_the_branch_that_lived() -> None:
+    """Fish for which side-stepping alone is not enough: their plan is found by a search and holds when it is played."""
+    state, _ = seeded_reset(list(range(40)), CFG, fish=96)
+    open_ = state.alive & ~doomed_mask(state, 2)
+    plan = torch.full((500, *state.x.shape), 4, dtype=torch.uint8)
+    _search(state, open_, plan, 0, "ballistic")
+    left = int(open_.sum())
+    assert left > 0, "choose other seeds: side-stepping saves everybody"
+    before = open_.clone()
+    _search(state, open_, plan, 6, "ballistic")
+    found = before & ~open_
+    assert found.any()
+    final = state
+    for actions in plan:
+        final = advance(final, actions)
+    assert bool(final.alive[found].all())

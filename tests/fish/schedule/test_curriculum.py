@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marlab.fish.schedule.curriculum import PenaltySchedule, entropy_coef, lr_elapsed, parse_entropy_windows
+from marlab.fish.schedule.curriculum import (
+    PenaltyConfig,
+    PenaltySchedule,
+    entropy_coef,
+    lr_elapsed,
+    parse_entropy_windows,
+)
 from marlab.fish.schedule.phases import parse_curriculum
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
@@ -70,6 +77,50 @@ def test_plateau_holds_the_ramp_and_a_limit_freezes_it_at_its_end() -> None:
 def test_impossible_schedules_are_refused(change: dict[str, str], word: str) -> None:
     with pytest.raises(UserError, match=word):
         altered(FishTrainConfig(), **change)
+
+
+def test_v32s_lists_are_stretched_over_the_phases() -> None:
+    schedule = PenaltyConfig().schedule(PHASES, 0.0)
+    assert schedule == v32_penalty()
+    short = PenaltyConfig().schedule(parse_curriculum("15:3,25:3,25:3,25:3,25:3,25:3,25:3", 21, 25), 0.0)
+    assert short.plateaus == (0, 0, 2, 2, 2, 0, 0)  # a ramp keeps one iteration for its target
+    bare = PenaltyConfig(phase_targets="", ramp_phases="", phase_plateaus="").schedule(PHASES, 0.3)
+    assert (bare.targets, bare.ramp_phases, bare.plateaus) == ((0.3,) * 7, frozenset(), (0,) * 7)
+
+
+def test_a_phase_at_the_limit_acts_and_its_ramp_begins_at_the_phase_before() -> None:
+    phases = parse_curriculum("10:2,10:3,10:4", 9, 10)
+    schedule = PenaltySchedule(phases, 0.5, (1.0, 2.0, 5.0), frozenset({2, 3}), (0, 0, 1), 9.0, 0)
+    whole = [1.0, 1.0, 1.0, 1.5, 2.0, 2.0, 2.0, 3.5, 5.0]
+    assert [schedule.value(i) for i in range(1, 10)] == pytest.approx(whole)
+    assert [schedule.value(i, phase_limit=3) for i in range(1, 10)] == pytest.approx(whole)
+    assert [schedule.value(i, phase_limit=2) for i in range(1, 10)] == pytest.approx([*whole[:5], 2, 2, 2, 2])
+    assert [schedule.value(i, phase_limit=1) for i in range(1, 10)] == pytest.approx([1.0] * 9)
+
+
+def test_a_ramp_of_one_iteration_reaches_its_target_at_once() -> None:
+    phases = parse_curriculum("10:3,10:1", 4, 10)
+    schedule = PenaltySchedule(phases, 0.5, (1.0, 2.0), frozenset({1, 2}), (2, 0), 9.0, 0)
+    assert [schedule.value(i) for i in range(1, 5)] == [0.5, 0.5, 1.0, 2.0]
+    for change in ({"plateaus": (3, 0)}, {"plateaus": (-1, 0)}, {"base": -0.1}, {"ramp_phases": frozenset({0})}):
+        with pytest.raises(UserError):
+            replace(schedule, **change)
+    assert replace(schedule, ramp_phases=frozenset(), plateaus=(3, 9)).value(1) == 1.0  # only ramps wait
+
+
+def test_windows_may_begin_at_one_last_one_iteration_and_be_worth_nothing() -> None:
+    windows = parse_entropy_windows("1-1:0,2:0.5")
+    assert [entropy_coef(i, 0.9, windows) for i in (1, 2, 3)] == [0.0, 0.5, 0.9]
+    assert entropy_coef(5, 0.9, parse_entropy_windows("3-9:0.1,3+:0.2")) == 0.2  # the later of two equal starts
+    assert entropy_coef(5, 0.9, parse_entropy_windows("4+:0.2,3-9:0.1")) == 0.2
+    for text in ("0-3:0.1", "3:-0.1", "4-3:1"):
+        with pytest.raises(UserError, match="expected a start from 1"):
+            parse_entropy_windows(text)
+
+
+def test_elapsed_time_of_the_rate() -> None:
+    assert [lr_elapsed(i, PHASES, "run") for i in (1, 31, 60)] == [0.0, 0.5, 59 / 60]
+    assert [lr_elapsed(i, PHASES, "phase") for i in (1, 9, 10, 60)] == [1 / 9, 1.0, 10 / 19, 1.0]
 
 
 # --- entropy and learning rate ------------------------------------------------------------------------------

@@ -178,6 +178,108 @@ def test_every_record_without_success_names_a_failed_condition(probe: ProbeOutco
     assert bool(record["reason"]) == bool(record["failed_conditions"])
 
 
+# --- exactly at a limit ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "field", "at", "beyond"),
+    [
+        ({"success_step_one": 5}, "step_one_count", 5, 6),
+        ({"success_step_one": -1, "success_step_one_ratio": 0.25}, "step_one_count", 240, 241),
+        ({"success_early_death": 0.25}, "early_death_fraction", 0.25, 0.2511),
+        ({"success_p10": 120.0}, "fish_death_p10", 120.0, 119.9),
+    ],
+)
+def test_a_success_may_touch_its_limit(limits: dict[str, Any], field: str, at: float, beyond: float) -> None:
+    assert gate(**limits).evaluate(1, outcome(**{field: at}))["event"] == "advance"
+    assert gate(**limits).evaluate(1, outcome(**{field: beyond}))["event"] == "noop"
+
+
+@pytest.mark.parametrize(("field", "at", "beyond"), [("fish_death_p10", 95.0, 94.9), ("min_final_survival", 0.5, 0.49)])
+def test_a_probe_at_the_limit_of_failure_has_not_failed(field: str, at: float, beyond: float) -> None:
+    assert not gate().evaluate(1, outcome(**{field: at}))["failure_detected"]
+    assert gate().evaluate(1, outcome(**{field: beyond}))["failure_detected"]
+
+
+def test_a_score_may_touch_both_thresholds() -> None:
+    rule = {"rule": "score", "success_score": 0.75, "failure_score": 0.5}
+    for score, event in ((0.75, "advance"), (0.7499, "noop"), (0.5, "noop"), (0.4999, "failure_hold")):
+        assert gate(**rule).evaluate(1, outcome(avg_final_survival=score))["event"] == event
+    even = {"rule": "score", "success_score": 0.5, "failure_score": 0.5}
+    assert gate(**even).evaluate(1, outcome(avg_final_survival=0.5))["event"] == "advance"
+
+
+def test_a_score_counts_all_fish_unless_the_doomed_are_subtracted() -> None:
+    probe = outcome(samples=100, avg_final_survival=0.8, doomed=20)
+    rule = {"rule": "score", "success_score": 0.9, "failure_score": 0.1}
+    assert "success_score: 0.8 against 0.9" in gate(**rule).evaluate(1, probe)["reason"]
+    assert gate(**rule, subtract_doomed=True).evaluate(1, probe)["event"] == "advance"
+    all_doomed = outcome(samples=100, avg_final_survival=0.0, early_death_fraction=1.0, doomed=100, step_one_count=100)
+    assert gate(subtract_doomed=True).evaluate(1, all_doomed)["event"] == "advance"  # nobody who could be saved died
+
+
+def test_every_move_says_how_long_the_gate_rests_and_forgets_its_streaks() -> None:
+    machine = gate(required_successes=3, success_freeze_iterations=3, freeze_iterations=5, failure_tolerance=1)
+
+    def told(iteration: int, probe: ProbeOutcome) -> tuple[Any, ...]:
+        record = machine.evaluate(iteration, probe)
+        return tuple(record[k] for k in ("event", "stage", "success_streak", "failure_streak", "freeze_until"))
+
+    assert told(1, GOOD) == ("success_progress", 0, 1, 0, 4)
+    assert told(4, GOOD) == ("success_progress", 0, 2, 0, 7)  # the freeze ends with its last iteration
+    assert told(6, GOOD) == ("frozen", 0, 0, 0, 7)
+    assert told(7, GOOD) == ("success_progress", 0, 1, 0, 10)
+    assert told(10, GOOD) == ("success_progress", 0, 2, 0, 13)
+    assert told(13, GOOD) == ("advance", 1, 0, 0, 18)
+    assert told(18, GOOD) == ("success_progress", 1, 1, 0, 21)
+    assert told(21, POOR) == ("noop", 1, 0, 0, 21)
+    assert told(22, GOOD) == ("success_progress", 1, 1, 0, 25)
+    assert told(23, BAD) == ("rollback", 0, 0, 0, 28)
+    assert told(24, BAD) == ("failure_hold", 0, 0, 1, 29)
+    assert told(25, BAD) == ("failure_hold", 0, 0, 2, 30)
+
+
+def test_a_lock_comes_first_in_the_reasons_and_clears_the_streak() -> None:
+    machine = gate(lock_until=10, required_successes=2)
+    machine.success_streak = 1
+    record = machine.evaluate(10, POOR)
+    assert record["failed_conditions"] == ["locked", "success_early_death"]
+    assert record["reason"].startswith("locked until iteration 10; ")
+    assert record["success_streak"] == 0
+    machine = gate(required_successes=2)
+    machine.freeze_until, machine.success_streak = 20, 1
+    assert machine.evaluate(19, GOOD)["success_streak"] == 0
+
+
+def test_the_rule_of_a_score_keeps_the_streak_between_its_thresholds() -> None:
+    for rule, kept in (("score", 1), ("conditions", 0)):
+        machine = gate(rule=rule, required_successes=3)
+        machine.success_streak = 1
+        between = outcome(avg_final_survival=0.9, early_death_fraction=0.5)
+        assert machine.evaluate(1, between)["success_streak"] == kept
+
+
+def test_defaults_of_the_allowance_follow_the_number_of_phases() -> None:
+    assert [GateConfig().allowance(phases) for phases in (7, 3, 14, 1)] == [(4, 5, 6), (2, 3), (8, 10, 12), (1,)]
+    assert GateConfig(phase_allowance="1,7,7").allowance(7) == (1, 7, 7)
+    assert (GateConfig(required_successes=1).is_on, GateConfig(required_successes=0).is_on) == (True, False)
+    assert GateConfig(confidence_level=0.5).confidence_level == 0.5
+    with pytest.raises(UserError, match="confidence_level"):
+        GateConfig(confidence_level=0.49)
+
+
+def test_limits_that_are_reached_on_average_are_not_doubted() -> None:
+    assert check_reachable(GateConfig(success_step_one=10), 0.01, 1000) == []
+    (doubt,) = check_reachable(GateConfig(success_step_one=9), 0.01, 1000)
+    assert "a perfect policy passes 46% of the probes" in doubt
+    with pytest.raises(UserError, match=r"allows 0 step-one deaths, but 1.00% of 1000 fish .* about 10;"):
+        check_reachable(GateConfig(success_step_one=0), 0.01, 1000)
+    assert len(check_reachable(GateConfig(success_step_one=3), 0.01, 1000, refuse=False)) == 1
+    (doubt,) = check_reachable(GateConfig(success_step_one=4), 0.01, 1000)  # 2.9 % of the probes: luck, not hopeless
+    assert "3%" in doubt
+    assert check_reachable(GateConfig(rule="score", success_step_one=0), 0.01, 1000) == []
+
+
 # --- confidence, doomed fish, score -------------------------------------------------------------------------
 
 

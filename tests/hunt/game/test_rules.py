@@ -10,6 +10,7 @@ import torch
 
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config, game_names
+from marlab.hunt.game.rules import _pick
 from marlab.hunt.game.views import View
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import act, board, placed, seeded, situations, small_game
@@ -214,3 +215,37 @@ def test_snowdrift_pays_everybody_and_charges_the_removers() -> None:
     assert out.reward[0].tolist() == [10.0, 10.0, 8.0, 12.0]
     assert after.alive.all() and after.prey_alive.sum() == 1 and not out.over.item()
     assert out.executed[0].tolist() == [5, 5, 5, 4]
+
+
+def test_whole_numbers_are_picked_up_to_the_last() -> None:
+    uniform = torch.tensor([0.0, 0.24, 0.25, 0.74, 0.75, 0.999, 1.0])
+    assert _pick(uniform, 4).tolist() == [0, 0, 1, 2, 3, 3, 3]
+    assert _pick(torch.tensor([0.9, 0.9]), torch.tensor([1, 3])).tolist() == [0, 2]
+
+
+def test_states_are_mixed_game_by_game() -> None:
+    game = small_game(FOUR)
+    one, other = game.reset(5, seeded(1)), game.reset(5, seeded(2))
+    marked = torch.tensor([True, False, False, True, False])
+    mixed = one.where(marked, other)
+    for field, a, b in zip(mixed, one, other):
+        for i, is_other in enumerate(marked.tolist()):
+            assert torch.equal(field[i], b[i] if is_other else a[i])
+
+
+def test_two_maps_are_two_maps() -> None:
+    """The smallest number of maps for which a cell of one is not a cell of the other."""
+    config = game_config("msh_6x6_b4")
+    game = make_game(config, seeded(3), maps=2)
+    assert not torch.equal(game.maps.blocks[0], game.maps.blocks[1])
+    state = game.reset(64, seeded(4))
+    state = state._replace(map=torch.arange(64) % 2)
+    there = torch.stack([game.maps.blocks[m] for m in state.map])
+    moves = View(game, state).mask[..., :4]  # [B, n, 4]: up, down, left, right
+    for b in range(64):
+        for p in range(config.players):
+            row, column = divmod(int(state.cell[b, p]), config.width)
+            for action, (down, right) in enumerate(((-1, 0), (1, 0), (0, -1), (0, 1))):
+                r, c = row + down, column + right
+                free = 0 <= r < config.height and 0 <= c < config.width and not bool(there[b, r * config.width + c])
+                assert bool(moves[b, p, action]) == free

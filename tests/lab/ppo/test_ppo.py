@@ -11,7 +11,7 @@ import torch
 from marlab.lab.ppo.choices import best
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.lab.ppo.ppo import PPO, advantages, normalized, policy_loss, value_loss
+from marlab.lab.ppo.ppo import PPO, _explained_variance, advantages, normalized, policy_loss, value_loss
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.testing import assert_resume_equal, assert_same
 from tests.lab.ppo.toys import Bandit, Identity, Result
@@ -176,3 +176,43 @@ def test_an_empty_rollout_is_no_accident() -> None:
     rollout = ppo.collect(world)
     rollout.acting.zero_()
     assert ppo.update(rollout, 1e-3, 0.0)["ppo/samples"] == 0.0
+
+
+def test_the_loss_is_the_sum_of_its_parts() -> None:
+    config = PPOConfig(value_coef=0.25, clip_range=0.2, normalize_advantage=False)
+    net = ActorCritic(3, (4,), (8,), generator=torch.Generator().manual_seed(0))
+    ppo = PPO(net, config, torch.Generator().manual_seed(1))
+    g = torch.Generator().manual_seed(2)
+    obs = torch.randn(6, 3, generator=g)
+    actions = torch.tensor([0, 1, 2, 3, 0, 1])
+    batch = {
+        "obs": obs, "actions": actions, "logp": torch.full((6,), -1.3), "advantage": torch.randn(6, generator=g),
+        "value": torch.zeros(6), "target": torch.randn(6, generator=g),
+    }  # fmt: skip
+    with torch.no_grad():
+        loss, stats = ppo.loss(batch, 0.5)
+        policy, fit, spread, _, _, total = stats.tolist()
+        logits = net.logits(obs).log_softmax(-1)
+        entropy = float(-(logits.exp() * logits).sum(-1).mean())
+        assert spread == pytest.approx(entropy, rel=1e-5) and spread > 0
+        ratio = (logits.gather(1, actions[:, None])[:, 0] + 1.3).exp()
+        gain = torch.minimum(ratio * batch["advantage"], ratio.clamp(0.8, 1.2) * batch["advantage"])
+        assert policy == pytest.approx(float(-gain.mean()), rel=1e-5)
+        assert fit == pytest.approx(float((batch["target"] - net.value(obs)).square().mean()), rel=1e-5)
+    assert float(loss) == total == pytest.approx(policy + 0.25 * fit - 0.5 * spread, rel=1e-5)
+
+
+def test_explained_variance_by_hand() -> None:
+    target = torch.tensor([1.0, 2.0, 3.0, 6.0])
+    for value, share in ((target, 1.0), (target + 5, 1.0), (torch.zeros(4), 0.0), (target / 2, 0.75), (-target, -3.0)):
+        assert float(_explained_variance(value, target)) == pytest.approx(share)
+    assert float(_explained_variance(target, torch.full((4,), 2.0))) == 0.0
+
+
+def test_normalised_advantages_have_mean_0_and_deviation_1() -> None:
+    made = normalized(torch.tensor([1.0, 2.0, 6.0]))
+    assert float(made.mean()) == pytest.approx(0.0, abs=1e-6) and float(made.std()) == pytest.approx(1.0, abs=1e-5)
+    assert made[2] > made[1] > made[0]
+    assert normalized(torch.full((3,), 2.0)).tolist() == [0.0] * 3
+    assert normalized(torch.tensor([5.0])).tolist() == [5.0]
+    assert normalized(torch.tensor([1.0, 3.0])).tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5], abs=1e-5)
