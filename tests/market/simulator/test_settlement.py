@@ -82,6 +82,7 @@ def test_real_worlds_are_reproduced(agents: tuple[str, ...], levels: int, days: 
         parts = shares["revenue"] - sum(shares[name] for name in MONEY[1:])
         assert 1 + parts == pytest.approx(world.scores()[name], abs=1e-6)
         assert (settled.bankrupt_on[f] >= 0) == world.is_bankrupt[name]
+        assert settled.bankrupt_on[f] >= 0 or settled.bankrupt_on[f] == -1
     np.testing.assert_allclose(settled.prices[-1], world.trading_prices, atol=1e-6)
     assert settled.parts["produced"].sum() > 20 and len(economy.catalogue) == levels + 1
 
