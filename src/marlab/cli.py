@@ -77,6 +77,7 @@ COMMANDS: Table = {
     },
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, plan and abandon runs"),
     "compare": Command("marlab.lab.compare.command:main", "runs side by side: which differences are more than noise"),
+    "sweep": Command("marlab.sweeps:main", "settings of a training tried out, with seeds, on any engine"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }
 

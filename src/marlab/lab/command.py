@@ -71,7 +71,7 @@ class RunCommand(Generic[C]):
         if not quiet:
             _describe(config, parsed)
         with stage("starting", quiet):  # torch and the simulators take their time
-            work = self._function()
+            work = self.function()
         run = work(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
         if not quiet:
             print("\n".join([*run.verdict, closing(run)]))
@@ -92,11 +92,11 @@ class RunCommand(Generic[C]):
         if given and (isinstance(given[0], self.config) or issubclass(self.config, type(given[0]))):
             if len(given) > 1 or preset is not None or settings:
                 raise UserError(f"{self.words}: give a config alone, or a preset and settings, not both.")
-            return self._function()(given[0], options, quiet=quiet)
+            return self.function()(given[0], options, quiet=quiet)
         named = None if preset is None else load_preset(preset, self.presets)
         asked = {**({} if named is None else named.values), **self._by_position(given), **settings}
         config = from_dict(self.config, {k: _plain(v) for k, v in asked.items()}, f"marlab {self.words}")
-        return self._function()(config, options, preset=named, quiet=quiet)
+        return self.function()(config, options, preset=named, quiet=quiet)
 
     def _by_position(self, given: Sequence[Any]) -> dict[str, Any]:
         """Words of the command line by the fields they fill; the last may take all that are left."""
@@ -110,7 +110,8 @@ class RunCommand(Generic[C]):
             )
         return found
 
-    def _function(self) -> Callable[..., Run]:
+    def function(self) -> Callable[..., Run]:
+        """What works, imported now."""
         module, _, name = self.work.partition(":")
         function: Callable[..., Run] = getattr(importlib.import_module(module), name)
         return function
@@ -149,6 +150,10 @@ class RunVariants:
         return self.commands[value].call(*given, preset=preset, **settings)
 
     def __call__(self, argv: Sequence[str]) -> int:
+        return self.choose(argv)(argv)
+
+    def choose(self, argv: Sequence[str]) -> RunCommand[Any]:
+        """The command that these words mean."""
         command = next(iter(self.commands.values()))
         prog, known = f"marlab {command.words}", ", ".join(self.commands)
         chosen, _ = take_flag(argv, f"--{self.flag}", f"one of {known}", prog)
@@ -160,7 +165,7 @@ class RunVariants:
             raise UserError(f"--{self.flag} is '{value}', expected one of {known}.")
         if any(word in HELP_WORDS for word in argv):
             print(f"--{self.flag} is one of {known}; what follows are the settings of {value}.\n")
-        return self.commands[value](argv)
+        return self.commands[value]
 
 
 def _describe(config: Any, parsed: Parsed[Any]) -> None:

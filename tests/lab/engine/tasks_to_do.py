@@ -24,6 +24,10 @@ def square(number: int) -> int:
     return number * number
 
 
+def is_imported(module: str) -> bool:
+    return module in sys.modules
+
+
 def trouble(kind: str, number: int) -> int:
     """Square a number, unless `kind` names something worse to do."""
     if kind == "hang":

@@ -28,6 +28,13 @@ def test_global_generators_are_seeded_by_the_key() -> None:
     assert len(set(first.values())) == 3
 
 
+def test_modules_that_the_function_will_need_are_there_before_it_is_called() -> None:
+    name = "xml.sax.saxutils"  # that nothing else here imports
+    tasks = [Task("a", (name,))]
+    assert [r.value for r in run_tasks(engine_tasks.is_imported, tasks, "serial")] == [False]
+    assert [r.value for r in run_tasks(engine_tasks.is_imported, tasks, "serial", imports=(name,))] == [True]
+
+
 def test_a_traceback_shows_the_task_and_not_the_engine() -> None:
     error = run_one(engine_tasks.trouble, "raise", 5).error
     assert error.startswith("Traceback")

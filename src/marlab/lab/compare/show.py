@@ -68,13 +68,14 @@ def verdict(found: Comparison) -> list[Sentence]:
     leader = found.row(other if found.best == found.against else found.best)
     gap, outcome = leader.difference, leader.outcome
     assert gap is not None and outcome is not None
-    told = [_sentence(found, leader.name, found.against, gap, outcome)]
+    told = [difference_sentence(found, leader.name, found.against, gap, outcome)]
     if found.against not in (found.best, other):
-        told.append(_sentence(found, found.best, other, second, second.outcome(found.measure.better)))
-    return [*told, _how(gap, outcome)]
+        told.append(difference_sentence(found, found.best, other, second, second.outcome(found.measure.better)))
+    return [*told, how_sentence(gap, outcome)]
 
 
-def _sentence(found: Comparison, name: str, other: str, gap: Difference, outcome: Outcome) -> Sentence:
+def difference_sentence(found: Comparison, name: str, other: str, gap: Difference, outcome: Outcome) -> Sentence:
+    """One group beside another."""
     return say(
         f"lab.compare.{outcome.replace(' ', '_')}", name=name, other=other, what=found.measure.title,
         value=found.row(name).mean.value, base=found.row(other).mean.value, difference=gap.value,
@@ -82,7 +83,8 @@ def _sentence(found: Comparison, name: str, other: str, gap: Difference, outcome
     )  # fmt: skip
 
 
-def _how(gap: Difference, outcome: Outcome) -> Sentence:
+def how_sentence(gap: Difference, outcome: Outcome) -> Sentence:
+    """What a difference is over."""
     unclear = outcome == "within noise" and gap.how == "seeds"
     return say(f"lab.compare.{'seeds_needed' if unclear else gap.how}", pairs=gap.pairs, needed=gap.needed())
 
@@ -96,8 +98,8 @@ def sentences(found: Comparison) -> list[str]:
     return told
 
 
-def text(found: Comparison, everything: bool = False) -> str:
-    """What a terminal shows."""
+def text(found: Comparison, everything: bool = False, words: bool = True) -> str:
+    """What a terminal shows; without `words` only the tables."""
     parts = [aligned(rows_of(found))]
     settings = setting_rows(found)
     if settings:
@@ -108,7 +110,7 @@ def text(found: Comparison, everything: bool = False) -> str:
         parts.append(aligned(other_rows(found)))
     if found.measure.better is None:
         parts.append(f"Nobody says whether more {found.measure.title} is better; --better higher or lower does.")
-    return clean("\n\n".join([*parts, "\n".join(sentences(found))]).strip())
+    return clean("\n\n".join([*parts, *(["\n".join(sentences(found))] if words else [])]).strip())
 
 
 def _cut(cell: str) -> str:

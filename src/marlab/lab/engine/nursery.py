@@ -119,6 +119,8 @@ def _keep_and_exit(slot: socket.socket, spec: FunctionSpec) -> None:
 
 def load_function(spec: FunctionSpec) -> Callable[..., Any]:
     """Import the task function; a torch that came with it is held to one thread."""
+    for module in spec.imports:
+        importlib.import_module(module)
     target: Any = importlib.import_module(spec.module)
     for part in spec.name.split("."):
         target = getattr(target, part)

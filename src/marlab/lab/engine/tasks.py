@@ -14,7 +14,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 
 from marlab.lab.engine.child import LocalBackend, usable_cores
@@ -136,13 +136,15 @@ def run_tasks(
     engine: EngineConfig | str = "local",
     progress: Progress | str | None = None,
     stop: Callable[[], bool] | None = None,
+    imports: tuple[str, ...] = (),
 ) -> Generator[TaskResult, None, None]:
     """Run `function(*task.args, **task.kwargs)` for every task; yields a result for each, as they finish.
 
     The function must be importable (defined at the top level of a module). `tasks` may be a generator: only
     a few tasks per worker are taken from it ahead of time. `progress` is a bar to advance, or a label for a
     new one. Closing the generator, an exception or the death of this process ends all that still runs; so does
-    `stop`, which is asked all the time, also while tasks of hours are under way.
+    `stop`, which is asked all the time, also while tasks of hours are under way. `imports` names modules that the
+    function will import by itself: workers import them once, before the first task.
     """
     config = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
     if not hasattr(os, "fork"):
@@ -150,7 +152,7 @@ def run_tasks(
     package = _PACKAGES.get(config.engine)
     if package is not None and importlib.util.find_spec(package) is None:
         raise UserError(f"The {config.engine} engine is not installed: pip install 'marlab[{config.engine}]'.")
-    spec = _describe(function, idle_s=_CLUSTER_IDLE_S if package is not None else None)
+    spec = replace(_describe(function, idle_s=_CLUSTER_IDLE_S if package is not None else None), imports=imports)
     if isinstance(tasks, Collection):  # a generator is checked on the way: looking ahead would use it up
         for _ in _unique(tasks):
             pass

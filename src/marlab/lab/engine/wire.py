@@ -43,6 +43,8 @@ class FunctionSpec:
     """PYTHONHASHSEED for all processes: iteration over a set of texts must not depend on the worker."""
     idle_s: float | None = None
     """Waiting processes end themselves after so long without work; None: only when their worker goes."""
+    imports: tuple[str, ...] = ()
+    """Further modules that the function will import: they are imported once per worker, not once per task."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from marlab.lab.runs.budget import announce
 from marlab.lab.runs.checkpoint import CheckpointStore, building
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
+from marlab.lab.runs.rungs import reached, stopped_after
 
 
 class Halfway(Exception):
@@ -126,6 +127,9 @@ def drive(
                 on_save()
         run.budget.expect("saving", time.monotonic() - began)
 
+    def enough() -> bool:
+        return not complete(trainer) and reached(run.path, first_step + trainer.step)
+
     bar = Progress(name or run.path.name, total=trainer.total, done=trainer.step, unit=unit, quiet=quiet)
     first, ended = trainer.step, list[float]()
 
@@ -137,16 +141,19 @@ def drive(
         if trainer.step == first + 2:  # the first unit says little about the rest
             announce((ended[1] - ended[0]) * (trainer.total - trainer.step), run.budget, say=bar.say)
 
-    done = loop(
-        trainer, log=log, should_stop=run.should_stop, save=save, save_every=save_every, bar=bar, show=show,
+    def should_stop() -> bool:
+        return run.should_stop() or enough()
+
+    done = not enough() and loop(
+        trainer, log=log, should_stop=should_stop, save=save, save_every=save_every, bar=bar, show=show,
         save_halfway=lambda: store.save_halfway(trainer.step, trainer.state_dict()),
     )  # fmt: skip
     run.budget.expect("saving", 0.0)
-    return done or _stopped(run, stay)
+    return done or _stopped(run, stay, stopped_after(first_step + trainer.step) if enough() else None)
 
 
-def _stopped(run: Run, stay: bool) -> bool:
+def _stopped(run: Run, stay: bool, reason: str | None = None) -> bool:
+    run.stop(reason)
     if not stay:
         run.leave()
-    run.stop()
     return False
