@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from marlab.fish.measure import compare
 from marlab.fish.measure.config import EvalConfig
 from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint
 from marlab.fish.training.networks import KIND, PATTERN
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
+from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.run import Run, RunOptions
 from tests.fish.cases import SMALL
+from tests.reach import not_digested
 
 
 def test_eval_compares_with_the_ladder_and_the_ceiling(tmp_path: Path) -> None:
@@ -56,3 +59,43 @@ def test_a_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="written by 'hunt/ppo'"):
         evaluate(EvalConfig(str(tmp_path / "model_iter_1.pt")), RunOptions(output_dir=tmp_path / "eval"))
     assert not (tmp_path / "eval").exists()
+
+
+class Killed(BaseException):
+    """Ends an evaluation like a kill: nobody handles it."""
+
+
+def test_cut_anywhere_and_resumed_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "ARENAS", 1)
+    file = CheckpointStore(tmp_path, KIND, PATTERN).save(1, FishTrainer(SMALL).state_dict())
+    config = EvalConfig(str(file), episodes=4, fish=4, baselines=False, ceiling=False, device="cpu")
+    whole = evaluate(config, RunOptions(output_dir=tmp_path / "whole"), quiet=True)
+    put, left = Measurements.put, [0]
+
+    def killed(self: Measurements, value: object, *key: object) -> None:
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        put(self, value, *key)
+
+    for number, cut in enumerate((0, 1, 2)):
+        left[0] = cut
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(Measurements, "put", killed)
+            evaluate(config, RunOptions(output_dir=tmp_path / "cut", resume=number > 0), quiet=True)
+    assert len(list((tmp_path / "cut" / FOLDER).iterdir())) == 3
+    resumed = evaluate(config, RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True)
+    assert resumed.results == whole.results and resumed.status == whole.status == "finished"
+    for name in ("eval_multi_summary.json", "death_stats.json"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert len(list((tmp_path / "cut" / FOLDER).iterdir())) == 4
+    monkeypatch.setattr(compare, "run_probe", lambda *arguments: pytest.fail("played again"))
+    assert evaluate(config, RunOptions(output_dir=tmp_path / "cut", resume=True), quiet=True).results == whole.results
+
+
+def test_the_code_that_measures_is_all_in_its_identity() -> None:
+    settings = ("training.config", "training.assemble", "measure.config", "schedule", "starts")
+    told = ("envs.frame", "measure.record", "measure.stats")  # pictures and what is said of the deaths
+    plumbing = ("marlab.lab", *(f"marlab.fish.{name}" for name in (*settings, *told)))
+    starts = ["marlab.fish.measure.compare", "marlab.fish.training.networks"]
+    assert not_digested(starts, compare.CODE, plumbing) == set()

@@ -15,7 +15,7 @@ from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import SUITE, Scenario, by_name, team
 from marlab.lab.errors import UserError
 from marlab.lab.runs.identity import HOUSE, sources
-from tests.test_layers import imports, modules
+from tests.reach import not_digested
 
 CONFIG = HuntEvalConfig("NS", runs=4, steps=72, window=36, layouts=3, episodes=8, device="cpu")
 PLUMBING = (
@@ -94,14 +94,6 @@ def test_an_agent_that_changed_is_refused(hop: Path) -> None:
 
 def test_the_code_that_measures_is_all_in_its_identity() -> None:
     """Whatever the measuring module imports, directly or not, is digested, or is plumbing."""
-    known = imports()
-    reached, todo = set(), ["marlab.hunt.evaluate.cells"]
-    while todo:
-        name = todo.pop()
-        if name in modules() and name not in reached and not name.startswith(PLUMBING):
-            reached.add(name)
-            todo += [imported for importer, imported in known if importer == name]
-    digested = {"marlab." + ".".join(file.relative_to(HOUSE).with_suffix("").parts) for file in sources(cells.CODE)}
-    computing = {name for name in reached if modules()[name].name != "__init__.py"}
-    assert computing - digested == set()
-    assert {"marlab.lab.search.search", "marlab.lab.ppo.nets", "marlab.lab.stats", "marlab.lab.runs.rng"} <= digested
+    assert not_digested(["marlab.hunt.evaluate.cells"], cells.CODE, PLUMBING) == set()
+    computes_in_lab = {"lab/search/search.py", "lab/ppo/nets.py", "lab/stats.py", "lab/runs/rng.py"}
+    assert computes_in_lab <= {file.relative_to(HOUSE).as_posix() for file in sources(cells.CODE)}

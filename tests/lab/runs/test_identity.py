@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from marlab.lab.runs import identity
-from marlab.lab.runs.identity import code_identity, sources
+from marlab.lab.runs.identity import code_identity, sources, weights_digest
 
 
 @pytest.fixture
@@ -47,3 +48,10 @@ def test_every_change_of_the_code_is_seen(house: Path) -> None:
 
 def test_libraries_count(house: Path) -> None:
     assert len({named("game"), named("game", libraries=("numpy",)), named("game", libraries=("nobody-has-this",))}) == 3
+
+
+def test_weights_have_a_name_that_changes_with_any_of_them() -> None:
+    weights = [torch.zeros(2, 3), torch.ones(4)]
+    others = ([torch.zeros(2, 3), torch.full((4,), 1.001)], [torch.zeros(3, 2), torch.ones(4)], weights[:1])
+    assert weights_digest(weights) == weights_digest([w.clone() for w in weights])
+    assert len({weights_digest(weights), *map(weights_digest, others)}) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.measurements import Measurements, key_seed
@@ -37,3 +38,9 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(UserError, match=rf"{file.name}.*{why}.*remove it"):
             Measurements(tmp_path).get("one")
+
+
+def test_what_is_known_is_not_made_again(tmp_path: Path) -> None:
+    kept = Measurements(tmp_path)
+    assert kept.measured(torch.get_num_threads, "threads") == 1
+    assert Measurements(tmp_path).measured(lambda: pytest.fail("made again"), "threads") == 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,11 @@ from marlab.fish.measure.policies import Policy, scripted
 from marlab.fish.measure.probe import run_probe
 from marlab.fish.measure.stats import death_stats, survival_at
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
+from marlab.lab.config import to_dict
 from marlab.lab.progress import Progress
+from marlab.lab.runs.measurements import Measurements
 from marlab.lab.runs.run import Run
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import Sentence, say, side
@@ -30,6 +34,13 @@ LADDER = ("sidestep", "random", "hold", "brake", "flee", "south")
 """Scripted policies in the order in which they are played: the strongest is needed most."""
 ARENAS = 50
 """Arenas that are played at once. Networks round differently in batches of another size."""
+CODE = (
+    "fish/sea", "fish/measure/ceiling.py", "fish/measure/compare.py", "fish/measure/policies.py",
+    "fish/measure/probe.py", "fish/training/networks.py", "lab/ppo",
+)  # fmt: skip
+"""Where deaths and bounds are computed: a change in any of these files makes them other measurements."""
+Known = Callable[[str, Callable[[], Any]], Any]
+"""What is known under a name, or else is made."""
 Players = Callable[[int], Mapping[str, Policy]]
 """The policies for a batch by its number, which seeds what is random about them."""
 
@@ -155,9 +166,14 @@ class EvalReport:
 
 def compare(
     players: Players, cfg: SeaConfig, seeds: Sequence[int], device: torch.device, bound: bool, *,
-    run: Run | None = None, quiet: bool = True,
+    identity: str = "", measurements: Measurements | None = None, run: Run | None = None, quiet: bool = True,
 ) -> EvalReport | None:  # fmt: skip
-    """Play everybody on the arenas of `seeds`; None if the run has to stop before anybody could finish a batch."""
+    """Play everybody on the arenas of `seeds`; None if the run has to stop before anybody could finish a batch.
+
+    identity: of the weights that "policy" plays by; scripts are known by their names. measurements: what is known
+    already is not played again.
+    """
+    kept = measurements or Measurements()
     batches = [seeds[first : first + ARENAS] for first in range(0, len(seeds), ARENAS)]
     total = len(batches) * (len(players(0)) + bound)
     played: list[_Batch] = []
@@ -169,12 +185,19 @@ def compare(
             return stop()
 
         for number, batch in enumerate(batches):
-            one, stopped = _play(players(number), cfg, batch, device, bound, cut)
+            about = to_dict(cfg), number, list(batch)  # the number seeds what scripts draw
+            known = partial(_known, kept, identity, about)
+            one, stopped = _play(players(number), cfg, batch, device, bound, known, cut)
             if one.everything or (not played and one.deaths):
                 played.append(one)
             if stopped and bar.done < total:
                 break
     return _joined(played, len(seeds)) if played else None
+
+
+def _known(kept: Measurements, identity: str, about: Sequence[Any], what: str, make: Callable[[], Any]) -> Any:
+    """What somebody did on a batch of arenas, played if it is not known yet."""
+    return kept.measured(make, f"policy {identity}" if what == "policy" else what, *about)
 
 
 class _Batch(NamedTuple):
@@ -189,21 +212,31 @@ class _Batch(NamedTuple):
 
 def _play(
     policies: Mapping[str, Policy], cfg: SeaConfig, seeds: Sequence[int], device: torch.device, bound: bool,
-    cut: Callable[[], bool],
+    known: Known, cut: Callable[[], bool],
 ) -> tuple[_Batch, bool]:  # fmt: skip
     """One batch, as far as it goes, and whether it was cut."""
     start, _ = seeded_reset(seeds, cfg, device=device)
     doomed, deaths, bounds = doomed_mask(start, 1).sum(1).cpu().numpy(), {}, None
     for name, policy in policies.items():
-        deaths[name] = run_probe(policy, cfg, seeds, device).death_steps
+        deaths[name] = np.array(known(name, partial(_deaths, policy, cfg, seeds, device)))
         if cut():
             everything = len(deaths) == len(policies) and not bound
             return _Batch(seeds, deaths, doomed, None, everything), True
     stopped = False
     if bound:
-        report = ceiling(start)
-        bounds, stopped = (report.lower, report.upper), cut()
+        low, high = known("ceiling", partial(_bounds, start))
+        bounds, stopped = (low, high), cut()
     return _Batch(seeds, deaths, doomed, bounds, True), stopped
+
+
+def _deaths(policy: Policy, cfg: SeaConfig, seeds: Sequence[int], device: torch.device) -> list[list[int]]:
+    found: list[list[int]] = run_probe(policy, cfg, seeds, device).death_steps.tolist()
+    return found
+
+
+def _bounds(start: SeaState) -> list[float]:
+    report = ceiling(start)
+    return [report.lower, report.upper]
 
 
 def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:

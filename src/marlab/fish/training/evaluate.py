@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.measure.compare import EvalReport, compare, ladder
+from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder
 from marlab.fish.measure.config import HELD_OUT_SEED, EvalConfig
 from marlab.fish.measure.plots import plot_death_histogram
 from marlab.fish.measure.policies import Policy
@@ -26,6 +26,8 @@ from marlab.lab.device import choose_device
 from marlab.lab.film import can_film
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.files import write_json
+from marlab.lab.runs.identity import code_identity, weights_digest
+from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
 
@@ -90,7 +92,11 @@ def evaluate_checkpoint(
         scripts = ladder(device, batch=batch) if config.baselines and beside is None else {}
         return {"policy": policy, **scripts}
 
-    report = compare(players, cfg, seeds, device, config.ceiling and beside is None, run=run, quiet=quiet)
+    kept = Measurements() if run is None else Measurements(run.path / FOLDER, code=code_identity(CODE))
+    report = compare(
+        players, cfg, seeds, device, config.ceiling and beside is None,
+        identity=weights_digest(trained.net.state_dict().values()), measurements=kept, run=run, quiet=quiet,
+    )  # fmt: skip
     if run is not None and (report is None or not report.complete):
         run.stop()
     if report is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from marlab.lab.config import to_dict
 from marlab.lab.door import shipped_file, shipped_names
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.identity import weights_digest
 from marlab.lab.runs.records import find_run
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
@@ -156,15 +157,6 @@ def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int,
     if wanted is not None and wanted not in known:
         raise UserError(f"There is no seed {wanted} in {path}, only {', '.join(map(str, known))}.")
     return known if wanted is None else (wanted,)
-
-
-def weights_digest(tensors: Iterable[Tensor]) -> str:
-    """A name for weights that changes with any of them."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
 
 
 # --- planning agents with other settings ------------------------------------------------------------------------------

@@ -1,16 +1,21 @@
-"""An identity of code: what other code measured is not the same measurement.
+"""An identity of code, and of weights: what other code or other weights measured is not the same measurement.
 
-It is a digest of source files as they are on the disk, comments included, and of the versions of the libraries that
-compute with them. Simple on purpose: a changed comment costs a measurement, a changed rule never passes as the old one.
+That of code is a digest of source files as they are on the disk, comments included, and of the versions of the
+libraries that compute with them. Simple on purpose: a changed comment costs a measurement, a changed rule never passes
+as the old one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 HOUSE = Path(__file__).parents[2]
 """The folder of the package."""
@@ -46,3 +51,12 @@ def _version(library: str) -> str:
         return version(library)
     except PackageNotFoundError:
         return "not installed"
+
+
+def weights_digest(tensors: Iterable[Tensor]) -> str:
+    """A name for weights that changes with any of them."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from marlab.lab.device import one_thread
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
 
@@ -53,6 +54,16 @@ class Measurements:
         self._values[name] = value
         if self.folder is not None:
             write_json(self.folder / f"{name}.json", {"key": key, "code": self.code, "value": value})
+
+    def measured(self, make: Callable[[], Any], *key: Any) -> Any:
+        """What was measured under a key, made now if it is not known yet; on one thread, as its key says nothing of
+        threads."""
+        value = self.get(*key)
+        if value is None:
+            with one_thread():
+                value = make()
+            self.put(value, *key)
+        return value
 
     def name(self, *key: Any) -> str:
         """The name of a measurement's file."""
