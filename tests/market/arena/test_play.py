@@ -180,6 +180,18 @@ def test_a_rotation_ranks_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert table.index("| GreedyStdAgent") < table.index("| SyncRandomStdAgent") < table.index("| RandomStdAgent")
 
 
+def test_worlds_of_other_code_are_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worlds = FakeWorlds()
+    monkeypatch.setattr(arena, "run_tasks", worlds)
+    first = run_to(tmp_path / "run", fake_rotation(configs=2))
+    assert run_to(tmp_path / "run", fake_rotation(configs=2), resume=True) == first and worlds.played == 8
+    monkeypatch.setattr(arena, "world_identity", lambda agents: "other" if "GreedyStdAgent" in agents else "more")
+    play(fake_rotation(configs=2), RunOptions(output_dir=tmp_path / "run", resume=True), engine="serial")
+    assert worlds.played == 16 and "8 worlds were played by other code or other weights" in capsys.readouterr().out
+
+
 def test_play_stops_when_the_question_is_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = FakeWorlds()
     monkeypatch.setattr(arena, "run_tasks", worlds)

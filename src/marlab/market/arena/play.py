@@ -29,6 +29,7 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.command import PlayCommand
+from marlab.market.arena.identity import world_identity
 from marlab.market.arena.official import official
 from marlab.market.arena.plan import Arena, Game, PlayConfig, label
 from marlab.market.arena.report import Result
@@ -47,7 +48,7 @@ class Tournament:
         self._worlds, self._left_out, self._failures = path / "worlds", path / "left_out.json", path / "failures.json"
         self._logs = path / "logs"
         self._worlds.mkdir(parents=True, exist_ok=True)
-        self._known: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any] | None] = {}
         self.tried: list[str] = []
         self.left_out: dict[str, str] = {}
         self.failed: dict[str, str] = {}  # worlds; they are played again when the tournament is resumed
@@ -63,6 +64,16 @@ class Tournament:
                 return None
             self._known[world_id] = read_json(file, lambda why: UserError(f"{why}; remove it to play it again."))
         return self._known[world_id]
+
+    def forget_old(self, games: Iterable[Game]) -> int:
+        """Worlds that other code or other weights played count as not finished; how many there were."""
+        old = 0
+        for game in games:
+            record = self.record(game.spec.world_id)
+            if record is not None and record.get("code") != world_identity(game.spec.agents):
+                self._known[game.spec.world_id] = None
+                old += 1
+        return old
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a world that was played, its logs first: a world that counts has all its files."""
@@ -186,6 +197,9 @@ def _play_all(
     """Play until all configs are finished or the question is decided; an agent that crashes makes a new plan."""
     while True:
         arena = Arena(config, tuple(folder.left_out))
+        old = folder.forget_old(game for number in arena.numbers for game in arena.games(number))
+        if old and not quiet:
+            print(f"{old} worlds were played by other code or other weights; they are played again.")
         batches = [[number] for number in arena.numbers] if config.until_significant else [list(arena.numbers)]
         notes: list[str] = []
         for looks, batch in enumerate(batches, 1):
@@ -223,7 +237,7 @@ def _play(
     ):
         for result in results:
             if result.ok:
-                folder.add(result.value)
+                folder.add({**result.value, "code": world_identity(agents[result.key])})
             else:
                 folder.add_failure(result.key, _why(result))
                 guilty = blamed(result.error, agents[result.key])
