@@ -95,7 +95,8 @@ class DecisionTable:
         advantage: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
         micro = samples.micro
-        _check_numbers(micro, ("baseline", "residual", "aux"), "micro")
+        _check_numbers(micro, ("baseline", "residual", "aux", "partner"), "micro")
+        _check_numbers(samples.macro, ("goal",), "macro")
         self.samples, self.device = samples, device
         shown = (micro["op"] == REJECT) & leaky  # one offer more
         self.length = np.minimum(micro["history_length"].astype(np.int64) + shown, HISTORY)
@@ -178,6 +179,7 @@ class RoundTable:
     def __init__(self, samples: Samples, device: torch.device) -> None:
         from marlab.market.samples.extract import global_features
 
+        _check_numbers(samples.micro, ("thread", "alpha"), "micro")
         self.samples, self.device = samples, device
         calls = np.flatnonzero(samples.calls["threads"] > 0)
         self.threads = samples.calls["threads"][calls].astype(np.int64)

@@ -54,11 +54,12 @@ def read_world(path: Path) -> WorldLog:
     """Read a world; a file that is something else, or damaged, raises UserError."""
     try:
         table = pq.read_table(path)
+        names = [name for name in table.column_names if name != "meta"]
         meta = json.loads(table.column("meta")[0].as_py())
     except (OSError, LookupError, TypeError, RecursionError, pa.ArrowException, ValueError) as error:
         raise UserError(f"{path} is not a log of a market world: {_first_line(error)}.") from None
     check_meta(path, meta)
-    flat = {name: _flat(path, name, table.column(name)) for name in table.column_names if name != "meta"}
+    flat = {name: _flat(path, name, table.column(name)) for name in names}
     lacks = [name for name in _columns() if name not in flat]
     if lacks:
         raise UserError(f"{path} is damaged: it lacks the column {lacks[0]}.")
