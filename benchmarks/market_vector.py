@@ -72,11 +72,13 @@ def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[fl
 def play_day(market: Market, policy: Seated, clock: Clock) -> None:
     with clock.part("mornings"):
         market.open_day()
+        policy.open(market)
     for _ in range(HALVES):
         with clock.part("agents"):
             moves = policy(market)
         with clock.part("rounds"):
             market.move(moves)
+    policy.close(market)
     with clock.part("signing"):
         market.books.sign(market.threads)
     with clock.part("evenings"):

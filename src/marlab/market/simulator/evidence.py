@@ -16,6 +16,7 @@ from negmas.sao import SAOSyncController
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.market.logs.worldlog import WorldLog
 from marlab.market.simulator.record import RecordedWorld, Recording
 from marlab.market.simulator.settlement import economy_of
 from marlab.market.simulator.worlds import WorldSpec, make_world, playing
@@ -108,4 +109,12 @@ def played(spec: WorldSpec) -> Recorded:
         return Recorded(
             spec.world_id, config, sync, {name: log.tables[name] for name in TABLES}, balance, stock, prices,
             np.array([agent["score"] for agent in log.agents]), np.array([agent["bankrupt"] for agent in log.agents]),
+            _mornings(log, len(names)),
         )  # fmt: skip
+
+
+def _mornings(log: WorldLog, factories: int) -> NDArray[np.float64]:
+    """[T, F, fields] every DayState with its fields one after the other; schedules reach as far as deliveries."""
+    horizon = int(log.meta["league_horizon"])
+    days = [log.agent(f, horizon).days for f in range(factories)]
+    return np.stack([np.concatenate([v.reshape(len(v), -1) for v in state], 1) for state in days], 1)

@@ -7,7 +7,6 @@ for its own factories.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,19 +14,12 @@ from torch import Tensor
 from marlab.lab.errors import UserError
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import ACCEPT, END, HALVES, OFFER, Moves
-from marlab.market.vector.seats import Rows, Seats, moving
+from marlab.market.vector.seats import Policy, Rows, Seats, moving
 from marlab.market.vector.setup import pairs_of
 from marlab.market.vector.sync_random import SyncRandom
 
 P_ACCEPT, P_END = 0.1, 0.005
 """How often Random accepts an offer, and how often it leaves instead of answering."""
-
-
-class Policy(Protocol):
-    """Answers for some factories."""
-
-    def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
-        """Moves in threads of these rows, and the flat places of these threads, in equal shapes."""
 
 
 def random_moves(market: Market, generator: torch.Generator | None) -> Moves:
@@ -50,7 +42,7 @@ def random_moves(market: Market, generator: torch.Generator | None) -> Moves:
     return Moves(op, units + 1, price + ranges.price_low, ahead)
 
 
-class Random:
+class Random(Policy):
     """RandomStdAgent for some factories of a market."""
 
     def __init__(self, generator: torch.Generator | None) -> None:
@@ -88,8 +80,20 @@ class Seated:
         calling, answering = pairs_of(kind == 0)
         self._any_random = (bool(calling.any()), bool(answering.any()))
 
+    def open(self, market: Market) -> None:
+        """After the market's `open_day`."""
+        for policy in self.policies.values():
+            policy.open(market)
+
+    def close(self, market: Market) -> None:
+        """Before the market's `close_day`."""
+        for policy in self.policies.values():
+            policy.close(market)
+
     def __call__(self, market: Market) -> Moves:
         """The moves of this half-round."""
+        for policy in self.policies.values():
+            policy.hear(market)
         if self._any_random[market.half % 2]:
             moves = random_moves(market, self.generator)
         else:
@@ -110,7 +114,9 @@ def play(market: Market, policy: Seated, days: int | None = None) -> None:
     played = 0
     while bool(market.playing.any()) and (days is None or played < days):
         market.open_day()
+        policy.open(market)
         for _ in range(HALVES):
             market.move(policy(market))
+        policy.close(market)
         market.close_day()
         played += 1

@@ -125,7 +125,7 @@ class Market:
         self.half = int(state["half"])
         self.outside, self.ranges = self._outside(), self._ranges()
 
-    def _today(self, values: Tensor) -> Tensor:
+    def today(self, values: Tensor) -> Tensor:
         """Today's row of values [B, T, ...]."""
         last = values.shape[1] - 1
         return values[torch.arange(self.worlds, device=self.device), self.day.clamp(max=last).long()]
@@ -134,11 +134,11 @@ class Market:
         setup, playing = self.setup, self.playing[:, None]
         none = torch.zeros_like(setup.lines)
         out_units, out_price = none.clone(), none.clone()
-        out_units[:, -1] = self._today(setup.demand_units) * playing
-        out_price[:, -1] = self._today(setup.demand_price)
+        out_units[:, -1] = self.today(setup.demand_units) * playing
+        out_price[:, -1] = self.today(setup.demand_price)
         first = setup.first[..., None]
-        in_units = torch.where(first, (self._today(setup.supply_units) * playing)[:, None], none)
-        in_price = torch.where(first, self._today(setup.supply_price)[:, None], none)
+        in_units = torch.where(first, (self.today(setup.supply_units) * playing)[:, None], none)
+        in_price = torch.where(first, self.today(setup.supply_price)[:, None], none)
         return Outside(in_units, in_price, out_units, out_price)
 
     def _ranges(self) -> Ranges:
@@ -153,7 +153,7 @@ class Market:
 
     def _rates(self) -> Rates:
         setup, tp = self.setup, self.prices
-        shortfall = self._today(setup.shortfall)
+        shortfall = self.today(setup.shortfall)
         penalty = shortfall * tp[:, 1:, None]
         return Rates(setup.lines, setup.cost, setup.storage * tp[:, :-1, None], penalty)
 

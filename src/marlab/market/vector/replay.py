@@ -7,7 +7,7 @@ agent answered in every round and follows the negotiations too: who agreed on wh
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from marlab.lab.errors import UserError
+from marlab.market.logs.daystate import DayState
 from marlab.market.logs.worldlog import AGREED, END, NONE, REJECT, Table
+from marlab.market.vector.builtin import Seated, play
 from marlab.market.vector.configs import Configs, join
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES, Moves
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import Seats
 from marlab.market.vector.setup import buyer_calls, make_setup
+from marlab.market.vector.views import Mornings
 
 Array = NDArray[Any]
 TABLES = ("contracts", "negotiations", "decisions", "offers")
@@ -41,6 +46,7 @@ class Recorded:
     prices: Array  # [T + 1, products]
     scores: Array  # [F]
     bankrupt: Array  # [F], at the end
+    mornings: Array  # [T, F, fields], the DayState of every factory, its fields one after the other
 
     @property
     def level(self) -> Array:
@@ -64,7 +70,7 @@ class Recorded:
         return file.getvalue()
 
 
-_SERIES = ("balance", "stock", "prices", "scores", "bankrupt")
+_SERIES = ("balance", "stock", "prices", "scores", "bankrupt", "mornings")
 
 
 def from_bytes(data: bytes) -> Recorded:
@@ -99,6 +105,7 @@ class Replayed:
     scores: Array
     bankrupt: Array
     ends: Table | None = None  # with moves: outcome, rounds, units, delivery, price per recorded negotiation
+    mornings: Array | None = None  # with moves: as in `Recorded`
     unanswered: int = 0  # moves after the first that were due and not recorded: such a negotiation is ended
 
 
@@ -160,17 +167,37 @@ def replay_moves(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> 
     market, places = _market(worlds, dtype)
     script = _Script(worlds, places, market)
     track = _Track(market)
+    seats, mornings = Seats(market), Mornings(market, torch.float64)
+    seen: list[Tensor] = []
     for day in range(int(market.setup.n_steps.max())):
         market.open_day()
+        mornings.open(market)
+        seen.append(_flat(mornings.at(market, seats.rows(market.setup.exists)), market.setup.exists))
         for half in range(HALVES):
             market.move(script.moves(day, half))
         script.note_ends(day)
         market.close_day()
         track.note()
     return [
-        track.world(w, world, where, script.ends[w], script.unanswered[w])
+        replace(
+            track.world(w, world, where),
+            ends=script.ends[w],
+            unanswered=script.unanswered[w],
+            mornings=np.stack([each[w].numpy() for each in seen[: len(world.mornings)]])[:, where.level, where.place],
+        )
         for w, (world, where) in enumerate(zip(worlds, places))
     ]
+
+
+def play_rule(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> list[Replayed]:
+    """Play the configs with rule W in all seats: it draws no random numbers, so whole worlds can be compared."""
+    market, places = _market(worlds, dtype)
+    policy = Seated(market, torch.ones_like(market.setup.lines), {1: RuleW(market)}, None)
+    track = _Track(market)
+    while bool(market.playing.any()):
+        play(market, policy, days=1)
+        track.note()
+    return [track.world(w, world, where) for w, (world, where) in enumerate(zip(worlds, places))]
 
 
 class _Track:
@@ -185,9 +212,7 @@ class _Track:
         market = self._market
         self._seen.append((market.balance.clone(), market.stock.clone(), market.prices.clone()))
 
-    def world(
-        self, w: int, world: Recorded, where: _Places, ends: Table | None = None, unanswered: int = 0
-    ) -> Replayed:  # fmt: skip
+    def world(self, w: int, world: Recorded, where: _Places) -> Replayed:
         days = int(world.config.n_steps[0]) + 1
         balance, stock, prices = (
             np.stack([seen[i][w].numpy() for seen in self._seen[:days]]) for i in range(3)
@@ -196,7 +221,7 @@ class _Track:
         return Replayed(
             balance[at], stock[at], prices[:, where.levels - int(world.config.n_levels[0]) :],
             self._market.scores()[w].numpy()[where.level, where.place],
-            self._market.bankrupt[w].numpy()[where.level, where.place], ends, unanswered,
+            self._market.bankrupt[w].numpy()[where.level, where.place],
         )  # fmt: skip
 
 
@@ -281,6 +306,15 @@ def fractional(world: Recorded) -> NDArray[np.bool_]:
     seen = set(zip(offers["by"].tolist(), *(offers[name].tolist() for name in names)))
     heard = zip(said["agent"].tolist(), *(said[name].tolist() for name in names))
     return fits & ~np.fromiter((row in seen for row in heard), bool, len(n))
+
+
+def _flat(states: DayState, exists: Tensor) -> Tensor:
+    """[B, L, A, fields] from the states of all factories."""
+    columns: list[Any] = [field.reshape(len(states), -1) for field in states]
+    values = torch.cat(columns, 1)
+    out = torch.zeros((*exists.shape, values.shape[1]), dtype=values.dtype)
+    out[exists] = values
+    return out
 
 
 def _market(worlds: list[Recorded], dtype: torch.dtype) -> tuple[Market, list[_Places]]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.market.vector.books import SLOTS
 from marlab.market.vector.market import Market
+from marlab.market.vector.rounds import Moves
 from marlab.market.vector.setup import buyer_calls
 
 SUPPLIERS, CONSUMERS = 0, 1
@@ -40,6 +40,23 @@ class Rows(NamedTuple):
         return len(self.world)
 
 
+class Policy:
+    """Answers for some factories. `Seated` tells it about mornings, half-rounds and evenings, whoever moves."""
+
+    def open(self, market: Market) -> None:
+        """After the market's `open_day`."""
+
+    def hear(self, market: Market) -> None:
+        """Before anybody answers in a half-round: what was offered in the one before is on the table."""
+
+    def close(self, market: Market) -> None:
+        """After the last half-round of a day."""
+
+    def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
+        """Moves in threads of these rows, and the flat places of these threads, in equal shapes."""
+        raise NotImplementedError
+
+
 class Seats:
     """Finds rows in one market; shapes and roles never change, so neither does this."""
 
@@ -56,6 +73,8 @@ class Seats:
         self.index = index.to(market.device)  # [L, A, 2, A], cell of a world's threads
         self.sides = torch.ones((levels, 2), dtype=torch.bool, device=market.device)
         self.sides[0, SUPPLIERS] = self.sides[-1, CONSUMERS] = False
+        calls = [buyer_calls(k, levels) for k in range(levels - 1)]
+        self.buyer_calls = torch.tensor(calls, device=market.device)  # [P]
 
     def rows(self, chosen: Tensor) -> Rows:
         """Rows of the factories chosen in [B, L, A], bool."""
@@ -127,9 +146,3 @@ def needs_of(market: Market, rows: Rows, signed: Commitments) -> Needs:
     first = market.setup.first[rows.world, rows.level]
     last = rows.level == market.levels - 1
     return Needs(torch.where(first, 0, missing), torch.where(last, 0, -missing))
-
-
-__all__ = [
-    "CONSUMERS", "SLOTS", "SUPPLIERS", "Commitments", "Needs", "Rows", "Seats", "commitments", "movers", "moving",
-    "needs_of",
-]  # fmt: skip

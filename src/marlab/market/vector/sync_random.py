@@ -14,7 +14,7 @@ from torch import Tensor
 from marlab.market.vector.books import SLOTS
 from marlab.market.vector.market import PRICE_RANGE, Market
 from marlab.market.vector.rounds import ACCEPT, END, OFFER, ROUNDS, Moves
-from marlab.market.vector.seats import CONSUMERS, Rows, commitments, needs_of
+from marlab.market.vector.seats import CONSUMERS, Policy, Rows, commitments, needs_of
 from marlab.market.vector.shares import split
 
 TODAY_SHARE = 0.85
@@ -52,7 +52,7 @@ class _Sides(NamedTuple):
         return self.low <= self.high
 
 
-class SyncRandom:
+class SyncRandom(Policy):
     """The policy."""
 
     def __init__(self, generator: torch.Generator | None) -> None:
@@ -128,7 +128,7 @@ def _sides(market: Market, rows: Rows) -> _Sides:
     first, last = market.setup.first[world, level], level == market.levels - 1
     # the product that comes from the market keeps the range of the first day, all others follow their trading price
     price_in = torch.where(first, market.setup.catalogue[world, level], market.prices[world, level])
-    (in_low, in_high), (out_low, out_high) = _range(price_in), _range(market.prices[world, level + 1])
+    (in_low, in_high), (out_low, out_high) = price_range(price_in), price_range(market.prices[world, level + 1])
     low = torch.where(sells, torch.maximum(out_low, in_high), in_low)
     high = torch.where(sells, out_high, torch.minimum(in_high, out_low))
     return _Sides(
@@ -140,7 +140,8 @@ def _sides(market: Market, rows: Rows) -> _Sides:
     )  # fmt: skip
 
 
-def _range(price: Tensor) -> tuple[Tensor, Tensor]:
+def price_range(price: Tensor) -> tuple[Tensor, Tensor]:
+    """Lowest and highest unit price that can be offered at a trading price."""
     low, high = (price * (1.0 - PRICE_RANGE)).floor().clamp(min=1), ((1.0 + PRICE_RANGE) * price).floor()
     return torch.minimum(low, high), torch.maximum(low, high)
 

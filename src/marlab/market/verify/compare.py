@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from marlab.market.logs.worldlog import NONE
 from marlab.market.vector.replay import OUTCOMES, Recorded, Replayed, fractional
 
-SERIES = ("balance", "stock", "prices", "scores")
+SERIES = ("balance", "stock", "prices", "scores", "mornings")
 TOLERANCE = 1e-6
 """Largest relative difference at which two numbers count as equal."""
 
@@ -48,13 +48,18 @@ def total(many: Iterable[Agreement]) -> Agreement:
 
 def compare(world: Recorded, again: Replayed) -> Agreement:
     """A world beside its replay; negotiations are compared where the replay played them."""
-    largest = {name: relative(getattr(world, name), getattr(again, name)) for name in SERIES}
+    largest = {name: relative(getattr(world, name), _or(getattr(again, name), getattr(world, name))) for name in SERIES}
     same = max(largest.values()) <= TOLERANCE and bool((world.bankrupt == again.bankrupt).all())
     causes: Counter[str] = Counter()
     if not same:
         causes[_first_difference(world, again)] += 1
     result = Agreement(1, len(world.balance) - 1, int(world.bankrupt.sum()), int(same), largest, causes=causes)
     return result if again.ends is None else result + _talks(world, again)
+
+
+def _or(ours: NDArray[np.float64] | None, theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the replay has, or nothing to compare."""
+    return theirs if ours is None else ours
 
 
 def relative(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

@@ -8,6 +8,7 @@ from marlab.market.simulator.experts import have_entrants
 from marlab.market.simulator.worlds import WorldSpec
 
 OURS = 'marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")'
+RULE_WORLDS = "rule W"
 SYNC, ONE_AT_A_TIME = "jointly", "one at a time"
 """Agents that decide on all their negotiations together, and agents that answer each by itself."""
 
@@ -15,7 +16,7 @@ SYNC, ONE_AT_A_TIME = "jointly", "one at a time"
 def populations() -> dict[str, tuple[str, ...]]:
     """Who plays, by the name of the population; the first ones decide jointly, all of them."""
     sync = ("SyncRandomStdAgent",)
-    found = {"SyncRandom": sync, "rule W": (OURS,), "rule W and SyncRandom": (OURS, *sync)}
+    found = {"SyncRandom": sync, RULE_WORLDS: (OURS,), "rule W and SyncRandom": (OURS, *sync)}
     if have_entrants():
         found["entrants"] = ("PenguinAgent", "AS0", "CautiousStdAgent", *sync)
     return found | {

@@ -108,12 +108,14 @@ def played_here(agent: str, worlds: Sequence[Recorded], repeats: int, seed: int)
     sums = _Sums(market)
     while bool(market.playing.any()):
         market.open_day()
+        policy.open(market)
         for _ in range(HALVES):
             sums.before()
             moves = policy(market)
             sums.note(moves.op, moves.units, moves.price, moves.ahead)
             market.move(moves)
         sums.ends()
+        policy.close(market)
         market.close_day()
     return sums.table().reshape(len(worlds), repeats, -1)
 

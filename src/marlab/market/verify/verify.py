@@ -13,9 +13,9 @@ from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
 from marlab.market.vector.builtin import BUILTIN
-from marlab.market.vector.replay import Recorded, Replayed, from_bytes, replay_contracts, replay_moves
+from marlab.market.vector.replay import Recorded, Replayed, from_bytes, play_rule, replay_contracts, replay_moves
 from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
-from marlab.market.verify.plan import ONE_AT_A_TIME, SYNC, alone, planned
+from marlab.market.verify.plan import ONE_AT_A_TIME, RULE_WORLDS, SYNC, alone, planned
 from marlab.market.verify.policies import compare_policies
 from marlab.market.verify.settings import VerifyConfig
 
@@ -45,6 +45,8 @@ def verify(config: VerifyConfig) -> int:
     settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
     moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
     lines, right = report(names, [world.sync for world in worlds], settled, moved)
+    more, alike = rule_worlds(names, worlds)
+    lines, right = [*lines, *more], right and alike
     if config.policy_worlds > 1:
         more, alike = policies(config)
         lines, right = [*lines, *more], right and alike
@@ -52,6 +54,21 @@ def verify(config: VerifyConfig) -> int:
     if not config.quiet:
         print("\n".join(lines))
     return 0 if right else 1
+
+
+def rule_worlds(names: Sequence[str], worlds: Sequence[Recorded]) -> tuple[list[str], bool]:
+    """Level 4: worlds in which everybody plays rule W, played by its array version: equal to the last day or not."""
+    mine = [world for name, world in zip(names, worlds) if name == RULE_WORLDS]
+    if not mine:
+        return [], True
+    found = total(compare(*pair) for pair in zip(mine, play_rule(mine)))
+    title = "level 4, rule W in all seats, as arrays: nothing is given but the config"
+    return [
+        "",
+        title,
+        _settled_line("rule W", found),
+        *(f"    {cause}" for cause in found.causes),
+    ], found.equal == found.worlds
 
 
 def recorded(specs: Sequence[WorldSpec], engine: EngineConfig, quiet: bool) -> list[Recorded]:

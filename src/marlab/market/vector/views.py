@@ -1,0 +1,104 @@
+"""What factories know, in the words that rules and networks use: `DayState` for any rows of a batch.
+
+`Mornings` keeps what a factory remembers of earlier days (means of its exogenous contracts) and what was signed before
+today; it has to be told about every morning. The same functions that play uses take it from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from marlab.market.logs.daystate import LINES, DayState
+from marlab.market.vector.books import HORIZON, SLOTS
+from marlab.market.vector.market import Market
+from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows
+from marlab.market.vector.sync_random import price_range
+
+Tensor = Any
+"""A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
+
+
+class Mornings:
+    """Days seen so far, by seat; `open` after the market's `open_day`, `at` for the state of rows now."""
+
+    def __init__(self, market: Market, dtype: torch.dtype | None = None) -> None:
+        self.dtype = dtype or market.balance.dtype
+        seats, device = market.setup.lines.shape, market.device
+        self.inside = torch.zeros(seats, dtype=self.dtype, device=device)  # exogenous units so far
+        self.outside = torch.zeros_like(self.inside)
+        self.reach = torch.zeros((*seats, LINES), dtype=self.dtype, device=device)
+        self.signed = torch.zeros_like(market.books.signed)  # what was signed before this morning
+
+    def open(self, market: Market) -> None:
+        """A new day; worlds on their first day forget everything."""
+        fresh = (market.day == 0)[:, None, None]
+        into, out = market.outside.in_units.to(self.dtype), market.outside.out_units.to(self.dtype)
+        self.inside = torch.where(fresh, into, self.inside + into)
+        self.outside = torch.where(fresh, out, self.outside + out)
+        steps = torch.arange(1, LINES + 1, device=market.device)
+        reached = ((into + out)[..., None] >= steps).to(self.dtype)
+        self.reach = torch.where(fresh[..., None], reached, self.reach + reached)
+        self.signed = market.books.signed.clone()
+
+    def at(self, market: Market, rows: Rows, alive: bool = False) -> DayState:
+        """The states [N] of rows: the morning, with the contracts signed since.
+
+        `alive`: without sales to bankrupt consumers, which the simulator lists although nothing is delivered.
+        """
+        setup, seat, dtype = market.setup, rows.seat, self.dtype
+        market.books.sign(market.threads)
+        order = market.books.order()
+        units, money = market.books.signed[0][seat][..., order], market.books.signed[1][seat][..., order]  # [N, 2, S]
+        if alive:
+            gone_units, gone_money = _to_bankrupt(market, rows)
+            units = units - torch.stack([torch.zeros_like(gone_units), gone_units], 1)
+            money = money - torch.stack([torch.zeros_like(gone_money), gone_money], 1)
+        before = self.signed[0][seat][..., market.books.slot]  # [N, 2], today's contracts before the morning
+        first, last = setup.first[rows.world, rows.level], rows.level == market.levels - 1
+        day, left = market.day[rows.world], setup.n_steps[rows.world] - 1 - market.day[rows.world]
+        input_product = rows.level - (market.levels - setup.n_levels[rows.world])
+        ex = [values[seat].to(dtype) for values in market.outside]
+        need = ex[2] + before[:, 1] - before[:, 0] - ex[0] - market.stock[seat]
+        seen = (day + 1).to(dtype)
+        sizes = setup.exists.sum(2)
+        price_in, price_out = market.prices[rows.world, rows.level], market.prices[rows.world, rows.level + 1]
+        zero = torch.zeros_like(day)
+        fields = {
+            "day": day, "n_steps": setup.n_steps[rows.world], "n_lines": setup.lines[seat],
+            "n_products": setup.n_levels[rows.world] + 1, "input_product": input_product,
+            "output_product": input_product + 1,
+            "n_suppliers": torch.where(first, 0, sizes[rows.world, rows.level - 1]),
+            "n_consumers": torch.where(last, 0, sizes[rows.world, (rows.level + 1).clamp(max=market.levels - 1)]),
+            "league_horizon": zero + HORIZON, "production_cost": setup.cost[seat],
+            "balance": market.balance[seat], "initial_balance": setup.balance[seat],
+            "score": market.balance[seat] / setup.balance[seat], "inventory_input": market.stock[seat],
+            "inventory_output": zero, "price_in": price_in, "price_out": price_out, "storage_cost": setup.storage[seat],
+            "shortfall_penalty": market.today(setup.shortfall)[seat], "disposal_cost": zero,
+            "needed_supplies": torch.where(first, 0, need), "needed_sales": torch.where(last, 0, -need),
+            "exogenous_in_quantity": ex[0], "exogenous_in_price": ex[0] * ex[1],
+            "exogenous_out_quantity": ex[2], "exogenous_out_price": ex[2] * ex[3],
+            "exogenous_in_mean": self.inside[seat] / seen, "exogenous_out_mean": self.outside[seat] / seen,
+            "exogenous_reach": self.reach[seat],
+            "q_in": units[:, SUPPLIERS], "q_out": units[:, CONSUMERS], "pay": money[:, SUPPLIERS],
+            "receive": money[:, CONSUMERS],
+        }  # fmt: skip
+        for side, price, closed in (("buy", price_in, first), ("sell", price_out, last)):
+            low, high = price_range(price)
+            bounds = (zero + 1, setup.quantity_max[rows.world], low, high, day, day + left.clamp(max=HORIZON))
+            names = (f"{side}_{issue}_{end}" for issue in ("quantity", "price", "day") for end in ("min", "max"))
+            fields |= {name: torch.where(closed, 0, bound) for name, bound in zip(names, bounds)}
+        return DayState(**{name: fields[name].to(dtype) for name in DayState._fields})
+
+
+def _to_bankrupt(market: Market, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Units and money [N, S] of sales to bankrupt consumers, by days from today."""
+    books, none = market.books, torch.zeros((len(rows), SLOTS), dtype=torch.int32, device=market.device)
+    after = (rows.level + 1).clamp(max=market.levels - 1)
+    gone = market.bankrupt[rows.world, after] & rows.sides[:, CONSUMERS, None]  # [N, A]
+    if not bool(gone.any()):
+        return none, none
+    sums = (values.flatten(1)[:, rows.threads[:, CONSUMERS]] * gone for values in (books.units, books.money))
+    units, money = (torch.roll(value.sum(2), -books.slot, 0).T.to(torch.int32) for value in sums)
+    return units, money
