@@ -23,14 +23,17 @@ from marlab.market.vector.builtin import Seated
 from marlab.market.vector.generate import generate_like
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import Policy
 from marlab.market.vector.setup import make_setup
 from marlab.market.vector.sync_random import SyncRandom
 
 LEVELS, WIDE, DAYS = 3, 4, 50
 CONFIGS = 4096
 """Different configs; larger batches repeat them, with play of their own."""
-SEATS = ("Random", "Random and SyncRandom", "SyncRandom")
+SEATS = ("Random", "Random and SyncRandom", "SyncRandom", "rule W")
 AGENTS = {"Random": ("RandomStdAgent",), "SyncRandom": ("SyncRandomStdAgent",)}
+AGENTS["rule W"] = ('marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")',)
 AGENTS["Random and SyncRandom"] = AGENTS["Random"] + AGENTS["SyncRandom"]
 
 
@@ -58,9 +61,12 @@ def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[fl
     setup = setup.select(torch.arange(worlds, device=device) % drawn)
     market, generator = Market(setup), torch.Generator(device).manual_seed(0)
     kind = torch.zeros_like(setup.lines)
+    others: dict[int, Policy] = {}
     if seats != "Random":
-        kind[:, :, (0 if seats == "SyncRandom" else 1) :: (1 if seats == "SyncRandom" else 2)] = 1
-    policy = Seated(market, kind, {1: SyncRandom(generator)} if kind.any() else {}, generator)
+        kind[:, :, 1::2] = 1
+        kind[:, :, ::2] = 0 if seats == "Random and SyncRandom" else 1
+        others[1] = RuleW(market) if seats == "rule W" else SyncRandom(generator)
+    policy = Seated(market, kind, others, generator)
     play_day(market, policy, Clock(device))  # everything is loaded and allocated
     clock = Clock(device)
     for _ in range(days):

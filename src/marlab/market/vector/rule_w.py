@@ -203,7 +203,7 @@ class RuleW(Policy):
         self.mornings.open(market)
         rows = self.memory.seats.rows(market.setup.exists)
         state = self.mornings.at(market, rows, alive=True)
-        goal = goals.economic_goal(state, l1.caps(state, RULES))
+        goal: Tensor = goals.economic_goal(state, l1.caps(state, RULES))
         self._goal = torch.zeros((*market.setup.exists.shape, goal.shape[-1]), dtype=goal.dtype, device=goal.device)
         self._goal[rows.seat] = goal
 

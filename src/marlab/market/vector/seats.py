@@ -73,8 +73,8 @@ class Seats:
         self.index = index.to(market.device)  # [L, A, 2, A], cell of a world's threads
         self.sides = torch.ones((levels, 2), dtype=torch.bool, device=market.device)
         self.sides[0, SUPPLIERS] = self.sides[-1, CONSUMERS] = False
-        calls = [buyer_calls(k, levels) for k in range(levels - 1)]
-        self.buyer_calls = torch.tensor(calls, device=market.device)  # [P]
+        buying = [buyer_calls(k, levels) for k in range(levels - 1)]
+        self.buyer_calls = torch.tensor(buying, device=market.device)  # [P]
 
     def rows(self, chosen: Tensor) -> Rows:
         """Rows of the factories chosen in [B, L, A], bool."""
