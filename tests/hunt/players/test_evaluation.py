@@ -66,7 +66,7 @@ def test_a_short_time_gives_fewer_episodes_and_an_interrupted_run(tmp_path: Path
         began = time.monotonic()
         found = evaluate_run(run, Rules(pause=0.0005), 1000, done=True, quiet=True)
         spent = time.monotonic() - began
-    assert found is not None and FIRST <= found["greedy"]["seeds"]["0"]["episodes"] < 1000
+    assert found is not None and FIRST <= found["sampled"]["seeds"]["0"]["episodes"] < 1000
     assert spent < 3.0 and (run.status, run.reason) == ("interrupted", "time limit")
 
 
@@ -110,7 +110,7 @@ def test_time_is_kept_back_by_the_pace_of_training(tmp_path: Path) -> None:
         keep_time(run, 1000, 1)
         unknown = run.budget.expected("evaluation")
         keep_time(run, 1000, 1, {"episode/length": 10.0, "time/steps_per_second": 10_000.0})
-        assert unknown == pytest.approx(72.0) and run.budget.expected("evaluation") == pytest.approx(2 + 1.25 * 2)
+        assert unknown == pytest.approx(120.0) and run.budget.expected("evaluation") == pytest.approx(2 + 1.25 * 2)
     with opened(tmp_path / "free") as run:
         keep_time(run, 1000, 1)
         assert run.budget.expected("evaluation") == 0

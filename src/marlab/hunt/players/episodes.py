@@ -113,14 +113,16 @@ def interval(samples: np.ndarray) -> dict[str, Any]:
     return {"value": value, "low": None if np.isnan(low) else low, "high": None if np.isnan(high) else high}
 
 
+MODES = ("sampled", "greedy")
 RESULTS = ("reward", "reward_learners", "seat_spread")
 """What of an evaluation is kept as results of the run."""
 
 
 def keep_evaluation(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
-    """Write fresh episodes, drawn ("sampled") and by best actions ("greedy"), to evaluation.json and to the results."""
+    """Write fresh episodes, drawn ("sampled") and by best actions ("greedy"), to evaluation.json and to the results;
+    where the time was too short there are none of the latter."""
     write_json(run.path / "evaluation.json", evaluation)
-    for mode in ("sampled", "greedy"):
+    for mode in (mode for mode in MODES if mode in evaluation):
         report = evaluation[mode]["over_seeds"]
         run.add_results({f"{name}_{mode}": report[name] for name in RESULTS})
         seeds = evaluation[mode]["seeds"].items()
@@ -133,7 +135,7 @@ def keep_evaluation(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
 def describe(evaluation: Mapping[str, Any]) -> str:
     """The evaluation as a short table."""
     lines = [f"{'':<10}{'seed':>6}{'reward':>9}{'learner':>9}  {'per player':<24}{'spread':>7}{'length':>8}  outcomes"]
-    for mode in ("sampled", "greedy"):
+    for mode in (mode for mode in MODES if mode in evaluation):
         for seed, report in evaluation[mode]["seeds"].items():
             players = " ".join(f"{p['value']:.2f}" for p in report["reward_player"])
             outcomes = " ".join(f"{k} {v:.2f}" for k, v in report["outcomes"].items())

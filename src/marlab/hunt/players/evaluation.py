@@ -16,6 +16,7 @@ import torch
 
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.episodes import (
+    MODES,
     REWARD,
     describe,
     episode_report,
@@ -34,7 +35,6 @@ from marlab.lab.runs.run import Run
 from marlab.lab.stats import mean_interval, welch
 from marlab.lab.verdict import Sentence, say, side
 
-MODES = ("sampled", "greedy")
 FIRST = 16
 """Episodes of the first batch where the time is short."""
 GROWTH = 4
@@ -43,7 +43,9 @@ MARGIN = 1.25
 BASELINE_EPISODES = 2000
 BASELINE_S = 2.0
 """Seconds that the rule-based players may take."""
-EVALUATION_SHARE = 0.12
+SMALL_BATCH = 200
+"""Games that take about as long as fewer of them."""
+EVALUATION_SHARE = 0.2
 """Most of a time limit that is kept back for the evaluation."""
 FIGURES_S, FIGURES_SHARE = 5.0, 0.1
 """Seconds that figures may take, and most of a time limit that is kept back for them."""
@@ -80,7 +82,9 @@ def keep_time(run: Run, size: int, seeds: int, row: Mapping[str, Any] | None = N
         return
     whole = math.inf
     if row is not None and row.get("episode/length") and row.get("time/steps_per_second"):
-        whole = len(MODES) * size * seeds * row["episode/length"] / row["time/steps_per_second"]
+        # Few games at a time are slower each, so a small evaluation takes longer than its steps say.
+        games = max(size * seeds, SMALL_BATCH)
+        whole = len(MODES) * games * row["episode/length"] / row["time/steps_per_second"]
     budget.expect("evaluation", min(EVALUATION_SHARE * budget.limit_s, BASELINE_S + MARGIN * whole))
     budget.expect("figures", min(FIGURES_S, FIGURES_SHARE * budget.limit_s))
 
@@ -171,20 +175,21 @@ def _as_time_allows(run: Run, trainer: Plays, size: int, done: bool, tick: Calla
     """Batches that grow, until the whole evaluation fits, or no further batch does."""
     pooled: dict[str, list[Episodes]] = {}
     count, batch = 0, min(FIRST, size)
-    while True:
-        began = time.monotonic()
-        try:
-            played = {mode: trainer.episodes(mode, batch, f"evaluation {mode} from {count}", tick) for mode in MODES}
-        except Cut:
-            break
-        pooled = {mode: _joined(pooled.get(mode), played[mode]) for mode in MODES}
-        count += batch
-        each = (time.monotonic() - began) / batch
-        if done and run.budget.fits(MARGIN * each * size):
-            return evaluate(trainer, size, tick)
-        batch = int(min(GROWTH * batch, size - count, run.budget.left() / (MARGIN * each)))
-        if batch < min(FIRST, size) // 2 or batch < 1:
-            break
+    try:
+        while True:
+            began = time.monotonic()
+            for mode in MODES:
+                played = trainer.episodes(mode, batch, f"evaluation {mode} from {count}", tick)
+                pooled[mode] = _joined(pooled.get(mode), played)
+            count += batch
+            each = (time.monotonic() - began) / batch
+            if done and run.budget.fits(MARGIN * each * size):
+                return evaluate(trainer, size, tick)
+            batch = int(min(GROWTH * batch, size - count, run.budget.left() / (MARGIN * each)))
+            if batch < 1:
+                break
+    except Cut:
+        pass
     run.stop("time limit")
     return _report(trainer, pooled) if pooled else None
 

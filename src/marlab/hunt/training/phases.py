@@ -11,6 +11,7 @@ A gate is a figure and its limit. A failing one stops the command and is named i
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -158,6 +159,8 @@ class Pipeline:
         if info.status != "finished":
             self.run.add_results({f"{self.under_way}_{key}": value for key, value in info.results.items()})
             self.inner = info.verdict
+            for figure in sorted((info.path / "figures").glob("*.png")):  # what there is to see of this run so far
+                shutil.copyfile(figure, self.run.figure(f"{self.under_way}_{figure.name}"))
             self.run.stop(info.reason)
             self.run.leave()
         return info.results

@@ -17,8 +17,10 @@ from contextvars import ContextVar
 
 RECENT = 20
 """The longest of so many units is what the next one may take: every so often one also probes or films."""
-CLOSING_S = 1.0
+CLOSING_S, LONGEST_CLOSING_S = 1.0, 10.0
 """Kept back for the very end: the record, the last lines, and the interpreter's own end."""
+CLOSING_SHARE = 0.6
+"""A machine that is slow to begin (imports) is slow to end: of the seconds that the beginning took."""
 WORTH_SAYING_S = 60.0
 """Whatever takes longer is announced with an estimate."""
 
@@ -42,6 +44,8 @@ class Budget:
         began = _began.get()
         self.began = time.monotonic() if began is None else began
         self.limit_s = math.inf if limit_s is None else limit_s
+        beginning = time.monotonic() - self.began
+        self.closing_s = min(LONGEST_CLOSING_S, max(CLOSING_S, CLOSING_SHARE * beginning))
         self._kept: dict[str, float] = {}
         self._measure_units()
 
@@ -57,7 +61,7 @@ class Budget:
 
     def left(self) -> float:
         """Seconds for the part that is worked on now: until the limit, less what later parts need."""
-        kept = CLOSING_S + sum(self._kept.values())
+        kept = self.closing_s + sum(self._kept.values())
         return self.began + self.limit_s - time.monotonic() - kept
 
     def fits(self, seconds: float) -> bool:
