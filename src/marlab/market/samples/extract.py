@@ -276,7 +276,8 @@ def _teach(samples: Samples) -> Samples:
     teacher = HeuristicL4Coordinator()
     for threads in np.unique(calls["threads"]):  # calls with equally many threads at once
         rows = calls["first"][calls["threads"] == threads][:, None] + np.arange(threads)  # [n, K]
-        alpha[rows] = teacher.weights(micro["thread_day"][rows], micro["thread"][rows, 0])
+        day, priority = (values.astype(np.float64) for values in (micro["thread_day"][rows], micro["thread"][rows, 0]))
+        alpha[rows] = teacher.weights(day, priority)  # in double precision, as in play
     return Samples(samples.sizes, samples.logs, {**samples.tables, "micro": {**micro, "alpha": alpha}})
 
 
