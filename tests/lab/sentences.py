@@ -19,7 +19,11 @@ def said(package: str) -> set[str]:
 
 
 def _keys(source: str, package: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in inside:
+            continue
         if isinstance(node, ast.JoinedStr):
             text = "".join(
                 re.escape(part.value) if isinstance(part, ast.Constant) else "[a-z_]+" for part in node.values
@@ -28,7 +32,7 @@ def _keys(source: str, package: str) -> Iterator[str]:
             text = re.escape(node.value)
         else:
             continue
-        if re.fullmatch(rf"{package}\\\.[a-z0-9_\[\]+-]+", text):
+        if re.fullmatch(rf"{package}\\\.[a-z0-9_\[\]+-]+", text) and not text.endswith("html"):
             yield text.removeprefix(f"{package}\\.")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from marlab.lab.command import WIDTH, RunCommand, in_short
+from marlab.lab.command import WIDTH, RunCommand, begins_anew, in_short
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run, RunOptions
@@ -94,6 +94,21 @@ def test_a_stopped_run_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> 
     assert "Stopped (stopped on request)" in capsys.readouterr().out
     assert record("s")["status"] == "interrupted"
     assert main(["--to", "-1", "--name", "s", "--resume"]) == 0
+
+
+def test_a_second_signal_says_how_to_go_on_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(run: Run, *sentences: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "set_verdict", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        main(["--name", "k"])
+    assert "runs/toy/k; the same command with --resume goes on" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt), begins_anew("marlab toy look"):
+        raise KeyboardInterrupt
+    assert "`marlab toy look ...` begins anew" in capsys.readouterr().err
 
 
 def test_wrong_flags_are_refused_before_the_work_is_imported() -> None:

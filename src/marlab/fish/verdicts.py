@@ -13,6 +13,8 @@ SENTENCES = {
         "of_possible": "That is {share:.2%} of what any policy could save there (at most {possible:.4f}).",
         "probe": "In the last probe (iteration {iteration}) {survival:.4f} {interval:.4f} of {episodes} x {fish} fish "
         "survive; {script} saves {script_survival:.4f} of others.",
+        "probed": "Of {episodes} x {fish} fish {survival:.4f} {interval:.4f} survive with the model of iteration "
+        "{iteration}, {share:.2%} of those that can be saved at all.",
         "not_judged": "Nothing was judged: there was neither a probe nor an evaluation.",
         "next_eval": "Next: `marlab fish eval {run}` plays it on held-out arenas beside scripts and the ceiling.",
         "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",

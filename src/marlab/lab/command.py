@@ -9,7 +9,9 @@ answered without waiting for torch.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -25,7 +27,7 @@ from marlab.lab.runs.run import Run, RunOptions, detach, run_path
 C = TypeVar("C")
 WIDTH = 110
 """Columns that a list of settings may take."""
-GO_ON = "the same command with --resume goes on with it"
+GO_ON = "the same command with --resume goes on"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,12 @@ class RunCommand(Generic[C]):
             _describe(config, parsed)
         with stage("starting", quiet):  # torch and the simulators take their time
             work = self.function()
-        run = work(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
+        try:
+            run = work(config, parsed.options, preset=parsed.preset, command=["marlab", *command])
+        except KeyboardInterrupt:
+            if (path / "run.json").exists():
+                print(f"Stopped at once. The run is in {path}; {GO_ON} from its last safe point.", file=sys.stderr)
+            raise
         if not quiet:
             print("\n".join([*run.verdict, closing(run)]))
         return run.exit_code
@@ -115,6 +122,16 @@ class RunCommand(Generic[C]):
         module, _, name = self.work.partition(":")
         function: Callable[..., Run] = getattr(importlib.import_module(module), name)
         return function
+
+
+@contextmanager
+def begins_anew(words: str) -> Iterator[None]:
+    """A command without a run: whoever stops it is told that nothing is left half done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"Stopped. No file is left half written; `{words} ...` begins anew.", file=sys.stderr)
+        raise
 
 
 def _plain(value: Any) -> Any:

@@ -22,6 +22,7 @@ from marlab.lab.config import diff, from_dict, load_preset, to_dict
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.progress import stage
 from marlab.lab.runs.records import plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.agent.settings import ECONOMIC
@@ -43,7 +44,6 @@ PURE_L1 = f"{AGENT}(op_head_off=True, residual_off=True, mode=heuristic)"
 HEURISTIC = f"{AGENT}(mode=heuristic)"
 GOAL = "see the market's whole loop once"
 WELCOME = "PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: about five minutes on two idle cores."
-INTERRUPTED = 130
 
 
 def _preset(kind: type[C], name: str, folder: Path) -> C:
@@ -89,6 +89,8 @@ class QuickstartCommand:
     """The runs are runs/market/NAME and NAME-worlds, NAME-samples, NAME-layers, NAME-arena."""
     workers: int | None = None
     """Worlds that are played at once; default: one for each core."""
+    time_limit: float | None = None
+    """End within this many minutes; the same command goes on from there."""
 
 
 class Stage(NamedTuple):
@@ -123,12 +125,15 @@ def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
     ]  # fmt: skip
 
 
-def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: EngineConfig | None = None) -> int:
+def quickstart(
+    config: QuickstartConfig, name: str = "quickstart", engine: EngineConfig | None = None,
+    time_limit: float | None = None,
+) -> int:  # fmt: skip
     """Do what is missing of the loop, then tell what came out; returns the exit code."""
     from marlab.lab.report.note import write_note
-    from marlab.quickstart.report import next_steps, read_story, summary, write_report
+    from marlab.quickstart.report import next_steps, read_story, summary, verdict, write_report
 
-    options = RunOptions(name=name, resume=True)  # refuses what cannot be a name
+    options = RunOptions(name=name, resume=True, time_limit=time_limit)  # refuses what cannot be a name
     config = config.connected(name)
     _refuse_what_cannot_work(config)
     todo, folder = stages(config, engine or EngineConfig("local")), run_folder(name)
@@ -137,13 +142,16 @@ def quickstart(config: QuickstartConfig, name: str = "quickstart", engine: Engin
         print(f"{WELCOME}\n", flush=True)
         with Run.open("market", config, options, command=COMMAND) as run:
             _work(run, todo, name)
-            run.add_results(read_story(folder, config.play).results())
-        if read_run(folder).status != "finished":
-            print(f"Stopped. The same command goes on from here: {_again(name)}")
-            return INTERRUPTED
+            story = read_story(folder, config.play)
+            run.add_results(story.results())
+            run.set_verdict(*verdict(story))
+        if run.status != "finished":
+            print(f"Stopped ({run.reason}). The same command goes on from here: {_again(name)}")
+            return run.exit_code
     story = read_story(folder, config.play)
-    page = write_report(story)
-    write_note(folder)  # shows the figures of the report too
+    with stage("report"):
+        page = write_report(story)
+        write_note(folder)  # shows the figures of the report too
     print(f"\n{summary(story)}\n\nreport     {page}\n{next_steps(name)}")
     return 0
 
@@ -162,18 +170,18 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
     """The stages that are not finished, one after the other."""
     from marlab.quickstart.report import stage_facts, stage_time
 
-    for number, stage in enumerate(todo, 1):
-        path = run_folder(name, stage.key)
-        print(f"{number}/{len(todo)} {stage.key}: {stage.about}", flush=True)
-        if not _is_finished(path, stage.config):
+    for number, part in enumerate(todo, 1):
+        path = run_folder(name, part.key)
+        print(f"{number}/{len(todo)} {part.key}: {part.about}", flush=True)
+        if not _is_finished(path, part.config):
             options = RunOptions(name=path.name, resume=True, parent=f"market/{name}", group=name)
             # The stages' own tables are for people who ask for one of them; progress goes to stderr and stays.
             with contextlib.redirect_stdout(io.StringIO()) as said:
-                stage.work(options)
+                part.work(options)
             run.log(said.getvalue())
         info = read_run(path)
         if info.status == "finished":
-            print(f"    {stage_facts(stage.key, info)} ({stage_time(info)})\n    {path}", flush=True)
+            print(f"    {stage_facts(part.key, info)} ({stage_time(info)})\n    {path}", flush=True)
         if info.status != "finished" or run.should_stop():
             run.leave()
 
@@ -220,4 +228,4 @@ def main(argv: Sequence[str]) -> int:
     """`marlab quickstart [--name NAME] [--workers N]`"""
     asked = parse(QuickstartCommand, argv, prog=" ".join(COMMAND))
     engine = EngineConfig("local", asked.workers)
-    return quickstart(QuickstartConfig(), asked.name, engine)
+    return quickstart(QuickstartConfig(), asked.name, engine, asked.time_limit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +11,23 @@ from marlab.lab.report import markdown
 from marlab.lab.report.page import render_page
 from marlab.lab.runs.files import write_text
 from marlab.lab.runs.records import RunInfo, read_run
-from marlab.lab.stats import Measured, measured, show, written
+from marlab.lab.stats import show, written
+from marlab.lab.verdict import Sentence, say, side, texts
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import Tournament, gather
 from marlab.market.arena.report import Result, interval, signed, stored
 from marlab.market.arena.stats import Comparison, compare, score_interval
+from marlab.market.learn.judge import learnt
 
 STAGES = ("worlds", "samples", "layers", "arena")
-TRAINED, PURE_L1, RULES = "trained", "pure L1", "heuristic"
+TRAINED, PURE_L1, RULES, TEACHER = "trained", "pure L1", "heuristic", "PenguinAgent"
 WHO = {
     TRAINED: "LitaAgentHRL with the networks that were trained just now",
     PURE_L1: "the same agent without networks: L1's safe baseline in every offer",
     RULES: "LitaAgentHRL playing by its hand-written rules",
-    "PenguinAgent": "the expert that the networks learnt from",
+    TEACHER: "the expert that the networks learnt from",
     "RandomStdAgent": "draws its offers at random",
 }
 DETAILS = 2
@@ -62,7 +62,7 @@ class Story:
 
     def results(self) -> dict[str, Any]:
         """The headline for the record of the run."""
-        results: dict[str, Any] = {"verdict": verdict(self)}
+        results: dict[str, Any] = {}
         for agent in self.result.agents:
             results[f"score {agent}"] = stored(*score_interval(self.result.seats, agent))
         for other, c in self.comparisons().items():
@@ -116,36 +116,27 @@ def stage_facts(stage: str, info: RunInfo) -> str:
     return facts
 
 
-def verdict(story: Story) -> str:
-    """Did training help? In plain words, with the interval that says how sure that is."""
+def verdict(story: Story) -> list[Sentence]:
+    """Did training help, and how does the trained agent stand beside its teacher?"""
     comparisons = story.comparisons()
     if not comparisons:
-        return f"The trained agent could not play: {story.result.left_out.get(TRAINED, 'it has no complete market')}."
-    if PURE_L1 not in comparisons:
-        return "Pure L1 could not play, so that it is unknown whether training helped."
-    c = comparisons[PURE_L1]
-    numbers = f"trained minus pure L1 is {signed(c.mean)}{_between(c)}"
-    if c.student is None:
-        return f"One market cannot tell whether training helped: {numbers}."
-    low, high = c.student
-    if low > 0:
-        return f"Training helped: {numbers}, clear of zero."
-    if high < 0:
-        return f"Training did not help at this size: {numbers}, clear of zero, so the networks even hurt."
-    return f"Training did not clearly help at this size: {numbers}, and the interval contains zero."
+        why = story.result.left_out.get(TRAINED, "it has no complete market")
+        return [say("quickstart.no_trained", why=why)]
+    found = [say("quickstart.no_pure_l1")]
+    if PURE_L1 in comparisons:
+        c = comparisons[PURE_L1]
+        key = "quickstart.one_market" if c.student is None else f"quickstart.{side(c.student)}"
+        found = [say(key, difference=c.mean, interval=c.student)]
+    if TEACHER in comparisons:
+        c = comparisons[TEACHER]
+        limits = c.student or (c.mean, c.mean)
+        found.append(say(f"quickstart.{side(c.student)}_teacher", difference=c.mean, interval=limits))
+    return [*found, say("quickstart.next_page")]
 
 
-def standing(story: Story) -> str:
-    """The trained agent beside its teacher and beside the rules."""
-    parts = []
-    for other, c in story.comparisons().items():
-        if other in (PURE_L1, "RandomStdAgent"):
-            continue
-        low, high = c.student or (c.mean, c.mean)
-        how = "ahead of" if low > 0 else "behind" if high < 0 else "not told apart from"
-        whom = "its own rules" if other == RULES else other
-        parts.append(f"{how} {whom} ({signed(c.mean)}{_between(c)})")
-    return f"The trained agent is {' and '.join(parts)}." if parts else ""
+def told(story: Story) -> list[str]:
+    """The verdict in words."""
+    return texts(verdict(story), str(story.folder))
 
 
 def summary(story: Story) -> str:
@@ -154,7 +145,7 @@ def summary(story: Story) -> str:
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [header, *rows]]
     notes = [f"{name} was left out: {why}" for name, why in story.result.left_out.items()]
-    return "\n".join([_setting(story), SCORES, "", *lines, "", *notes, verdict(story), standing(story)]).rstrip()
+    return "\n".join([_setting(story), SCORES, "", *lines, "", *notes, *told(story)]).rstrip()
 
 
 def next_steps(name: str) -> str:
@@ -194,53 +185,6 @@ def _headline(story: Story) -> tuple[list[str], list[list[str]]]:
     return ["agent", "score", "bootstrap", "trained minus it", "Student", "seats won by trained"], rows
 
 
-# --- what the layers learnt -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """One measurement of a layer on worlds that it did not learn from, beside what needs no learning."""
-
-    what: str
-    own: Measured
-    other: float
-    trivial: str
-    less_is_better: bool = True
-
-    @property
-    def share(self) -> float:
-        """The network's value over the trivial one's."""
-        return (self.own.number or 0.0) / self.other if self.other else math.nan
-
-    @property
-    def better(self) -> bool:
-        """Whether the network beats the trivial predictor."""
-        return self.share < 1 if self.less_is_better else self.share > 1
-
-
-def learnt(results: Mapping[str, Any]) -> list[Learnt]:
-    """The headline measurements of a training on the test worlds, or on validation worlds if there are no others."""
-    split = "test" if "L2 Q RMSE, test" in results else "val"
-    if f"L2 Q RMSE, {split}" not in results:
-        return []
-
-    def own(key: str) -> Measured:
-        return measured(results[f"{key}, {split}"])
-
-    rows = []
-    for part, what in (("Q", "L2 quantities"), ("P", "L2 prices")):
-        others = {n: own(f"{n} {part} RMSE").number or 0.0 for n in ("gap only", "zero and spot")}
-        best = min(others, key=lambda n: others[n])
-        rows.append(Learnt(what, own(f"L2 {part} RMSE"), others[best], best))
-    for part, what in (("q", "L3 quantities"), ("p", "L3 prices")):
-        value, ratio = own(f"L3 mae_{part}"), own(f"L3 mae_{part} over best trivial").number
-        if ratio:
-            rows.append(Learnt(what, value, (value.number or 0.0) / ratio, "best of copy, baseline, majority"))
-    trivial = own("best trivial operator recall").number or 0.0
-    rows.append(Learnt("L3 answers right", own("L3 operator recall"), trivial, "best trivial", False))
-    return rows
-
-
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
@@ -257,8 +201,8 @@ def write_report(story: Story) -> Path:
 
 def as_markdown(story: Story) -> str:
     """The page as Markdown with links from the folder of all runs."""
-    parts = ["# Quickstart: a market agent learns from an expert", markdown.plain(verdict(story))]
-    parts += [markdown.plain(standing(story)), *_arena_part(story), *_stage_part(story), *_learnt_part(story)]
+    parts = ["# Quickstart: a market agent learns from an expert", *map(markdown.spans, told(story)[:-1])]
+    parts += [*_arena_part(story), *_stage_part(story), *_learnt_part(story)]
     parts += [arena_report.table_as_markdown(table) for table in arena_report.tables(story.result)[DETAILS:]]
     parts += [
         "## Try next",
@@ -314,7 +258,3 @@ def _arena_part(story: Story) -> list[str]:
         markdown.image("Where the scores come from, and how much of what was possible", f"{figures}/parts.png"),
         markdown.bullets(notes),
     ]
-
-
-def _between(c: Comparison) -> str:
-    return f" {interval(c.student)}" if c.student is not None else ""

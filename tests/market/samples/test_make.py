@@ -116,9 +116,10 @@ def test_several_workers_make_the_same_data_set(logs, made, tmp_path):
 def test_work_that_was_interrupted_is_continued(logs, made, tmp_path, monkeypatch):
     out = tmp_path / "run"
     config = SamplesConfig(logs=str(logs), goal_backfill="v2", chunk=2)
-    monkeypatch.setattr("marlab.lab.runs.run.Run.stop_reason", lambda run: "stopped for a test")
-    make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
+    monkeypatch.setattr("marlab.lab.runs.run.Run.must_stop", lambda run: any((out / "parts").glob("*.json")))
+    run = make_samples(config, RunOptions(output_dir=out), engine="serial", quiet=True)
     monkeypatch.undo()
+    assert run.verdict[0] == "1 of 4 parts are read; they become samples when all of them are."
     assert json.loads((out / "run.json").read_text())["status"] == "interrupted"
     kept = sorted((out / "parts").glob("*.json"))
     assert len(kept) == 1 and not (out / "data").exists()

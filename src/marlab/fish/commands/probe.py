@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from marlab.lab.checks import at_least
+from marlab.lab.command import begins_anew
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.progress import stage
+from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import Sentence, say, stored, texts
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,18 @@ class ProbeConfig:
         at_least(self, 1, "episodes", "fish")
 
 
-def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
+def probe(config: ProbeConfig, quiet: bool = True) -> tuple[dict[str, Any], Path]:
     """The probe's record, and the folder where it was written."""
-    import numpy as np
+    with stage("starting", quiet):
+        import numpy as np
 
-    from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
-    from marlab.fish.measure.probe import at_settings, draw_seeds, film_worst, greedy, run_probe
-    from marlab.fish.measure.record import probe_record
-    from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy
-    from marlab.lab.device import choose_device
-    from marlab.lab.runs.files import write_json
-    from marlab.lab.runs.record import now
+        from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
+        from marlab.fish.measure.probe import at_settings, draw_seeds, film_worst, greedy, run_probe
+        from marlab.fish.measure.record import probe_record
+        from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy
+        from marlab.lab.device import choose_device
+        from marlab.lab.runs.files import write_json
+        from marlab.lab.runs.record import now
 
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)
@@ -57,25 +63,40 @@ def probe(config: ProbeConfig) -> tuple[dict[str, Any], Path]:
     boost = cfg.escape_boost_speed if config.escape_boost is None else config.escape_boost
     path: list[Any] | None = [] if config.films > 0 else None
     seeds = draw_seeds(np.random.default_rng(config.seed_base), config.episodes)
-    arrays = run_probe(greedy(trained.net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
+    with stage(f"probing {config.episodes} x {config.fish} fish", quiet):
+        arrays = run_probe(greedy(trained.net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
     record = probe_record(
         arrays, iteration=trained.step, timestamp=now(), density_penalty_coef=0.0,
         escape_boost_speed=boost,
     )  # fmt: skip
     home = Path("runs/fish") if file.parent == SHIPPED else file.parent.parent
     folder = config.output_dir or home / "probes" / f"{file.stem}_seed{config.seed_base}"
-    plot_death_histogram(arrays.death_steps, folder / "death_histogram.png", f"When fish die, {file.stem}")
-    plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], folder / "step_one_polar.png")
-    if path is not None:
-        film_worst(arrays, path, config.films, lambda rank, episode: folder / f"worst_rank{rank}_ep{episode}.mp4")
+    record["verdict"] = stored(verdict(record))
     write_json(folder / "probe.json", record)
+    with stage("figures", quiet):
+        plot_death_histogram(arrays.death_steps, folder / "death_histogram.png", f"When fish die, {file.stem}")
+        plot_step_one_polar([r["predator_velocity"] for r in record["step_one_deaths"]], folder / "step_one_polar.png")
+    if path is not None:
+        film_worst(
+            arrays, path, config.films, lambda rank, episode: folder / f"worst_rank{rank}_ep{episode}.mp4", quiet=quiet
+        )
     return record, folder
+
+
+def verdict(record: Mapping[str, Any]) -> list[Sentence]:
+    """How many live, and how many of those that could."""
+    fish = record["multi_eval_num_fish"]
+    shares = [episode["final_num_alive"] / fish for episode in record["episodes"]]
+    mean, low, high = (float(x) for x in mean_interval(shares))
+    told = {"survival": mean, "interval": (low, high), "episodes": len(shares), "fish": fish}
+    return [say("fish.probed", iteration=record["iteration"], **told, share=record["saved_share"])]
 
 
 def main(argv: list[str]) -> int:
     """The command `marlab fish probe`."""
     config = parse(ProbeConfig, argv, prog="marlab fish probe", positional=("checkpoint",))
-    record, folder = probe(config)
+    with begins_anew("marlab fish probe"):
+        record, folder = probe(config, quiet=False)
     summary, deaths = record["summary"], record["death_stats"]
     rows = {
         "average final survival": f"{summary['avg_final_survival_rate']:.4f}",
@@ -88,5 +109,6 @@ def main(argv: list[str]) -> int:
     }
     print(f"{config.episodes} x {config.fish} fish, seed {config.seed_base}")
     print("\n".join(f"{name:<32}{value}" for name, value in rows.items()))
+    print("\n".join(texts(record["verdict"], str(folder))))
     print(f"written to {folder}")
     return 0

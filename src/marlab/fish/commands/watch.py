@@ -16,8 +16,10 @@ import numpy as np
 from marlab.fish.measure.config import SCRIPTED
 from marlab.fish.sea import constants as sea
 from marlab.lab.checks import at_least
+from marlab.lab.command import begins_anew
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.progress import Progress
 
 if TYPE_CHECKING:
     from marlab.fish.measure.policies import Policy
@@ -124,9 +126,11 @@ def main(argv: list[str]) -> int:
     config = parse(WatchConfig, argv, prog="marlab fish watch", positional=("checkpoint",))
     if config.film is None and has_display() and show_live(config):
         return 0
-    from marlab.lab.film import write_film
+    from marlab.lab.film import until, write_film
 
     file = config.film or Path(f"watch_{Path(config.checkpoint).stem}_seed{config.seed}.mp4")
-    count = write_film(file, frames(config), config.fps)
+    total = min(config.steps, sea.EPISODE_STEPS) + 1
+    with begins_anew("marlab fish watch"), Progress("filming", total=total, unit="frames") as bar:
+        count = write_film(file, until(lambda: False, frames(config), bar), config.fps)
     print(f"{count} frames in {file}")
     return 0

@@ -348,25 +348,39 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
 # --- all of a run -------------------------------------------------------------------------------------------
 
 
-def draw_run(rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, references: References) -> list[Path]:
-    """Every figure that the rows and probes of the run in `folder` allow, each called after it, and the curve's GIF."""
+def draw_run(
+    rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, references: References,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[Path]:  # fmt: skip
+    """Every figure that the rows and probes of the run in `folder` allow, each called after it, and the curve's GIF.
+
+    The most telling ones come first; `stop` is asked before each.
+    """
     name = folder.name
 
     def file(figure: str) -> Path:
         return folder / "figures" / f"{name}_{figure}.png"
 
-    made = [
-        plot_survival(rows, file("survival"), references),
-        plot_first_death(rows, file("first_death")),
-        plot_penalty_vs_first_death(rows, file("penalty_vs_first_death")),
-        plot_penalty_vs_entropy(rows, file("penalty_vs_entropy")),
-        plot_training_curve(rows, file("training_curve"), references),
-        save_curve_gif(rows, folder / "media" / f"{name}_curve.gif", references),
+    velocity = [r["predator_velocity"] for p in probes for r in p.get("step_one_deaths", [])]
+    todo: list[Callable[[], Path]] = [
+        lambda: plot_survival(rows, file("survival"), references),
+        lambda: plot_training_curve(rows, file("training_curve"), references),
+    ]
+    if probes:
+        todo.append(lambda: plot_probe_timeline(probes, file("multi_eval_timeline"), references))
+    todo += [
+        lambda: plot_first_death(rows, file("first_death")),
+        lambda: plot_penalty_vs_first_death(rows, file("penalty_vs_first_death")),
+        lambda: plot_penalty_vs_entropy(rows, file("penalty_vs_entropy")),
     ]
     if any(row.get("tail_stage_label") for row in rows):
-        made.append(plot_hard_starts(rows, file("hard_starts")))
+        todo.append(lambda: plot_hard_starts(rows, file("hard_starts")))
     if probes:
-        velocity = [r["predator_velocity"] for p in probes for r in p.get("step_one_deaths", [])]
-        made.append(plot_probe_timeline(probes, file("multi_eval_timeline"), references))
-        made.append(plot_step_one_polar(velocity, file("step_one_heading_polar")))
+        todo.append(lambda: plot_step_one_polar(velocity, file("step_one_heading_polar")))
+    todo.append(lambda: save_curve_gif(rows, folder / "media" / f"{name}_curve.gif", references))
+    made = []
+    for draw in todo:
+        if stop():
+            break
+        made.append(draw())
     return made

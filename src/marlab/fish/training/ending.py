@@ -7,20 +7,18 @@ end needs (all figures, and the model beside the best script on one batch of are
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
 from marlab.fish.measure.compare import ARENAS, EvalReport, ladder
 from marlab.fish.measure.config import EvalConfig
-from marlab.fish.measure.plots import draw_run, plot_death_histogram, plot_step_one_by_type
+from marlab.fish.measure.plots import draw_run, plot_step_one_by_type
 from marlab.fish.measure.policies import Policy, moments
 from marlab.fish.measure.probe import greedy
 from marlab.fish.sea.config import SeaConfig
@@ -32,8 +30,10 @@ from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
 from marlab.fish.training.networks import checkpoints
 from marlab.fish.training.outputs import PROBES, STATS
+from marlab.lab.device import choose_device
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.progress import stage
+from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run
@@ -61,7 +61,7 @@ class Ending:
         if not self.run.budget.limited:
             return
         with stage("planning the end", self.quiet):
-            self.run.budget.expect("figures", MARGIN * (FIGURES * _time_of_a_figure() + self._time_of_references()))
+            self.run.budget.expect("figures", MARGIN * (FIGURES * time_of_a_figure() + self._time_of_references()))
             if not self.config.measure.skip_final_eval:
                 seconds = sum(self._time_of_a_batch(p) for p in (greedy(net), ladder(self.device)["sidestep"]))
                 self.run.budget.expect("evaluation", MARGIN * seconds)
@@ -107,9 +107,16 @@ class Ending:
         if probes:
             export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
         references = reference_lines(self.config, self.device)
-        draw_run(rows, probes, self.run.path, references)
         self._stage_summary(rows)
+        draw_run(rows, probes, self.run.path, references, self._no_time)
         return references
+
+    def _no_time(self) -> bool:
+        """Whether a figure has to be left out; then the run lacks something."""
+        over = self.run.budget.over()
+        if over:
+            self.run.stop()
+        return over
 
     def _tables(self, rows: list[dict[str, Any]]) -> None:
         with replacing(self.run.path / "stats.parquet") as temporary:
@@ -153,6 +160,9 @@ class Ending:
         models = {"final": self.store.steps()[-1]} | ({} if best is None else {"best": best[0]})
         judged: tuple[int, EvalReport] | None = None
         for label, step in models.items():
+            if judged is not None and self.run.must_stop():
+                self.run.stop()
+                break
             file = self.store.path(step)
             settings = EvalConfig(
                 str(file), measure.eval_multi_episodes, measure.eval_multi_fish, measure.final_eval_seed_base,
@@ -196,9 +206,6 @@ def _time_of_an_episode(policy: Policy, cfg: SeaConfig, arenas: int, device: tor
     return (marks[-1] - marks[0]) / TIMED_STEPS * EPISODE_STEPS
 
 
-def _time_of_a_figure() -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(2):  # the first one imports and finds fonts
-            began = time.monotonic()
-            plot_death_histogram(np.zeros((2, 2), dtype=np.int64), Path(folder) / "timed.png", "timed")
-    return time.monotonic() - began
+def draw(run: Run, config: FishTrainConfig, quiet: bool) -> None:
+    """The end of a training made again, on the device that there is."""
+    Ending(run, replace(config, device="auto"), choose_device("auto"), quiet).finish()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,11 @@ def measure(file: Path, config: EvalConfig, run: Run, quiet: bool = True) -> Non
     run.set_verdict(*sentences, say("lab.go_on") if run.unfinished else watch)
     if not quiet:
         print(f"{file}: {len(report.doomed)} x {config.fish} fish\n{report.text()}")
+
+
+def draw(run: Run, config: EvalConfig, quiet: bool) -> None:
+    """The evaluation made again, on the device that there is: its arenas and policies are the same."""
+    measure(find_checkpoint(config.checkpoint), replace(config, device="auto"), run, quiet)
 
 
 def evaluate_checkpoint(

@@ -26,6 +26,7 @@ from marlab.fish.training.outputs import FishOutputs, iteration_row, metric_name
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.ppo import PPO
+from marlab.lab.progress import stage
 from marlab.lab.runs.record import now as timestamp
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
@@ -219,9 +220,10 @@ def train(
     quiet: bool = False,
 ) -> Run:
     """Train, probe, film and evaluate in a run directory; needs no flags and no terminal."""
-    trainer = FishTrainer(config)  # refuses bad start files and devices before anything is written
-    problems = _check_gate(trainer)
-    run = Run.open("fish", config, options, preset=preset, command=command)
+    with stage("preparing", quiet):
+        trainer = FishTrainer(config)  # refuses bad start files and devices before anything is written
+        problems = _check_gate(trainer)
+        run = Run.open("fish", config, options, preset=preset, command=command)
     with run:
         run.set_device(trainer.device)
         for text in (*trainer.start_problems, *problems):

@@ -63,26 +63,31 @@ def collect(
             run.add_results({"rows": stopped.rows})
             run.set_verdict(say("hunt.data_cut", rows=stopped.rows, wanted=config.rows), say("lab.go_on"))
             run.leave()
-        with stage("playing the rows again", quiet=quiet):
-            data = load_dataset(run.path, config.game)
-            integrity = check_integrity(data.game, data.rows)
-        if integrity.equality < 1:
-            run.log(f"The data disagrees with the game, do not learn from it: {integrity}")
-        classes = class_report(data.rows)
-        write_json(run.path / "data" / "integrity.json", integrity._asdict())
-        write_json(run.path / "data" / "classes.json", classes)
-        run.add_results({
-            "rows": data.rows.size, "episodes": data.episodes, "replay_equality": integrity.equality,
-            "l1_to_original": classes["l1_to_original"], "stay_share": classes["actions"]["stay"]["share"],
-        })  # fmt: skip
-        sound = say("hunt.data_sound", rows=data.rows.size, episodes=data.episodes)
-        if integrity.equality < 1:
-            sound = say("hunt.data_unsound", rows=data.rows.size, equality=integrity.equality)
-        run.set_verdict(sound, say("hunt.next_data"))
-        if not quiet:
-            print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
-            print(describe_classes(classes))
+        judge_data(run, config, quiet)
     return run
+
+
+def judge_data(run: Run, config: HuntCollectConfig, quiet: bool) -> None:
+    """What was collected: does it agree with the game, and whose moves does it hold?"""
+    with stage("playing the rows again", quiet=quiet):
+        data = load_dataset(run.path, config.game)
+        integrity = check_integrity(data.game, data.rows)
+    if integrity.equality < 1:
+        run.log(f"The data disagrees with the game, do not learn from it: {integrity}")
+    classes = class_report(data.rows)
+    write_json(run.path / "data" / "integrity.json", integrity._asdict())
+    write_json(run.path / "data" / "classes.json", classes)
+    run.add_results({
+        "rows": data.rows.size, "episodes": data.episodes, "replay_equality": integrity.equality,
+        "l1_to_original": classes["l1_to_original"], "stay_share": classes["actions"]["stay"]["share"],
+    })  # fmt: skip
+    sound = say("hunt.data_sound", rows=data.rows.size, episodes=data.episodes)
+    if integrity.equality < 1:
+        sound = say("hunt.data_unsound", rows=data.rows.size, equality=integrity.equality)
+    run.set_verdict(sound, say("hunt.next_data"))
+    if not quiet:
+        print(f"{data.rows.size} rows of {data.episodes} episodes in {run.path}; {integrity}")
+        print(describe_classes(classes))
 
 
 def play_batches(config: HuntCollectConfig) -> Iterator[EpisodeBatch]:

@@ -130,11 +130,11 @@ def visit(
                 if run.should_stop() and len(findings) < len(config.chosen):
                     run.leave()
         finally:
-            _conclude(run, findings, len(config.chosen))
+            conclude(run, findings, len(config.chosen))
     return run
 
 
-def _conclude(run: Run, findings: dict[str, Any], wanted: int) -> None:
+def conclude(run: Run, findings: dict[str, Any], wanted: int) -> None:
     """The page, the results and the verdict of the exhibits that are made."""
     write_text(run.path / "museum.md", _page(findings))
     run.add_results({name: _verdict(finding["appeared"]) for name, finding in findings.items()})

@@ -225,7 +225,7 @@ def _finish(
     report |= {"best_epoch": best.step, "epochs": trainer.step}
     write_json(run.path / "world_report.json", report)
     test = report["splits"]["test"]["metrics"]
-    run.add_results(_results(test))
+    run.add_results(results_of_test(test))
     run.set_verdict(*_verdict(report["splits"]["test"]))
     if not quiet:
         print(describe(data.game, "test split", test))
@@ -259,7 +259,7 @@ def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     save(figure, path)
 
 
-def _results(test: Mapping[str, Any]) -> dict[str, float]:
+def results_of_test(test: Mapping[str, Any]) -> dict[str, float]:
     """The figures that decide, for the lab note: the worst player's where there is one per player."""
     results = {f"test_{name}": test[name] for name in ("obs_mse", "reward_mse", "psnr_global")}
     results |= {f"test_{name}": _worst(test[name]) for name in ("teleport_rate", "vanish_rate", "ghost_rate")}

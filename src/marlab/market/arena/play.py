@@ -23,13 +23,16 @@ from rich.console import Console
 from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
+from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.files import read_json, replacing, write_json, write_text
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
 from marlab.market.arena.command import PlayCommand
 from marlab.market.arena.identity import world_identity
+from marlab.market.arena.judge import verdict
 from marlab.market.arena.official import official
 from marlab.market.arena.plan import Arena, Game, PlayConfig, label
 from marlab.market.arena.report import Result
@@ -39,6 +42,8 @@ TRIAL_LIMIT_S = 300.0
 """Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
 WIDTH = 180
 """Characters of a printed table where there is no terminal to ask."""
+FIGURES = 10
+"""The figures of a tournament in the time of a plain one."""
 
 
 class Tournament:
@@ -117,18 +122,30 @@ def play(
     Arena(config)  # refuses what cannot be played before a folder is made
     with Run.open("market", config, options, preset=preset, command=command) as run:
         folder = Tournament(run.path)
+        if run.budget.limited:
+            run.budget.expect("figures", FIGURES * time_of_a_figure())
         if config.trials:
-            _try_out(config, folder, engine, quiet)
+            _try_out(config, folder, run, engine, quiet)
         result = _play_all(config, folder, run, engine, quiet, asked.keep_logs)
-        write(result, run)
+        if run.must_stop() and result.worlds + len(result.failed) < result.planned:
+            run.stop()
+        with run.budget.part("figures"), stage("tables and figures", quiet):
+            write(result, run)
         if not quiet:
             arena_report.show(result, _console())
-        if run.stop_reason() is not None and result.worlds + len(result.failed) < result.planned:
-            run.leave()
-        if not result.seats:
+        if not result.seats and not run.unfinished:
             why = next(iter(result.failed.values()), "no config is complete")
             raise UserError(f"Nothing can be compared: {why}")
     return run
+
+
+def draw_again(run: Run, config: PlayConfig, quiet: bool) -> None:
+    """Tables, figures, results and verdict from the worlds that were played."""
+    folder = Tournament(run.path)
+    result = gather(Arena(config, tuple(folder.left_out)), folder)
+    if not result.seats:
+        raise UserError(f"No market of {run.path} is complete, so there is nothing to draw.")
+    write(result, run)
 
 
 def write(result: Result, run: Run) -> None:
@@ -137,6 +154,7 @@ def write(result: Result, run: Run) -> None:
     write_json(run.path / "results.json", arena_report.as_json(result))
     run.judge_by(arena_report.judged_by(result))
     run.add_results(arena_report.numbers(result))
+    run.set_verdict(*verdict(result, run.unfinished))
     for name, cases in arena_report.cases(result).items():
         run.add_cases(name, {"": cases})
     if result.seats:
@@ -167,7 +185,7 @@ def _tested(game: Game, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**head, "n_processes": record["n_processes"], **record["seats"][place]}
 
 
-def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet: bool) -> None:
+def _try_out(config: PlayConfig, folder: Tournament, run: Run, engine: EngineConfig, quiet: bool) -> None:
     """A tiny world for everybody who is not built in; who crashes in it would spoil every world of the tournament."""
     from marlab.market.arena.world import trial_task
 
@@ -178,7 +196,7 @@ def _try_out(config: PlayConfig, folder: Tournament, engine: EngineConfig, quiet
     tasks = [Task(name, (name,), time_limit_s=limit) for name in waiting]
     with (
         Progress("trials", total=len(tasks), unit="agents", quiet=quiet) as bar,
-        contextlib.closing(run_tasks(trial_task, tasks, engine)) as results,
+        contextlib.closing(run_tasks(trial_task, tasks, engine, stop=run.must_stop)) as results,
     ):
         for result in results:
             if not result.ok:
@@ -206,7 +224,7 @@ def _play_all(
             games = [game for number in batch for game in arena.games(number)]
             if _play(games, config.world_timeout, folder, run, engine, quiet, keep_logs):
                 break  # somebody was left out: plan again
-            if run.stop_reason() is not None:
+            if run.must_stop():
                 return gather(arena, folder, notes)
             if config.until_significant:
                 comparisons = gather(arena, folder).comparisons()
@@ -233,7 +251,7 @@ def _play(
         return False
     with (
         Progress("playing", total=len(games), unit="worlds", done=len(games) - len(waiting), quiet=quiet) as bar,
-        contextlib.closing(run_tasks(play_task, tasks, engine)) as results,
+        contextlib.closing(run_tasks(play_task, tasks, engine, stop=run.must_stop)) as results,
     ):
         for result in results:
             if result.ok:
@@ -246,8 +264,6 @@ def _play(
                     return True
                 bar.say(f"world {result.key} failed ({_why(result)})")
             bar.advance(1, failures=0 if result.ok else 1)
-            if run.should_stop():
-                break
     return False
 
 
@@ -284,7 +300,12 @@ def _play_official(
     """The league's own tournament, as a run."""
     config.check_agents()
     with Run.open("market", config, options, preset=preset, command=command) as run:
-        rows = official(config, run.path / "official", engine)
+        with stage("the league's own tournament", quiet):
+            rows = official(config, run.path / "official", engine)
+        best = max(rows, key=lambda row: float(row["score"]), default=None)
+        if best is not None:
+            told = {"agent": best["agent"], "agents": len(rows), "score": best["score"]}
+            run.set_verdict(say("market.best_official", **told), say("lab.look"))
         write_json(run.path / "results.json", rows)
         run.add_results({f"official score {row['agent']}": row["score"] for row in rows})
         scores = ("score", "mean", "balanced")

@@ -21,9 +21,11 @@ from marlab.lab.config import Preset
 from marlab.lab.engine.child import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress, duration
+from marlab.lab.progress import Progress, duration, stage
+from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 from marlab.market.collect.command import CollectCommand
 from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.collect.report import describe, draw, results_of, summary_of
@@ -33,6 +35,8 @@ from marlab.market.simulator.experts import need_simulator
 SECONDS_PER_FACTORY_DAY = 0.0075
 """What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
 MatchingPennies, XenoSotaAgent) cost up to ten times as much."""
+FIGURES = 4
+"""The figure of a collection in the time of a plain one."""
 FULL_DISK = ("No space left on device", "Disk quota exceeded")
 
 
@@ -72,6 +76,10 @@ class Collection:
         _append(self._index, row)
         return row
 
+    def failures(self) -> dict[str, str]:
+        """Why worlds failed, by their ids."""
+        return {row["world_id"]: str(row["reason"]) for row in _read_lines(self._failures)}
+
     def add_failure(self, result: TaskResult) -> str:
         """Note why a world failed; returns the reason in one line."""
         lines = [line for line in result.error.strip().splitlines() if line.strip()] or [result.kind]
@@ -98,19 +106,42 @@ def collect(
         rows = collection.finished()
         if not quiet:
             print(announce(plan, len(rows), engine), flush=True)
+        if run.budget.limited:
+            run.budget.expect("figures", FIGURES * time_of_a_figure())
         failed = _play(plan, rows, collection, run, engine, asked.simulator_tables, quiet)
         rows = {spec.world_id: rows[spec.world_id] for spec in plan if spec.world_id in rows}
         run.add_results(results_of(list(rows.values()), planned=len(plan), failed=failed))
         if rows:
-            draw(list(rows.values()), run.figure("collection.png"))
+            with run.budget.part("figures"), stage("figures", quiet):
+                draw(list(rows.values()), run.figure("collection.png"))
         if not quiet:
             print(describe(list(rows.values()), planned=len(plan), failed=failed))
             print(f"logs: {collection.worlds}")
-        if run.stop_reason() is not None and len(rows) + len(failed) < len(plan):
-            run.leave()
+        if len(rows) + len(failed) < len(plan):
+            run.stop()
         if failed and not rows:
             raise UserError(f"No world could be played; the first one failed with {next(iter(failed.values()))}")
+        judge(run)
     return run
+
+
+def draw_again(run: Run, config: MarketCollectConfig, quiet: bool) -> None:
+    """Results, figure and verdict from the recorded worlds."""
+    collection, plan = Collection(run.path), CollectionPlan(config)
+    rows = collection.finished()
+    failed = {world: why for world, why in collection.failures().items() if world not in rows}
+    run.add_results(results_of(list(rows.values()), planned=len(plan), failed=failed))
+    if rows:
+        draw(list(rows.values()), run.figure("collection.png"))
+    judge(run)
+
+
+def judge(run: Run) -> None:
+    """The verdict, from the results of the run."""
+    found = run.results
+    told = {name: found[name] for name in ("days", "decisions", "worlds")}
+    told |= {"planned": found["worlds_planned"], "failed": found["worlds_failed"]}
+    run.set_verdict(say("market.collected", **told), say("lab.go_on" if run.unfinished else "market.next_samples"))
 
 
 def announce(plan: CollectionPlan, finished: int, engine: EngineConfig) -> str:
@@ -150,7 +181,7 @@ def _play(
     done = len(finished & {spec.world_id for spec in plan}) if finished else 0
     with (
         Progress("collecting", total=len(plan), unit="worlds", done=done, quiet=quiet) as bar,
-        contextlib.closing(run_tasks(record_task, tasks(), engine)) as results,
+        contextlib.closing(run_tasks(record_task, tasks(), engine, stop=run.must_stop)) as results,
     ):
         for result in results:
             if result.ok:
@@ -165,8 +196,6 @@ def _play(
             pace: dict[str, float | str] = {"worlds/h": f"{(len(rows) - len(finished)) / hours:.0f}"}
             bar.show(**pace, **{"days/s": days / hours / 3600})
             bar.advance(1, failures=0 if result.ok else 1)
-            if run.should_stop():
-                break
     return failed
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.lab.command import RunCommand
+from marlab.lab.command import RunCommand, begins_anew
 from marlab.lab.engine.tasks import config_of
 from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse, parse_run
+from marlab.lab.progress import stage
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.judged import Judged
 from marlab.lab.runs.run import RunOptions, run_path
+from marlab.lab.verdict import stored, texts
 from marlab.market.learn.grow import epochs_done, goes_on, grown, told
 from marlab.market.learn.settings import PHASES, Phase, TrainSettings
 from marlab.market.samples.command import SamplesConfig
@@ -196,10 +198,15 @@ def eval_l2_main(argv: Sequence[str]) -> int:
     config = parse(EvalL2Config, argv, prog="marlab market eval-l2", positional=("run",), old=EVAL_OLD)
     if config.run == Path() and config.output_dir is not None:  # where the old script was told the training
         config = replace(config, run=config.output_dir)
-    from marlab.market.learn.evaluate import eval_l2, show
+    with begins_anew("marlab market eval-l2"), stage("L2 on samples"):
+        from marlab.market.learn.evaluate import eval_l2, show
 
-    report = eval_l2(config)
+        report = eval_l2(config)
+    from marlab.market.learn.judge import verdict_of_goals
+
+    sentences = verdict_of_goals(report)
     if config.output_dir is not None:
-        write_json(config.output_dir / f"eval_l2_{config.split}.json", report)
+        write_json(config.output_dir / f"eval_l2_{config.split}.json", {**report, "verdict": stored(sentences)})
     show(report, config.split)
+    print("\n".join(texts(sentences, str(config.run))))
     return 0

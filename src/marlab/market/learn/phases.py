@@ -10,7 +10,9 @@ A phase's final weights are the best on the validation worlds, where there are a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,14 +24,18 @@ from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
+from marlab.lab.progress import stage
+from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
+from marlab.lab.verdict import say
 from marlab.market.learn import evaluate, figures
 from marlab.market.learn.advantage import Expectation, check_rewards
 from marlab.market.learn.command import MarketTrainConfig, TrainCommand
+from marlab.market.learn.judge import verdict
 from marlab.market.learn.settings import NAMES, Phase
 from marlab.market.learn.trainers import TRAINERS, PhaseTrainer, new_coordinator, new_executor, new_manager
 from marlab.market.networks import weights
@@ -39,6 +45,9 @@ from marlab.market.networks.manager import HorizonManagerPPO, find_manager
 from marlab.market.networks.weights import L3_KIND, L4_KIND, load_network, save_network
 from marlab.market.samples.dataset import Dataset, Samples, open_dataset
 from marlab.market.samples.goals import check_network, fill_goals, refuse_zero_goals
+
+PASSES, FIGURES = 4.0, 8
+"""Measuring a layer takes about as long as so many passes over the validation rows and so many figures."""
 
 
 def train(
@@ -61,7 +70,11 @@ def train(
         run.set_device(device)
         work = _Work(config, run, dataset, device, quiet)
         for phase in config.chosen:
-            work.do(phase)
+            if run.must_stop():
+                run.stop()
+            if run.unfinished or not work.do(phase):
+                break
+        judge(run)
     return run
 
 
@@ -75,6 +88,21 @@ def _make_samples(asked: TrainCommand, folder: Path, quiet: bool) -> None:
     make_samples(asked.samples_config(), options, engine=EngineConfig(workers=asked.workers or None), quiet=quiet)
 
 
+def judge(run: Run) -> None:
+    """The verdict, from the results of the run."""
+    next_ = say("lab.go_on") if run.unfinished else say("market.next_play")
+    run.set_verdict(*verdict(run.results), next_)
+
+
+def draw_again(run: Run, config: MarketTrainConfig, quiet: bool) -> None:
+    """Every phase that has weights measured and drawn again; needs the samples that it learnt from."""
+    work = _Work(config, run, open_dataset(config.data), choose_device("auto"), quiet)
+    for phase in config.chosen:
+        if not work.measure_again(phase):
+            break
+    judge(run)
+
+
 class _Work:
     """The state of a run between its phases: what was trained, and the samples with their goals."""
 
@@ -85,11 +113,13 @@ class _Work:
         self._goals_done = False
         self._splits: dict[str, Samples] = {}
         self.models: dict[str, nn.Module] = {}
-        stores = {phase: self._store(phase) for phase in config.chosen}
-        done = sum(max(store.steps(), default=0) for store in stores.values())
-        self._metrics: MetricsWriter = run.metrics(resume_step=done) if run.resumed else run.metrics()
         self._offset = 0  # epochs of earlier phases
         self._learnt_anew: list[str] = []  # phases that went on in a run that goes on
+
+    @cached_property
+    def _metrics(self) -> MetricsWriter:
+        done = sum(max(self._store(phase).steps(), default=0) for phase in self.config.chosen)
+        return self.run.metrics(resume_step=done) if self.run.resumed else self.run.metrics()
 
     def samples(self, split: str) -> Samples | None:
         """A split, with goals once they are known; None if the dataset has no rows of it."""
@@ -123,28 +153,56 @@ class _Work:
         check_network(path, manager, self.dataset.sizes, self.dataset.options)
         return manager
 
-    def do(self, phase: Phase) -> None:
-        """Learn one phase (or take up where it stopped), write its weights and figures, and measure it."""
+    def do(self, phase: Phase) -> bool:
+        """Learn one phase (or take up where it stopped), write its weights and figures, and measure it; False if the
+        run has to stop before the phase is finished. What was learnt until then is measured all the same."""
         if phase != "l2":
             self._fill_goals()
         trainer = self._trainer(phase)
-        for number, stage in enumerate(self.config.stages(phase), 1):
+        for number, part in enumerate(self.config.stages(phase), 1):
             name = f"{NAMES[phase]} stage {number}"
-            self.run.add_stage(
-                name, lr=stage.lr, epochs=stage.epochs, batch=trainer.batch_size, rows=trainer.train.rows
-            )
+            self.run.add_stage(name, lr=part.lr, epochs=part.epochs, batch=trainer.batch_size, rows=trainer.train.rows)
         name, folder = NAMES[phase], self.run.checkpoints
         done = max(self._store(phase).steps(), default=0)
-        drive(
+        self._keep_time(trainer)
+        complete = drive(
             trainer, self.run, self._store(phase), save_every=self.config.save_every, unit="epochs", name=name,
             show=(f"{name}/train/loss", f"{name}/val/loss"), quiet=self.quiet, metrics=self._metrics,
-            first_step=self._offset, on_save=lambda: save_weights(trainer, folder), device=self.device,
+            first_step=self._offset, on_save=lambda: save_weights(trainer, folder), device=self.device, stay=True,
         )  # fmt: skip
+        if not complete and self.run.signalled:
+            return False
         self._offset += trainer.total
         self._note_what_is_older(phase, done, trainer)
-        model = finish(trainer, self.run.checkpoints)
+        model = finish(trainer, self.run.checkpoints) if complete else best_so_far(trainer, folder)
+        self.models["l3" if phase == "awr" else phase] = model
+        with self.run.budget.part("measuring"), stage(f"{name}: measuring", self.quiet):
+            self._report(phase, model)
+        return complete
+
+    def measure_again(self, phase: Phase) -> bool:
+        """Measure the weights that a phase has left; False if there are none."""
+        names = (f"{NAMES[phase]}.pt", f"{NAMES[phase]}_best.pt")
+        file = next((path for name in names if (path := self.run.checkpoints / name).exists()), None)
+        if file is None:
+            return False
+        if phase != "l2":
+            self._fill_goals()
+        model = load_network(file, _kind(phase), self.device).eval()
         self.models["l3" if phase == "awr" else phase] = model
         self._report(phase, model)
+        return True
+
+    def _keep_time(self, trainer: PhaseTrainer) -> None:
+        """Under a time limit: what measuring the layer will take, from one pass over the validation rows."""
+        if not self.run.budget.limited:
+            return
+        with stage("planning the end", self.quiet):
+            began = time.monotonic()
+            if trainer.val is not None and trainer.val.rows:
+                trainer.measure(trainer.val)
+            passes = time.monotonic() - began
+            self.run.budget.expect("measuring", PASSES * passes + FIGURES * time_of_a_figure())
 
     def _note_what_is_older(self, phase: Phase, done: int, trainer: PhaseTrainer) -> None:
         """A layer that was finished before the one above it learnt on has learnt from other goals or weights."""
@@ -273,9 +331,15 @@ def save_weights(trainer: PhaseTrainer, folder: Path) -> None:
 
 def finish(trainer: PhaseTrainer, folder: Path) -> nn.Module:
     """Write the final weights of a phase, the best on validation where there was one, and return that network."""
-    name, best = NAMES[trainer.phase], folder / f"{NAMES[trainer.phase]}_best.pt"
+    model = best_so_far(trainer, folder)
+    save_network(folder / f"{NAMES[trainer.phase]}.pt", model, trainer.step)
+    return model
+
+
+def best_so_far(trainer: PhaseTrainer, folder: Path) -> nn.Module:
+    """The network that was best on validation, or the newest where nothing was validated."""
+    best = folder / f"{NAMES[trainer.phase]}_best.pt"
     model = trainer.model
     if trainer.best is not None and best.exists():
         model = load_network(best, weights.kind_of(trainer.model), trainer.device)
-    save_network(folder / f"{name}.pt", model, trainer.step)
     return model.eval()

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
 from marlab.lab.report.note import write_note
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.verdict import say
 from marlab.market.logs.find import LogFile, choose_experts, find_logs, place_of
 from marlab.market.samples.command import SamplesCommand, SamplesConfig
 from marlab.market.samples.dataset import SplitWriter, finish, load_part, open_dataset
@@ -82,7 +83,8 @@ def _make(
         write_json(run.path / "reading.json", _reading(run, summaries, bad))
         _merge(config, run, parts, experts, quiet)
     shutil.rmtree(run.path / "parts", ignore_errors=True)
-    _report(run, quiet)
+    with stage("statistics and figures", quiet):
+        report(run, quiet)
     if config.npz:
         _export(run, config.options())
 
@@ -135,13 +137,13 @@ def _extract(
     done = sum(size[part.name] for part in finished)
     with (
         Progress("samples", total=sum(size.values()), unit="logs", done=done, quiet=quiet) as bar,
-        contextlib.closing(run_tasks(make_part, tasks(), engine)) as results,
+        contextlib.closing(run_tasks(make_part, tasks(), engine, stop=run.must_stop)) as results,
     ):
         for result in results:
             bar.advance(size[result.key], decisions=_checked(result)["micro"])
-            if run.should_stop():
-                break
-    if any(not (folder / f"{part.name}.json").exists() for part in parts):
+    done = sum((folder / f"{part.name}.json").exists() for part in parts)
+    if done < len(parts):
+        run.set_verdict(say("market.samples_begun", done=done, parts=len(parts)), say("lab.go_on"))
         run.leave()
     return [read_json(folder / f"{part.name}.json", UserError) for part in parts]
 
@@ -185,7 +187,13 @@ def _merge(config: SamplesConfig, run: Run, parts: list[Part], experts: list[str
     finish(data, writers, about)
 
 
-def _report(run: Run, quiet: bool) -> None:
+def draw_again(run: Run, config: SamplesConfig, quiet: bool) -> None:
+    """Statistics, figures, results and verdict from the samples."""
+    report(run, quiet=True)
+
+
+def report(run: Run, quiet: bool) -> None:
+    """Statistics, figures, results and the verdict of a finished data set."""
     dataset = open_dataset(run.path)
     splits = {name: dataset.split(name) for name in dataset.splits}
     stats = {name: describe(samples) for name, samples in splits.items()}
@@ -198,6 +206,9 @@ def _report(run: Run, quiet: bool) -> None:
     results |= {f"train/op_{name}": count for name, count in stats["train"]["ops"].items()}
     results |= {"bad_files": len(reading["bad"]), "decisions_without_day": reading["decisions_without_day"]}
     run.add_results(results)
+    sizes = {name: stats["train"][name] for name in ("macro", "micro", "calls", "worlds")}
+    others = {name: stats[name]["worlds"] if name in stats else 0 for name in ("val", "test")}
+    run.set_verdict(say("market.samples", **sizes, **others), say("market.next_train"))
     if not quiet:
         print(table(stats))
         lacked = {**reading["missing"], "decisions without a record of their day": reading["decisions_without_day"]}

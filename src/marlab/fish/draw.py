@@ -1,0 +1,6 @@
+"""How runs of the fish world are drawn again (`marlab draw`)."""
+
+DRAWERS = {
+    "marlab.fish.training.config:FishTrainConfig": "marlab.fish.training.ending:draw",
+    "marlab.fish.measure.config:EvalConfig": "marlab.fish.training.evaluate:draw",
+}

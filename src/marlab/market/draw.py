@@ -1,0 +1,8 @@
+"""How runs of the market are drawn again (`marlab draw`)."""
+
+DRAWERS = {
+    "marlab.market.collect.plan:MarketCollectConfig": "marlab.market.collect.collection:draw_again",
+    "marlab.market.samples.command:SamplesConfig": "marlab.market.samples.make:draw_again",
+    "marlab.market.learn.command:MarketTrainConfig": "marlab.market.learn.phases:draw_again",
+    "marlab.market.arena.plan:PlayConfig": "marlab.market.arena.play:draw_again",
+}

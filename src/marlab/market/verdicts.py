@@ -1,0 +1,42 @@
+"""What market commands say at their end: key -> sentence, in every language that there is."""
+
+_DIFFERENCE = "{agent} minus {other} is {difference:+.3f} {interval:+.3f} of the opening balance over {markets} markets"
+
+SENTENCES = {
+    "en": {
+        "collected": "{worlds:,} of {planned:,} worlds are recorded ({failed:,} failed), with {days:,} days and "
+        "{decisions:,} decisions of experts to learn from.",
+        "next_samples": "Next: `marlab market samples {run}` makes what the layers learn from.",
+        "samples": "{micro:,} decisions, {macro:,} days and {calls:,} rounds to learn from, out of {worlds:,} worlds; "
+        "{val:,} more worlds are for validation and {test:,} for the test.",
+        "samples_begun": "{done:,} of {parts:,} parts are read; they become samples when all of them are.",
+        "next_train": "Next: `marlab market train {run}` lets L2, L3 and L4 learn.",
+        "learnt": "Learning helped {better} of {measured} measured parts on worlds that were not learnt from: {what} "
+        "is off by {value:.3f} {interval:.3f}, {share:.0%} of the best predictor that learns nothing ({trivial}).",
+        "learnt_nothing": "Learning helped none of {measured} measured parts on worlds that were not learnt from: "
+        "{what} is off by {value:.3f} {interval:.3f}, {share:.0%} of the best predictor that learns nothing "
+        "({trivial}).",
+        "answers": "L3 answers as the expert in {own:.0%} of the cases, instead of {other:.0%} without learning.",
+        "not_measured": "No layer was measured: there are neither validation nor test worlds, or no phase is finished.",
+        "next_play": "Next: `marlab market play --agents "
+        '"marlab.market.agent:LitaAgentHRL(mode=neural, l2_model_path={run}, l3_model_path={run}, '
+        'l4_model_path={run})"` shows what that earns.',
+        "above": f"{{agent}} plays better: {_DIFFERENCE}.",
+        "below": f"{{agent}} plays worse: {_DIFFERENCE}.",
+        "unclear": f"Nobody can tell yet who plays better: {_DIFFERENCE}, and the interval contains zero.",
+        "one_market": "One market cannot tell who plays better: {agent} minus {other} is {difference:+.3f} of the "
+        "opening balance.",
+        "alone": "{agent} ends with {score:.3f} {interval:.3f} of its opening balance over {markets} markets.",
+        "nothing_played": "No market is complete yet, so nobody can be compared.",
+        "best": "{agent} earns most of {agents}: {score:.3f} {interval:.3f} of its opening balance.",
+        "best_official": "{agent} wins the league's own tournament of {agents} agents with a score of {score:.3f}.",
+        "next_more_markets": "Next: more markets decide it, `--configs {more}` and another `--name`.",
+        "l2_above": "L2 is worse than what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
+        "units, {trivial} by {other:.3f}.",
+        "l2_below": "L2 has learnt: its quantities are off by {value:.3f} {interval:.3f} units, {trivial} by "
+        "{other:.3f}.",
+        "l2_unclear": "L2 is as good as what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
+        "units, {trivial} by {other:.3f}.",
+        "l2_prices": "Its prices are off by {value:.3f} {interval:.3f} of money a unit, {trivial} by {other:.3f}.",
+    }
+}
