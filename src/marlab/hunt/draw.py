@@ -19,10 +19,11 @@ from marlab.hunt.ppo.figures import draw_curves
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.training.run import draw_training
 from marlab.hunt.world_model.config import PretrainWorldConfig
-from marlab.hunt.world_model.pretrain import results_of_test
+from marlab.hunt.world_model.pretrain import draw_losses, results_of_test, verdict_of
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import read_json
+from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run
 
 DRAWERS = {
@@ -51,7 +52,10 @@ def models_of_others(run: Run, config: PretrainGoalsConfig, quiet: bool) -> None
 
 
 def world_model(run: Run, config: PretrainWorldConfig, quiet: bool) -> None:
-    run.add_results(results_of_test(_stored(run, "world_report.json")["splits"]["test"]["metrics"]))
+    draw_losses(read_metrics(run.path / "metrics.jsonl"), run.figure("losses.png"))
+    test = _stored(run, "world_report.json")["splits"]["test"]
+    run.add_results(results_of_test(test["metrics"]))
+    run.set_verdict(*verdict_of(test))
 
 
 def ppo(run: Run, config: PPOTrainConfig, quiet: bool) -> None:

@@ -138,7 +138,7 @@ class FakeWorlds:
     def __init__(self, noise: float = 0.01, fail: str = "") -> None:
         self.noise, self.fail, self.played = noise, fail, 0
 
-    def __call__(self, function: Any, tasks: Iterable[Task], engine: Any) -> Iterator[TaskResult]:
+    def __call__(self, function: Any, tasks: Iterable[Task], engine: Any, stop: Any = None) -> Iterator[TaskResult]:
         for task in tasks:
             self.played += 1
             spec = task.args[0]

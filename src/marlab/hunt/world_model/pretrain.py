@@ -226,7 +226,7 @@ def _finish(
     write_json(run.path / "world_report.json", report)
     test = report["splits"]["test"]["metrics"]
     run.add_results(results_of_test(test))
-    run.set_verdict(*_verdict(report["splits"]["test"]))
+    run.set_verdict(*verdict_of(report["splits"]["test"]))
     if not quiet:
         print(describe(data.game, "test split", test))
 
@@ -238,7 +238,7 @@ def _so_far(rows: Sequence[Mapping[str, Any]], trainer: WorldTrainer) -> Sentenc
     return say("hunt.world_so_far", done=trainer.step, total=trainer.total, loss=min(losses), first=losses[0])
 
 
-def _verdict(split: Mapping[str, Any]) -> list[Sentence]:
+def verdict_of(split: Mapping[str, Any]) -> list[Sentence]:
     right, copy = (
         min(v for v in found["position_accuracy"] if v is not None)
         for found in (split["metrics"], split["baselines"]["copy_last_frame"])
