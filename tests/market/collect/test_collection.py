@@ -149,7 +149,7 @@ def replayed(reference: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     """Puts an engine in place that hands out the reference's logs, or an error, without playing anything."""
 
     def use(error: str = "", kind: str = "raised") -> None:
-        def results(function: Any, tasks: Any, engine: Any) -> Iterator[TaskResult]:
+        def results(function: Any, tasks: Any, engine: Any, stop: Any = None) -> Iterator[TaskResult]:
             for task in tasks:
                 content = (reference / "worlds" / f"{task.key}.parquet").read_bytes()
                 yield TaskResult(task.key, kind, error=error) if error else TaskResult(task.key, "ok", (content, 1.0))  # type: ignore[arg-type]
