@@ -21,7 +21,8 @@ from marlab.sweeps import joined, training_of
 TINY_FISH = (
     "fish train --set learning_rate=1e-4,1e-3,3e-3 --seeds 0..3 --set total_iterations=3 curriculum=3:3 num_envs=2 "
     "--set n_steps=8 batch_size=16 n_epochs=1 policy_hidden_sizes=4 device=cpu checkpoint_interval=1 "
-    "--set multi_eval_interval=0 skip_final_eval=true include_neighbor_features=off entropy_coef_schedule=1:0.02"
+    "--set multi_eval_interval=3 multi_eval_probe_episodes=2 eval_multi_fish=40 tail_replay_count=0 "
+    "--set skip_final_eval=true include_neighbor_features=off entropy_coef_schedule=1:0.02"
 ).split()  # fmt: skip
 
 
@@ -72,8 +73,8 @@ def table(folder: Path) -> dict[str, Any]:
 
 def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "marlab", "sweep", *TINY_FISH, "--output-dir", str(folder), "--workers", "2", *more]
-    log = (folder.parent / f"{folder.name}.log").open("ab")
-    return subprocess.Popen(words, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    with (folder.parent / f"{folder.name}.log").open("ab") as log:
+        return subprocess.Popen(words, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
 def said(folder: Path) -> str:

@@ -9,6 +9,8 @@ import pytest
 
 from marlab.fish.training.outputs import metric_names
 from marlab.fish.training.train import FishTrainer
+from marlab.lab.report.facts import last_metrics
+from marlab.lab.runs.judged import read_cases
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from tests.fish.cases import SMALL
@@ -40,7 +42,10 @@ def test_all_files_of_a_run_exist(finished: Path) -> None:
     info = read_run(finished)
     assert info.status == "finished"
     assert [s["name"] for s in info.stages] == ["phase 1: 4 fish", "phase 2: 6 fish"]
-    assert "best model: survival" in info.results or "final model: survival" in info.results
+    assert info.judged.key(info.results) == "final model: survival" and info.judged.metric in last_metrics(info)
+    cases = read_cases(finished)["final model: survival"]  # seed -> arena -> survival
+    assert list(cases) == ["0"] and len(cases["0"]) == 3
+    assert sum(cases["0"].values()) / 3 == pytest.approx(info.results["final model: survival"]["value"])
     for name in (
         "config.json", "metrics.jsonl", "stats.jsonl", "stats.parquet", "schedule_trace.json",
         "eval_multi_history.jsonl", "penalty_stage_debug.jsonl", "pre_roll_stats.jsonl", "step_one_clusters.jsonl",

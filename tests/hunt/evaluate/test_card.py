@@ -13,6 +13,7 @@ from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
 from marlab.hunt.evaluate.scenarios import by_name
 from marlab.hunt.evaluate.scores import Score
+from marlab.lab.runs.judged import read_cases
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.verdict import texts
@@ -44,6 +45,10 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
     assert len(card.figures) == 3
     assert all((run.path / file).is_file() and file in page for file in card.figures.values())
     assert read_run(run.path).results["NS: self-play reward"]["value"] == pytest.approx(2.5)
+    info, cases = read_run(run.path), read_cases(run.path)
+    assert info.judged.key(info.results) == "RAND: mean share of the reference"
+    by_start = [share for row in cases["NS: mean share of the reference"].values() for share in row.values()]
+    assert len(by_start) == 8 and np.mean(by_start) == pytest.approx(card.headline["NS"])
     assert "visit_lone_hunter" in card.text() and "headline, NS" in card.text()
 
 

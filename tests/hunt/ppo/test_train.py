@@ -20,6 +20,8 @@ from marlab.hunt.ppo.train import PPOTrainer, train_ppo
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
+from marlab.lab.runs.judged import read_cases
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_resume_equal
 from tests.hunt.helpers import seeded
@@ -76,6 +78,10 @@ def test_a_run_and_its_agents(tmp_path: Path) -> None:
     found = json.loads((path / "evaluation.json").read_text())
     assert set(found["sampled"]["seeds"]) == {"2", "5"}
     assert found["greedy"]["seeds"]["5"]["episodes"] == config.eval_episodes
+    info = read_run(path)
+    assert info.judged.key(info.results) == "reward_sampled" and info.judged.metric == "episode/reward"
+    by_seed = {seed: {"fresh episodes": found["sampled"]["seeds"][seed]["reward"]["value"]} for seed in ("2", "5")}
+    assert read_cases(path)["reward_sampled"] == by_seed
     assert (path / "figures" / "reward.png").stat().st_size > 10_000
     names = json.loads((path / "metrics.jsonl").read_text().splitlines()[-1])
     for name in (

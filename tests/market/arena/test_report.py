@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from marlab.market.arena.report import as_json, as_markdown, numbers, preface, tables, write_seats
+from marlab.market.arena.report import as_json, as_markdown, cases, judged_by, numbers, preface, tables, write_seats
 from tests.market.result_cases import some_result
 
 
@@ -36,6 +36,15 @@ def test_numbers_and_json_agree_with_the_tables() -> None:
     stored = json.loads(json.dumps(as_json(result), allow_nan=False))
     assert stored["comparisons"][0]["mean"] == pytest.approx(0.31)
     assert any("Strong" in name for name in numbers(result))
+
+
+def test_a_tournament_is_judged_by_its_first_entrant_market_by_market() -> None:
+    result = some_result()
+    (name,) = judged_by(result).results
+    assert name == "score Strong(mode=a)" and name in numbers(result)
+    found = cases(result)[name]
+    assert len(found) == 3 and all(case.startswith("config ") for case in found)
+    assert sum(found.values()) / 3 == pytest.approx(numbers(result)[name]["value"], abs=1e-5)
 
 
 def test_seats_are_a_table_of_all_measurements(tmp_path: Path) -> None:

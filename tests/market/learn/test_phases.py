@@ -11,10 +11,12 @@ import torch
 
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.report.facts import last_metrics
 from marlab.lab.runs.checkpoint import load_checkpoint
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_same
-from marlab.market.learn.command import MarketTrainConfig
+from marlab.market.learn.command import JUDGED_BY, MarketTrainConfig
 from marlab.market.learn.phases import train
 from marlab.market.logs.worldfile import read_world
 from marlab.market.networks.manager import HorizonManagerPPO
@@ -58,6 +60,10 @@ def test_all_phases_leave_their_files_and_a_stopped_run_continues(
     assert {"l2_bc_loss.png", "l2_bc_buckets.png", "l3_bc_operators.png", "l3_bc_residuals.png",
             "l4_distill_weights.png"} <= figures  # fmt: skip
     assert (whole / "eval" / "l3_bc_test.json").exists()
+    for phase, judged in JUDGED_BY.items():  # what each phase would be judged by is there
+        info = read_run(whole)
+        assert judged.key(info.results) is not None and judged.metric in last_metrics(info), phase
+    assert info.judged == JUDGED_BY["l4"]
 
     for drawing in ("draw_phase", "draw_losses"):  # once is enough
         monkeypatch.setattr(f"marlab.market.learn.figures.{drawing}", lambda *_: None)
