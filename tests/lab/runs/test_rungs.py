@@ -9,9 +9,11 @@ import pytest
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.rungs import only_until, reached, steps_done, stopped_after
 from marlab.lab.runs.testing import assert_same
-from tests.lab.tiny import TinyConfig, train
+from marlab.lab.runs.trainer import drive
+from tests.lab.tiny import TinyConfig, TinyTrainer, train
 
 CONFIG = TinyConfig(total=6)
 
@@ -29,6 +31,15 @@ def test_rungs_on_the_way_change_nothing(tmp_path: Path) -> None:
     assert a is not None and b is not None
     assert_same(a.state, b.state)
     assert [row["step"] for row in read_metrics(tmp_path / "rungs" / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_nothing_is_made_at_a_rung(tmp_path: Path) -> None:
+    """Also not by a command that stays when its time is up, to write its figures: whoever goes on makes them."""
+    with only_until(tmp_path, 2), Run.open("tiny", CONFIG, RunOptions(output_dir=tmp_path)) as run:
+        store = CheckpointStore(run.checkpoints, "tiny")
+        drive(TinyTrainer(CONFIG), run, store, save_every=5, unit="iterations", quiet=True, stay=True)
+        raise AssertionError("figures would be drawn here")
+    assert steps_done(read_run(tmp_path).reason) == 2 and store.steps() == [2]
 
 
 def test_a_rung_beyond_the_end_is_the_end(tmp_path: Path) -> None:

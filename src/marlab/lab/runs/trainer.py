@@ -149,7 +149,10 @@ def drive(
         save_halfway=lambda: store.save_halfway(trainer.step, trainer.state_dict()),
     )  # fmt: skip
     run.budget.expect("saving", 0.0)
-    return done or _stopped(run, stay, stopped_after(first_step + trainer.step) if enough() else None)
+    rung = stopped_after(first_step + trainer.step) if enough() else None
+    return done or _stopped(
+        run, stay and rung is None, rung
+    )  # nobody looks at what stands at a rung: it is left at once
 
 
 def _stopped(run: Run, stay: bool, reason: str | None = None) -> bool:
