@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marlab.market.verify.plan import alone, planned, populations
+from marlab.market.verify.plan import by_level, planned, populations
 
 
 def test_populations_take_turns_and_shapes_vary() -> None:
@@ -17,4 +17,5 @@ def test_populations_take_turns_and_shapes_vary() -> None:
 
 def test_the_same_seed_plans_the_same_worlds() -> None:
     assert planned(5, (10, 20), 3) == planned(5, (10, 20), 3) != planned(5, (10, 20), 4)
-    assert len({spec.market_seed for spec in alone("RandomStdAgent", 4, 9, 0)}) == 4
+    specs = by_level(("A", "B"), 4, 9, 0)
+    assert len({spec.market_seed for spec in specs}) == 4 and specs[0].agents == ("A",) * 4 + ("B",) * 4 + ("A",) * 4

@@ -21,7 +21,7 @@ def test_measures_of_a_recorded_world() -> None:
 
 def test_random_does_here_what_it_does_there() -> None:
     world = recorded_worlds()[4]
-    ours = dict(zip(COLUMNS, played_here("RandomStdAgent", [world], 30, 0)[0].T))
+    ours = dict(zip(COLUMNS, played_here(("RandomStdAgent",), [world], 30, 0)[0].T))
     seen = dict(zip(COLUMNS, seen_in(world)))
     for name, spread in (
         ("accepts", 0.02),
@@ -41,5 +41,5 @@ def test_a_difference_counts_when_it_is_sure_and_large() -> None:
 
 def test_worlds_are_paired_by_their_config() -> None:
     worlds = [recorded_worlds()[4]] * 2
-    found = compare_policies("RandomStdAgent", worlds, 4, 0)
+    found = compare_policies(("RandomStdAgent",), worlds, 4, 0)
     assert {beside.name for beside in found} <= set(COLUMNS) and len(found) >= 12

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from marlab.lab.errors import UserError
+from marlab.market.vector.greedy import Greedy
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import ACCEPT, END, HALVES, OFFER, Moves
 from marlab.market.vector.seats import Policy, Rows, Seats, moving
@@ -58,6 +59,7 @@ class Random(Policy):
 BUILTIN: dict[str, Callable[[torch.Generator | None], Policy]] = {
     "RandomStdAgent": Random,
     "SyncRandomStdAgent": SyncRandom,
+    "GreedyStdAgent": Greedy,
 }
 """Agents of the simulator that are played here, by their class names."""
 

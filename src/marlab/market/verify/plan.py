@@ -9,6 +9,12 @@ from marlab.market.simulator.worlds import WorldSpec
 
 OURS = 'marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")'
 RULE_WORLDS = "rule W"
+LEVELS = (
+    ("RandomStdAgent",), ("SyncRandomStdAgent",),
+    ("GreedyStdAgent", "SyncRandomStdAgent"), ("SyncRandomStdAgent", "GreedyStdAgent"),
+)  # fmt: skip
+"""Agents by level, from the last one on, whose array versions are compared: Greedy only beside partners that decide
+jointly, because only then its negotiations keep step with each other in the simulator."""
 SYNC, ONE_AT_A_TIME = "jointly", "one at a time"
 """Agents that decide on all their negotiations together, and agents that answer each by itself."""
 
@@ -40,11 +46,12 @@ def planned(count: int, days: tuple[int, int], seed: int) -> list[tuple[str, Wor
     return specs
 
 
-def alone(agent: str, count: int, days: int, seed: int) -> list[WorldSpec]:
-    """Worlds of 3 x 4 factories in which everybody is this agent."""
-    draw = random.Random(f"alone {agent} {seed}")
+def by_level(agents: tuple[str, ...], count: int, days: int, seed: int) -> list[WorldSpec]:
+    """Worlds of 3 x 4 factories; the last level is played by the first agent, the others take turns upstream."""
+    draw = random.Random(f"{' '.join(agents)} {seed}")
     processes = (0,) * 4 + (1,) * 4 + (2,) * 4
-    return [spec_of(f"{agent}-{seed}-{i:04d}", draw, processes, (agent,) * 12, days) for i in range(count)]
+    seated = tuple(agents[(2 - level) % len(agents)] for level in processes)
+    return [spec_of(f"{'-'.join(agents)}-{seed}-{i:04d}", draw, processes, seated, days) for i in range(count)]
 
 
 def shape(draw: random.Random, levels: tuple[int, int], factories: tuple[int, int]) -> tuple[int, ...]:

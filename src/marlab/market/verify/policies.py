@@ -1,6 +1,6 @@
 """Level 3 of the check: the built-in agents as arrays beside the real ones, by what they do and what they earn.
 
-Both play the same configs, everybody being the same agent. For each world: shares of accepting, offering and leaving,
+Both play the same configs, every level being one agent. For each world: shares of accepting, offering and leaving,
 what is offered, how negotiations end, and scores by level. Play is random in both, so the differences of worlds have an
 interval; the array version agrees where it holds 0, or where the difference is too small to matter.
 """
@@ -61,10 +61,10 @@ class Beside:
         )
 
 
-def compare_policies(agent: str, worlds: Sequence[Recorded], repeats: int, seed: int) -> list[Beside]:
-    """Real worlds of one agent beside `repeats` plays of each of their configs in the vector market."""
+def compare_policies(agents: Sequence[str], worlds: Sequence[Recorded], repeats: int, seed: int) -> list[Beside]:
+    """Real worlds of agents that sit level by level, beside `repeats` plays of each of their configs here."""
     real = np.array([seen_in(world) for world in worlds])
-    ours = played_here(agent, worlds, repeats, seed)  # [worlds, repeats, columns]
+    ours = played_here(agents, worlds, repeats, seed)  # [worlds, repeats, columns]
     found = []
     for i, name in enumerate(COLUMNS):
         paired = np.nanmean(ours[..., i], 1) - real[:, i]  # the same config in both
@@ -99,12 +99,14 @@ def _levels(scores: Table, level: NDArray[np.int64]) -> list[float]:
     return [float(scores[some].mean()) if some.any() else np.nan for some in chosen]
 
 
-def played_here(agent: str, worlds: Sequence[Recorded], repeats: int, seed: int) -> Table:
+def played_here(agents: Sequence[str], worlds: Sequence[Recorded], repeats: int, seed: int) -> Table:
     """The same measures of the vector market, [worlds, repeats, columns]."""
     configs = join([world.config for world in worlds])
     market = Market(make_setup(configs.take(np.repeat(np.arange(len(worlds)), repeats))))
     generator = torch.Generator().manual_seed(seed)
-    policy = Seated(market, torch.ones_like(market.setup.lines), {1: by_name(agent, generator)}, generator)
+    policies = {i + 1: by_name(name, generator) for i, name in enumerate(agents)}
+    kind = 1 + torch.arange(market.levels).flip(0) % len(agents)  # the last level is the first agent's
+    policy = Seated(market, kind[:, None].expand(market.setup.lines.shape), policies, generator)
     sums = _Sums(market)
     while bool(market.playing.any()):
         market.open_day()

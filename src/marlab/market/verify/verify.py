@@ -12,10 +12,9 @@ from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
-from marlab.market.vector.builtin import BUILTIN
 from marlab.market.vector.replay import Recorded, Replayed, from_bytes, play_rule, replay_contracts, replay_moves
 from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
-from marlab.market.verify.plan import ONE_AT_A_TIME, RULE_WORLDS, SYNC, alone, planned
+from marlab.market.verify.plan import LEVELS, ONE_AT_A_TIME, RULE_WORLDS, SYNC, by_level, planned
 from marlab.market.verify.policies import compare_policies
 from marlab.market.verify.settings import VerifyConfig
 
@@ -117,11 +116,11 @@ def report(
 def policies(config: VerifyConfig) -> tuple[list[str], bool]:
     """Level 3: lines about the built-in agents as arrays, and whether they do what the real ones do."""
     lines, alike = ["", "level 3, built-in agents as arrays: what they do and earn, beside the real ones"], True
-    for agent in BUILTIN:
-        specs = alone(agent, config.policy_worlds, config.days[1], config.seed)
+    for agents in LEVELS:
+        specs = by_level(agents, config.policy_worlds, config.days[1], config.seed)
         worlds = recorded(specs, config.engine_config(), config.quiet)
-        found = compare_policies(agent, worlds, REPEATS, config.seed)
-        lines += [f"  {agent}:", *(beside.line() for beside in found)]
+        found = compare_policies(agents, worlds, REPEATS, config.seed)
+        lines += [f"  {' beside '.join(agents)}:", *(beside.line() for beside in found)]
         alike &= all(beside.agrees for beside in found)
     return lines, alike
 
