@@ -264,6 +264,8 @@ def _play(
                     return True
                 bar.say(f"world {result.key} failed ({_why(result)})")
             bar.advance(1, failures=0 if result.ok else 1)
+            if run.must_stop():
+                break
     return False
 
 

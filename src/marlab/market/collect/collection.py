@@ -196,6 +196,8 @@ def _play(
             pace: dict[str, float | str] = {"worlds/h": f"{(len(rows) - len(finished)) / hours:.0f}"}
             bar.show(**pace, **{"days/s": days / hours / 3600})
             bar.advance(1, failures=0 if result.ok else 1)
+            if run.must_stop():
+                break
     return failed
 
 
