@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class Heard(NamedTuple):
     code: int
     seconds: float
     lines: list[str]
-    longest: float  # seconds between two lines, from the start to the end of the process
+    longest: float  # seconds before a line, from the start on; what the interpreter takes to end is not counted
     before: str  # the line that ended the longest silence
 
 
@@ -29,20 +29,13 @@ def listen(words: Sequence[str], folder: Path, seconds: float = 600.0) -> Heard:
     )  # fmt: skip
     began = last = time.monotonic()
     lines, longest, before = list[str](), 0.0, ""
-    for line in _each(process):
-        now = time.monotonic()
-        if now - last > longest:
-            longest, before = now - last, line
-        last = now
-        lines.append(line)
-        if now - began > seconds:
-            process.kill()
-    return Heard(process.wait(), time.monotonic() - began, lines[:-1], longest, before)
-
-
-def _each(process: subprocess.Popen[str]) -> Iterator[str]:
     assert process.stdout is not None
     for line in process.stdout:
-        yield line.rstrip("\n")
-    process.wait()
-    yield "(the end)"
+        now = time.monotonic()
+        if now - last > longest:
+            longest, before = now - last, line.rstrip("\n")
+        last = now
+        lines.append(line.rstrip("\n"))
+        if now - began > seconds:
+            process.kill()
+    return Heard(process.wait(), time.monotonic() - began, lines, longest, before)

@@ -112,7 +112,8 @@ def pretrain_goals(
     command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Train (or resume), evaluate and save the models."""
-    dataset = load_goal_dataset(config)
+    with stage("reading the data", quiet=quiet):
+        dataset = load_goal_dataset(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         with stage("goals and exact predictions", quiet=quiet):
             trainer = make_trainer(config, dataset, run.path / "eval", run.log)

@@ -30,6 +30,7 @@ from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.config import scheduled_lr
 from marlab.lab.ppo.ppo import PPO, Rollout
+from marlab.lab.progress import stage
 from marlab.lab.runs.checkpoint import Keep
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
@@ -201,7 +202,8 @@ def train_ppo(
     The run holds checkpoints/model_iter_N.pt (networks) and state_N.pt (to go on from), metrics.jsonl, evaluation.json
     and figures/reward.png.
     """
-    trainer = PPOTrainer(config)
+    with stage("networks and games", quiet=quiet):
+        trainer = PPOTrainer(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.add_stage(config.variant, lr=config.ppo.learning_rate, steps=config.total_steps, networks=config.networks)
         store = SplitStore(run.checkpoints, KIND, PATTERN, Keep(last=2), weights="agents")

@@ -46,7 +46,7 @@ from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
 from marlab.lab.report.curves import column, level
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.metrics import read_metrics
@@ -208,16 +208,18 @@ class Pipeline:
             return []
         # The world model comes later, and models of others have nothing to do with it.
         first = c.seeds.split(",")[0].partition("..")[0]
-        trainer = HopTrainer(replace(c, seeds=first, num_envs=1, exact_step=True))
+        with stage("models of others are examined", quiet=self.quiet):
+            trainer = HopTrainer(replace(c, seeds=first, num_envs=1, exact_step=True))
         if trainer.warm is not None:
             if not drive_warm_start(trainer.warm, self.run, self._folder("p2_warm"), quiet=self.quiet):
                 self.run.leave()
             trainer.begin_warm()
-        models = load_resources(c, trainer.device).models
         mind = trainer.learner.slow
-        held = offline_experience(load_dataset(self._data(), c.game), "validation", c.mind, mind.goals, models,
-                                  trainer.device)  # fmt: skip
-        scores = examine(mind, held)
+        with stage("what they predict", quiet=self.quiet):
+            models = load_resources(c, trainer.device).models
+            data = load_dataset(self._data(), c.game)
+            held = offline_experience(data, "validation", c.mind, mind.goals, models, trainer.device)
+            scores = examine(mind, held)
         limit = GATES.top1 if c.mind.parts.goals != "none" else TOP1_WITHOUT_GOALS
         return [least("P2 validation top1 of the planner's models", scores.top1, limit),
                 least("P2 validation top3 of the planner's models", scores.top3, GATES.top3)]  # fmt: skip
@@ -257,7 +259,8 @@ class Pipeline:
             c, agent_roles=c.pipeline.single_roles, total_steps=c.pipeline.single_steps,
             guard=replace(c.guard, drop=0.0),
         )  # fmt: skip
-        trainer = HopTrainer(config, self.run.log)
+        with stage("one learner begins", quiet=self.quiet):
+            trainer = HopTrainer(config, self.run.log)
         with Run.open("hunt", config, self._options("p5_single")) as run:
             drive_planners(trainer, run, quiet=self.quiet, name="one learner")
         self._done("p5_single")

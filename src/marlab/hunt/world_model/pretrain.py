@@ -179,9 +179,10 @@ def pretrain_world(
     world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
     calibration and baselines. world_samples.pt: some unrounded predictions to look at. metrics.jsonl: every epoch.
     """
-    data = load_dataset(config.data)
-    others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
-    trainer = WorldTrainer(config, data)
+    with stage("reading the data", quiet=quiet):
+        data = load_dataset(config.data)
+        others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
+        trainer = WorldTrainer(config, data)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         if not quiet:
             print(header(data.game, transitions(data, "all", config.rows).size))
