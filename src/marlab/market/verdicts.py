@@ -18,9 +18,8 @@ SENTENCES = {
         "({trivial}).",
         "answers": "L3 answers as the expert in {own:.0%} of the cases, instead of {other:.0%} without learning.",
         "not_measured": "No layer was measured: there are neither validation nor test worlds, or no phase is finished.",
-        "next_play": "Next: `marlab market play --agents "
-        '"marlab.market.agent:LitaAgentHRL(mode=neural, l2_model_path={run}, l3_model_path={run}, '
-        'l4_model_path={run})"` shows what that earns.',
+        "next_play": 'Next: `marlab market play --agents "LitaAgentHRL(weights={run})" PenguinAgent` shows what that '
+        "earns.",
         "above": f"{{agent}} plays better: {_DIFFERENCE}.",
         "below": f"{{agent}} plays worse: {_DIFFERENCE}.",
         "unclear": f"Nobody can tell yet who plays better: {_DIFFERENCE}, and the interval contains zero.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,3 +50,10 @@ def test_options_reach_the_rule_by_name_and_unknown_ones_are_refused() -> None:
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         AgentSettings(**settings)
+
+
+def test_one_folder_gives_the_weights_of_all_layers(tmp_path: Path) -> None:
+    told = AgentSettings(weights=tmp_path, l3_model_path="own.pt")
+    assert told.is_neural and [told.place_of(layer) for layer in ("l2", "l3", "l4")] == [tmp_path, "own.pt", tmp_path]
+    assert AgentSettings(weights="some-run").place_of("l4") == Path("runs/market/some-run")
+    assert not AgentSettings().is_neural and AgentSettings().place_of("l2") is None

@@ -130,3 +130,12 @@ def test_parameters_follow_a_name() -> None:
         with pytest.raises(UserError, match="RandomStdAgent"):
             find_player(wrong)
     assert label("marlab.market.agent:LitaAgentHRL(mode=heuristic)") == "LitaAgentHRL(mode=heuristic)"
+
+
+def test_tables_and_the_baseline_know_agents_by_their_short_names() -> None:
+    config = rotation(agents=("mine=RandomStdAgent(p=0.5)", "GreedyStdAgent"), baseline="mine")
+    config.check_agents()
+    assert [label(name) for name in config.agents] == ["mine", "GreedyStdAgent"]
+    assert config.against == config.agents[0]
+    with pytest.raises(UserError, match="mine is named twice"):
+        rotation(agents=("mine=RandomStdAgent", "mine=GreedyStdAgent")).check_agents()

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
-from marlab.market.arena.report import as_json, as_markdown, cases, judged_by, numbers, preface, tables, write_seats
+from marlab.market.arena.report import (
+    as_json,
+    as_markdown,
+    cases,
+    judged_by,
+    numbers,
+    preface,
+    show,
+    tables,
+    write_seats,
+)
 from tests.market.result_cases import some_result
 
 
@@ -58,3 +70,11 @@ def test_a_table_without_rows_is_not_shown() -> None:
     alone = replace(some_result(), agents=["RandomStdAgent"])  # nobody to compare with the baseline
     assert not tables(alone)[1].rows and tables(alone)[1].title not in as_markdown(alone)
     assert tables(alone)[0].title in as_markdown(alone)
+
+
+def test_one_table_is_printed_and_the_rest_with_details() -> None:
+    result, out = some_result(), io.StringIO()
+    show(result, Console(file=out, width=200), details=False)
+    assert "Scores" in out.getvalue() and "Conduct" not in out.getvalue()
+    show(result, Console(file=out, width=200), details=True)
+    assert "Conduct" in out.getvalue()

@@ -10,7 +10,17 @@ import pytest
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
 from marlab.market.simulator import experts
-from marlab.market.simulator.experts import address, builtin_agents, entrants, find_agent, have_entrants, roster
+from marlab.market.simulator.experts import (
+    address,
+    builtin_agents,
+    entrants,
+    find_agent,
+    find_player,
+    full_name,
+    have_entrants,
+    roster,
+    split_alias,
+)
 
 needs_entrants = pytest.mark.skipif(not have_entrants(), reason="scml-agents is not installed")
 
@@ -99,3 +109,17 @@ def test_a_mistake_in_an_agents_module_is_told_with_its_line(
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(UserError, match=rf"{name}:A cannot be imported, its module fails with .*\."):
         find_agent(f"{name}:A")
+
+
+def test_a_short_name_may_stand_before_a_player() -> None:
+    cls, values = find_player("mine=RandomStdAgent(p_invalid=0.1)")
+    assert cls.__name__ == "RandomStdAgent" and values == {"p_invalid": 0.1}
+    assert split_alias(" b-2 = pkg.mod:Mine(x='a=b') ") == ("b-2", "pkg.mod:Mine(x='a=b')")
+    assert split_alias("Mine(x=1)") == ("", "Mine(x=1)")
+    assert full_name("mine=RandomStdAgent(x=1)").endswith(":RandomStdAgent(x=1)")
+
+
+def test_the_agent_of_the_market_is_known_by_its_name() -> None:
+    assert find_agent("LitaAgentHRL").__module__ == "marlab.market.agent.agent"
+    with pytest.raises(UserError, match="did you mean LitaAgentHRL"):
+        find_agent("LitaAgentHLR")

@@ -65,7 +65,7 @@ def _make(settings: AgentSettings) -> Layers:
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
         return Layers(rules, features, manager, _ablated(decider, settings), weigh)
-    l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.l2_model_path)
+    l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.place_of("l2"))
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
     trained = {"l2": None if l2_path is None else load_for_play(l2_path, L2_KIND), "l3": executor, "l4": coordinator}
@@ -122,7 +122,7 @@ def _learnt(networks: Mapping[str, Plain], settings: AgentSettings) -> LearntWit
     told = [
         learnt_with(_find(layer, place), network)
         for layer, network in networks.items()
-        if (place := getattr(settings, f"{layer}_model_path")) != UNTRAINED
+        if (place := settings.place_of(layer)) != UNTRAINED
     ]
     for other in told[1:]:
         for part in LearntWith._fields:
@@ -140,7 +140,7 @@ def _learnt(networks: Mapping[str, Plain], settings: AgentSettings) -> LearntWit
 
 def _network(layer: str, settings: AgentSettings) -> Plain:
     """L3 or L4."""
-    place, kind = getattr(settings, f"{layer}_model_path"), L3_KIND if layer == "l3" else L4_KIND
+    place, kind = settings.place_of(layer), L3_KIND if layer == "l3" else L4_KIND
     if place == UNTRAINED:
         from marlab.market.networks.weights import untrained
 

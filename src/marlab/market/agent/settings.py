@@ -34,6 +34,8 @@ class AgentSettings:
     """Days a plan looks ahead."""
     debug: bool = False
     """Keep the decision log in memory (`agent.log.lines`)."""
+    weights: Place = None
+    """A run of `marlab market train` (its name or folder) or a folder with weights: all three layers at once."""
     l2_model_path: Place = None
     """Weights of L2, a file or a folder. None: those that come with the package; "untrained": a network that has
     learnt nothing, for L2 its rule."""
@@ -84,6 +86,14 @@ class AgentSettings:
         self.l1_options()
         self.rule_options()
 
+    def place_of(self, layer: str) -> Place:
+        """Where the weights of a layer lie: its own path, else the folder of all three, else None."""
+        own: Place = getattr(self, f"{layer}_model_path")
+        if own is not None or self.weights is None:
+            return own
+        place = Path(self.weights)
+        return place if place.exists() else Path("runs") / "market" / place
+
     def l1_options(self) -> L1Options | None:
         """The options of L1 that were asked for, None if none were."""
         if self.l1 is None or isinstance(self.l1, L1Options):
@@ -106,5 +116,5 @@ class AgentSettings:
     def is_neural(self) -> bool:
         """The mode, with the choice made where it was left open."""
         if self.mode is None:
-            return any(getattr(self, f"{layer}_model_path") is not None for layer in LAYERS)
+            return any(self.place_of(layer) is not None for layer in LAYERS)
         return self.mode == "neural"

@@ -22,6 +22,9 @@ class PlayCommand(EngineFlags, PlayConfig):
     keep_logs: bool = False
     """Keep what a replay needs in logs/: the log of each world, and the decision logs of LitaAgentHRL."""
 
+    details: bool = False
+    """Print every table, not only the scores; all of them are in tables.md in any case."""
+
     def run_config(self) -> PlayConfig:
         """What decides the results: the part that a resumed tournament must repeat."""
         return config_of(self, PlayConfig)

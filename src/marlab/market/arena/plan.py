@@ -21,7 +21,7 @@ import numpy as np
 from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
 from marlab.market.collect.plan import Market, check_range, draw_market
-from marlab.market.simulator.experts import FILLERS, find_player
+from marlab.market.simulator.experts import FILLERS, find_player, split_alias
 from marlab.market.simulator.worlds import WorldSpec
 
 OFFICIAL = "official"
@@ -33,7 +33,7 @@ class PlayConfig:
     """Who plays, in which worlds, and how much of it."""
 
     agents: tuple[str, ...] = ()
-    """Agents under test: Name, module:Class or Name(key=value, ...)."""
+    """Agents under test: Name, module:Class or Name(key=value, ...); mine=my_agent:Mine names it `mine` in tables."""
     design: Design = "rotation"
     """rotation: all agents in every world; seats: each agent in the seats of `replace`, among `population`."""
     replace: str | None = None
@@ -88,24 +88,29 @@ class PlayConfig:
                 raise UserError("The design seats needs --replace: the agent whose seats the others play.")
             if not self.agents:
                 raise UserError("The design seats needs --agents: who plays in the seats of the replaced agent.")
-            if self.baseline is not None and self.baseline not in (*self.agents, self.replace):
+            if self.baseline is not None and self.against not in (*self.agents, self.replace):
                 raise UserError(f"baseline is {self.baseline}, expected the replaced agent or one of --agents.")
         else:
             if self.replace is not None or self.population:
                 raise UserError("--replace and --population belong to --design seats.")
             if len(self.agents) < 2:
                 raise UserError(f"A rotation needs at least two --agents, not {len(self.agents)}.")
-            if self.baseline is not None and self.baseline not in self.agents:
+            if self.baseline is not None and self.against not in self.agents:
                 raise UserError(f"baseline is {self.baseline}, which is not one of --agents.")
         tested = (*self.agents, *((self.replace,) if self.replace else ()))
-        twice = [name for name in tested if tested.count(name) > 1]
+        rows = [label(name) for name in tested]
+        twice = [name for name in rows if rows.count(name) > 1]
         if twice:
-            raise UserError(f"{twice[0]} is named twice; every agent under test needs its own row.")
+            raise UserError(
+                f"{twice[0]} is named twice; every agent under test needs its own row: name it, as in mine=AGENT."
+            )
 
     @property
     def against(self) -> str:
         """Whom the others are compared with."""
-        return self.baseline or self.replace or self.agents[0]
+        if self.baseline is None:
+            return self.replace or self.agents[0]
+        return next((name for name in self.tested if self.baseline in (name, label(name))), self.baseline)
 
     @property
     def tested(self) -> tuple[str, ...]:
@@ -213,6 +218,9 @@ def _factories(shape: str) -> tuple[int, ...] | None:
 
 
 def label(name: str) -> str:
-    """An agent's name for tables and figures: without its module."""
+    """An agent's name for tables and figures: its alias, or its name without the module."""
+    alias, name = split_alias(name)
+    if alias:
+        return alias
     plain, parenthesis, rest = name.partition("(")
     return re.split("[:.]", plain)[-1] + parenthesis + rest

@@ -132,7 +132,7 @@ def play(
         with run.budget.part("figures"), stage("tables and figures", quiet):
             write(result, run)
         if not quiet:
-            arena_report.show(result, _console())
+            arena_report.show(result, _console(), asked.details)
         if not result.seats and not run.unfinished:
             why = next(iter(result.failed.values()), "no config is complete")
             raise UserError(f"Nothing can be compared: {why}")

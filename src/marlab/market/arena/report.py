@@ -217,12 +217,14 @@ def preface(result: Result) -> list[str]:
     return [*lines, *result.notes]
 
 
-def show(result: Result, console: Console) -> None:
-    """Print everything."""
+def show(result: Result, console: Console, details: bool = True) -> None:
+    """Print the scores; with `details` all tables. The verdict of the run follows."""
     for line in preface(result):
-        console.print(line, markup=False, highlight=False)
-    for table in _filled(result):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for table in _filled(result)[: None if details else 1]:
         print_table(table, console)
+    if not details and result.seats:
+        console.print("More tables: --details, or tables.md in the run.", markup=False, highlight=False)
 
 
 def _filled(result: Result) -> list[Table]:

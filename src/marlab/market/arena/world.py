@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-import marlab.market.agent.agent  # noqa: F401  here torch is imported once for all worlds of a batch, not once for each
+import marlab.market.agent.agent
+import marlab.market.networks.weights  # noqa: F401  here torch is imported once for all worlds of a batch
 from marlab.market.arena.plan import label
 from marlab.market.logs.worldfile import write_world
 from marlab.market.logs.worldlog import WorldLog

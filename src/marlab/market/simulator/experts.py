@@ -1,8 +1,9 @@
 """Who plays: finding agent classes by name, and the roster of experts that a collection plays by default.
 
-Names are understood in this order: `module:Class` or `package.module.Class` (anything importable), the agents that come
-with the simulator, and the classes of the Standard league of scml-agents 2024-2026. scml-agents is optional: without it
-the built-in agents still work. Parameters of an agent's constructor may follow its name: `Name(key=value, ...)`.
+Names are understood in this order: `module:Class` or `package.module.Class` (anything importable, files of the current
+folder too), `LitaAgentHRL`, the agents that come with the simulator, and the classes of the Standard league of
+scml-agents 2024-2026. scml-agents is optional: without it the built-in agents still work. Parameters of an agent's
+constructor may follow its name, and a short name for tables may stand before it: `mine=my_agent:Mine(key=value, ...)`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ HOW_TO_INSTALL = (
     "PenguinAgent and the other entrants come with scml-agents: pip install --no-deps scml-agents==0.5.2 "
     "(without --no-deps it brings 4 GB that no agent needs)."
 )
+OWN = ("LitaAgentHRL",)
+"""Agents that the market itself offers, under `marlab.market`."""
+_ALIAS = re.compile(r"\s*([A-Za-z][\w-]*)\s*=(?!=)\s*(.+)", re.DOTALL)
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 
 
@@ -98,6 +102,8 @@ def find_agent(name: str) -> type:
     need_simulator()
     if ":" in name or "." in name:
         return _checked(_imported(name), name)
+    if name in OWN:
+        return _checked(getattr(importlib.import_module(__name__.partition(".simulator")[0]), name), name)
     for known in (builtin_agents(), entrants()):
         if name in known:
             return _checked(_imported(known[name]), name)
@@ -110,11 +116,11 @@ def find_agent(name: str) -> type:
 
 
 def find_player(text: str) -> tuple[type, dict[str, Any]]:
-    """The class and the constructor's parameters behind `Name` or `Name(key=value, ...)`.
+    """The class and the constructor's parameters behind `Name` or `Name(key=value, ...)`, with or without an alias.
 
     Values are Python literals; whatever is none (heuristic, runs/a/best.pt) is a text.
     """
-    name, parenthesis, rest = text.strip().partition("(")
+    name, parenthesis, rest = split_alias(text)[1].partition("(")
     if parenthesis and not rest.endswith(")"):
         raise UserError(f"The agent {text} has an open parenthesis, expected Name(key=value, ...).")
     values: dict[str, Any] = {}
@@ -129,10 +135,16 @@ def find_player(text: str) -> tuple[type, dict[str, Any]]:
     return find_agent(name.strip()), values
 
 
+def split_alias(text: str) -> tuple[str, str]:
+    """The short name before a player, empty if there is none, and the player: `mine=my_agent:Mine(x=1)`."""
+    found = _ALIAS.fullmatch(text) if "=" in text.partition("(")[0] else None
+    return (found[1], found[2].strip()) if found else ("", text.strip())
+
+
 def full_name(text: str) -> str:
     """The same player as `module:Class`, with its parameters as they were written."""
     cls, _ = find_player(text)
-    _, parenthesis, rest = text.strip().partition("(")
+    _, parenthesis, rest = split_alias(text)[1].partition("(")
     return address(cls) + parenthesis + rest
 
 
@@ -204,7 +216,7 @@ def _plays_standard(cls: object) -> bool:
 
 
 def _unknown(name: str) -> str:
-    known = sorted({*builtin_agents(), *entrants(), *_definitions()})
+    known = sorted({*OWN, *builtin_agents(), *entrants(), *_definitions()})
     near = difflib.get_close_matches(name, known, n=3)
     lower = [other for other in known if other.lower() == name.lower()]
     suggestion = f"; did you mean {' or '.join(dict.fromkeys([*lower, *near]))}?" if lower or near else "."
