@@ -65,6 +65,10 @@ COMMANDS: Table = {
         "play": Command(
             "marlab.market.arena.command:main", "tournaments that can tell agents apart, beside what was possible"
         ),
+        "new-agent": Command("marlab.market.submit.command:new_agent_main", "a small agent that works, and its test"),
+        "submit": Command(
+            "marlab.market.submit.command:main", "an agent as the league takes it, tried where only scml is installed"
+        ),
         "verify": Command(
             "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
         ),

@@ -65,7 +65,7 @@ def _make(settings: AgentSettings) -> Layers:
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
         return Layers(rules, features, manager, _ablated(decider, settings), weigh)
-    l2_path = None if settings.l2_model_path == UNTRAINED else _find("l2", settings.place_of("l2"))
+    l2_path = None if settings.l2_model_path == UNTRAINED else find_weights("l2", settings.place_of("l2"))
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
     trained = {"l2": None if l2_path is None else load_for_play(l2_path, L2_KIND), "l3": executor, "l4": coordinator}
@@ -120,7 +120,7 @@ def _agreed_l1(settings: AgentSettings, learnt: LearntWith | None) -> L1Options:
 def _learnt(networks: Mapping[str, Plain], settings: AgentSettings) -> LearntWith | None:
     """The options that all networks learnt with, None where none has learnt; differing ones are refused."""
     told = [
-        learnt_with(_find(layer, place), network)
+        learnt_with(find_weights(layer, place), network)
         for layer, network in networks.items()
         if (place := settings.place_of(layer)) != UNTRAINED
     ]
@@ -145,7 +145,7 @@ def _network(layer: str, settings: AgentSettings) -> Plain:
         from marlab.market.networks.weights import untrained
 
         return plain(kind, untrained(kind, settings.horizon))
-    path = _find(layer, place)
+    path = find_weights(layer, place)
     network = load_for_play(path, kind)
     looks = network.options["horizon"]
     if looks != settings.horizon:
@@ -153,7 +153,7 @@ def _network(layer: str, settings: AgentSettings) -> Plain:
     return network
 
 
-def _find(layer: str, place: Place) -> Path:
+def find_weights(layer: str, place: Place) -> Path:
     """The weights meant by a path, or those that come with the package."""
     if place is None:
         shipped = _in_folder(SHIPPED, layer)
