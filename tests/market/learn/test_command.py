@@ -11,6 +11,7 @@ from marlab.cli import main
 from marlab.lab.config import from_dict, load_preset
 from marlab.market.learn.command import PRESETS as TRAIN_PRESETS
 from marlab.market.learn.command import MarketTrainConfig
+from marlab.market.learn.command import main as train_main
 from tests.market.sample_tools import TINY
 
 pytest.importorskip("scml")
@@ -64,3 +65,8 @@ def test_the_runbooks_training_command_runs_as_written(
     assert main(["market", "train", "samples", *words]) == 2
     assert "not both" in capsys.readouterr().err
     assert main(["market", "train", "--tournament-dir", "history", "--stats-only"]) == 2
+
+
+def test_rates_have_the_names_of_the_other_worlds_too() -> None:
+    parsed = train_main.parse("samples --l2-learning-rate 1e-3 --awr-learning-rate=2e-5 --l3-lr 3e-4".split())
+    assert (parsed.config.l2_lr, parsed.config.awr_lr, parsed.config.l3_lr) == (1e-3, 2e-5, 3e-4)

@@ -137,7 +137,7 @@ class TrainCommand(MarketTrainConfig):
 RENAMED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("l3_goal_backfill", "l4_goal_source"), ("--l3-goals",)), "tournament_dir": ("--logs",),
     "num_workers": ("--workers",), "val_ratio": ("--split.val-ratio",), "test_ratio": ("--split.test-ratio",),
-    "split_seed": ("--split.split-seed",),
+    "split_seed": ("--split.split-seed",), **{f"{phase}_learning_rate": (f"--{phase}-lr",) for phase in PHASES},
 }  # fmt: skip
 _LOADING = "samples are memory-mapped and need no loader processes"
 _FILLING = "goals are filled in on --device, in batches that fit"
