@@ -15,6 +15,7 @@ from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.lab.command import RunCommand, RunVariants
 from marlab.lab.flags import parse
+from marlab.lab.progress import stage
 
 TRAININGS = Path(__file__).parent / "presets" / "train"
 """Presets of planning agents: sizes of a training together with its game."""
@@ -34,7 +35,8 @@ train = RunVariants("variant", {"ppo": _ppo, "ps-ppo": _ppo, **dict.fromkeys(VAR
 def check(argv: Sequence[str]) -> int:
     """0 if every figure agrees, 1 if one differs."""
     config = parse(CheckConfig, argv, prog="marlab hunt check")
-    from marlab.hunt.exact.check import check as measure
+    with stage("starting"):  # torch takes its time
+        from marlab.hunt.exact.check import check as measure
 
     report = measure(config, quiet=False)
     print(report.text())

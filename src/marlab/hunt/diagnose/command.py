@@ -15,6 +15,7 @@ from marlab.hunt.training.gates import Gates
 from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.progress import stage
 from marlab.lab.runs.stopping import Stopping, check_time_limit
 
 
@@ -58,8 +59,9 @@ class DiagnoseConfig:
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt diagnose RUN ...`"""
     config = parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs..."))
-    from marlab.hunt.diagnose.report import as_text, diagnose, verdict_of
-    from marlab.lab.verdict import texts
+    with stage("starting"):  # torch takes its time
+        from marlab.hunt.diagnose.report import as_text, diagnose, verdict_of
+        from marlab.lab.verdict import texts
 
     with Stopping(config.time_limit) as stopping:
         report = diagnose(config, stopping, quiet=False)

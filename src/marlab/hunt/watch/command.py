@@ -14,6 +14,7 @@ from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.players.seats import team_members
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
+from marlab.lab.progress import stage
 from marlab.lab.runs.stopping import Stopping, check_time_limit
 
 DEFAULT_GAME = "msh_4x4"
@@ -72,9 +73,10 @@ class WatchConfig:
 def main(argv: Sequence[str]) -> int:
     """`marlab hunt watch AGENT [--team NS+2NH]`"""
     config = parse(WatchConfig, argv, prog="marlab hunt watch", positional=("agent",))
-    import torch
+    with stage("starting"):  # torch takes its time
+        import torch
 
-    from marlab.hunt.watch.film import as_text, media_folder, watch, write_episode
+        from marlab.hunt.watch.film import as_text, media_folder, watch, write_episode
 
     torch.set_num_threads(1)  # one small game: more threads only wait for each other
     with Stopping(config.time_limit) as stopping:
