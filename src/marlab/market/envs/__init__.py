@@ -1,0 +1,1 @@
+"""The vector market for other libraries: one world as a PettingZoo environment."""
