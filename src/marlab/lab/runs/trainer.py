@@ -150,9 +150,8 @@ def drive(
     )  # fmt: skip
     run.budget.expect("saving", 0.0)
     rung = stopped_after(first_step + trainer.step) if enough() else None
-    return done or _stopped(
-        run, stay and rung is None, rung
-    )  # nobody looks at what stands at a rung: it is left at once
+    # A rung is left at once: figures and evaluations are made by whoever goes on.
+    return done or _stopped(run, stay and rung is None, rung)
 
 
 def _stopped(run: Run, stay: bool, reason: str | None = None) -> bool:
