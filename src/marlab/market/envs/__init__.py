@@ -1,1 +1,1 @@
-"""The vector market for other libraries: one world as a PettingZoo environment."""
+"""The vector market for other libraries: a world as a PettingZoo environment, a factory as a Gymnasium one."""
