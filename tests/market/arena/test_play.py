@@ -16,7 +16,10 @@ pytest.importorskip("scml")
 from marlab.cli import main
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
+from marlab.lab.verdict import texts
 from marlab.market.arena import play as arena
 from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import blamed, play
@@ -93,6 +96,15 @@ def test_what_an_agent_reports_is_in_the_table(reference: Path) -> None:
     assert {row["ms_95"] for row in rows if row["own_decisions"]} == {2.0}
     conduct = (reference / "tables.md").read_text().partition("Conduct")[2]
     assert "25.00 %" in conduct and "2.0" in conduct
+
+
+def test_a_tournament_is_drawn_again_from_its_worlds(reference: Path) -> None:
+    before = read_run(reference)
+    for name in ("tables.md", "results.json", "seats.parquet", "figures/scores.png"):
+        (reference / name).unlink()
+    run = draw(before)
+    assert read_run(reference).results == before.results and (reference / "figures" / "scores.png").exists()
+    assert run.verdict and run.verdict == texts(before.verdict, str(reference))
 
 
 def test_a_tournament_resumes_where_it_stopped(reference: Path) -> None:

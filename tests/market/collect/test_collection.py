@@ -21,7 +21,9 @@ pytest.importorskip("scml")
 from marlab.cli import main
 from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
 from marlab.lab.runs.files import replacing
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.market.collect import collection as module
 from marlab.market.collect.collection import collect
@@ -70,6 +72,14 @@ def test_a_collection_holds_its_plan(reference: Path) -> None:
     assert record["results"]["decisions"] == sum(len(log.tables["decisions"]["seq"]) for log in logs.values())
     assert all(log.meta["hash_seed"] == 0 and log.meta["days_played"] == 6 for log in logs.values())
     assert (reference / "figures" / "collection.png").stat().st_size > 10_000
+
+
+def test_a_collection_is_drawn_again_from_its_logs(reference: Path) -> None:
+    before = read_run(reference)
+    (reference / "figures" / "collection.png").unlink()
+    run = draw(before)
+    assert read_run(reference).results == before.results and (reference / "figures" / "collection.png").exists()
+    assert run.verdict[0].startswith("4 of 4 worlds are recorded (0 failed)") and "market samples" in run.verdict[1]
 
 
 def test_a_finished_collection_is_not_played_again(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,13 @@ import torch
 
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
 from marlab.lab.report.facts import last_metrics
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.testing import assert_same
+from marlab.lab.verdict import texts
 from marlab.market.learn.command import JUDGED_BY, MarketTrainConfig
 from marlab.market.learn.phases import train
 from marlab.market.logs.worldfile import read_world
@@ -67,6 +69,9 @@ def test_all_phases_leave_their_files_and_a_stopped_run_continues(
 
     for drawing in ("draw_phase", "draw_losses"):  # once is enough
         monkeypatch.setattr(f"marlab.market.learn.figures.{drawing}", lambda *_: None)
+    found = read_run(whole).results
+    assert draw(read_run(whole)).verdict == texts(info.verdict, str(whole)) and read_run(whole).results == found
+    assert "of the best predictor that learns nothing" in texts(info.verdict, "")[0]
     parts = tmp_path / "parts"
     stopped = train(
         command(data), RunOptions(output_dir=parts, time_limit=1e-6), quiet=True

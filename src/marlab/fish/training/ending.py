@@ -53,6 +53,7 @@ class Ending:
     def __init__(self, run: Run, config: FishTrainConfig, device: torch.device, quiet: bool = True) -> None:
         self.run, self.config, self.device, self.quiet = run, config, device, quiet
         self.store = checkpoints(run.path, config)
+        self._drawn_at = self._figure_s = 0.0
 
     # --- before the training --------------------------------------------------------------------------------
 
@@ -108,15 +109,18 @@ class Ending:
             export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
         references = reference_lines(self.config, self.device)
         self._stage_summary(rows)
+        self._drawn_at, self._figure_s = time.monotonic(), 0.0
         draw_run(rows, probes, self.run.path, references, self._no_time)
         return references
 
     def _no_time(self) -> bool:
-        """Whether a figure has to be left out; then the run lacks something."""
-        over = self.run.budget.over()
-        if over:
+        """Whether the next figure would take too long (as long as the one before); then the run lacks something."""
+        now = time.monotonic()
+        self._figure_s, self._drawn_at = now - self._drawn_at, now
+        fits = self.run.budget.fits(self._figure_s)
+        if not fits:
             self.run.stop()
-        return over
+        return not fits
 
     def _tables(self, rows: list[dict[str, Any]]) -> None:
         with replacing(self.run.path / "stats.parquet") as temporary:

@@ -25,6 +25,7 @@ from marlab.fish.training.networks import find_checkpoint, load_policy
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.film import can_film
+from marlab.lab.progress import stage
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.identity import code_identity, weights_digest
@@ -110,9 +111,10 @@ def evaluate_checkpoint(
     if beside is not None:
         report = report.with_scores_of(beside)
     deaths = report.scores["policy"].deaths
-    write_json(folder / "eval_multi_summary.json", report.as_json())
-    write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})
-    plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
+    with stage("writing the evaluation", quiet):
+        write_json(folder / "eval_multi_summary.json", report.as_json())
+        write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})
+        plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
     if config.film_fish > 0 and can_film() and not (run is not None and run.must_stop()):
         filmed = _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device, run, quiet)
         if run is not None and not filmed:
