@@ -113,7 +113,7 @@ def evaluate_checkpoint(
     deaths = report.scores["policy"].deaths
     with stage("writing the evaluation", quiet):
         write_json(folder / "eval_multi_summary.json", report.as_json())
-        write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": seeds})
+        write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": list(report.arenas)})
         plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
     if config.film_fish > 0 and can_film() and not (run is not None and run.must_stop()):
         filmed = _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device, run, quiet)
