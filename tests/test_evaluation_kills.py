@@ -50,7 +50,7 @@ TIMINGS = ("cpu_s", "ms_50", "ms_95")
 def test_market_play(tmp_path: Path) -> None:
     pytest.importorskip("scml")
     words = (
-        "market play --agents RandomStdAgent GreedyStdAgent --configs 6 --steps 5 --processes 2 2 "
+        "market play --agents RandomStdAgent GreedyStdAgent --configs 8 --days 6 6 --shapes 2x2 --no-trials "
         "--engine local --workers 1 --quiet"
     )
     killed, smooth = both(words, tmp_path, 3, preload=["marlab.market.arena.play"])

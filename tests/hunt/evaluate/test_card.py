@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from marlab.hunt.evaluate.card import Block, Line, ScoreCard
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
-from marlab.hunt.evaluate.scenarios import by_name
+from marlab.hunt.evaluate.scenarios import SUITE, by_name
 from marlab.hunt.evaluate.scores import Score
 from marlab.lab.runs.judged import read_cases
 from marlab.lab.runs.records import read_run
@@ -49,7 +50,7 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
     assert info.judged.key(info.results) == "RAND: mean share of the reference"
     by_start = [share for row in cases["NS: mean share of the reference"].values() for share in row.values()]
     assert len(by_start) == 8 and np.mean(by_start) == pytest.approx(card.headline["NS"])
-    assert "visit_lone_hunter" in card.text() and "headline, NS" in card.text()
+    assert "visit_lone_hunter" in card.text() and "mean share of 3 scenarios, no headline, NS: " in card.text()
 
 
 def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop: Path) -> None:
@@ -78,3 +79,9 @@ def test_a_verdict_says_how_far_and_compares_with_the_next() -> None:
     assert first.startswith("a comes 62.5 %") and "over 2 scenarios" in first
     assert second.startswith("It is better than b: +37.5 %") and "visit_pair (50 %)" in third
     assert [sentence.key for sentence in ScoreCard("msh_4x4", ["a"], {}, {}).verdict()] == ["lab.look"]
+    assert "mean share of 2 scenarios, no headline, a: 0.625" in card.text() and "no headline" in card.markdown()
+    exact = Line(SUITE[0], of("RAND", 1.0), of("best response", 3.0), None, {"a": of("a", 2.0), "b": of("b", 2.0)})
+    suite = [exact, *(replace(lines[1], scenario=scenario) for scenario in SUITE[1:])]
+    card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", suite)])
+    assert "headline, a: 0.738 of the way" in card.text() and "; 0.500 in the 1 whose reference is exact" in card.text()
+    assert "no headline" not in card.text() + card.markdown()

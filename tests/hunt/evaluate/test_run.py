@@ -12,6 +12,7 @@ from marlab.hunt.evaluate import run, work
 from marlab.hunt.evaluate.cells import Bench
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
+from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from marlab.lab.runs.measurements import FOLDER
 from marlab.lab.runs.records import read_run
@@ -64,7 +65,8 @@ def test_cut_anywhere_and_resumed_it_is_the_same(
         with monkeypatch.context() as stopping:
             stopping.setattr(Run, "should_stop", lambda self, cut=cut: len(files(self.path)) >= cut)
             evaluate(config, RunOptions(output_dir=out, resume=number > 0), engine="serial", quiet=True)
-        assert read_run(out).status == "interrupted" and not (out / "scorecard.json").exists()
+        assert read_run(out).status == "interrupted"
+        assert (out / "scorecard.json").exists() == (cut >= 13)  # of what is measured, once a line is whole
         assert written.items() <= files(out).items() and cut <= len(files(out)) < len(files(whole))
         written = files(out)
     with pytest.raises(UserError, match="--resume"):
@@ -150,3 +152,10 @@ def test_a_trained_reference_sets_the_scale(ppo: Path) -> None:
     )  # fmt: skip
     [line] = score(config).blocks[0].lines
     assert line.reference.mean == max(line.reference.mean, line.scores["NH"].mean, line.random.mean)
+
+
+def test_the_game_is_the_one_that_was_learnt(hop: Path) -> None:
+    for agent, game in (("hop_8x8_b5", "msh_8x8_b5"), (str(hop), "msh_4x4"), ("NS", "msh_4x4")):
+        lineup = run.Lineup(small("NH", agent, scenarios=("3NH",), maps=4))
+        assert lineup.config.game == game and lineup.bench.game.config == game_config(game)
+    assert run.Lineup(small("NH", game="msh_8x8_b5", maps=4)).config.game == "msh_8x8_b5"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from marlab.hunt.evaluate import work
 from marlab.hunt.evaluate.agents import find_agent, scripted
-from marlab.hunt.evaluate.cells import Bench, Job
+from marlab.hunt.evaluate.cells import Bench, Job, OutOfTime, measure_task, players_of
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import team
 from marlab.hunt.evaluate.work import SERIAL, measure_all
@@ -50,3 +51,21 @@ def test_sentences_come_back_from_an_engine(hop: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(work, "players_of", lambda bench, job: {str(hop): "another"})
     with pytest.raises(UserError, match=r"^The agent .* changed while it was evaluated"):
         measure_all(bench, jobs, Measurements(), EngineConfig("local", workers=1), quiet=True)
+
+
+def test_a_job_is_left_in_its_middle_when_the_time_is_up(hop: Path) -> None:
+    bench, [job, *_] = bench_and_jobs(str(hop))
+    with pytest.raises(OutOfTime):
+        measure_task(CONFIG, job, 6, players_of(bench, job), until=time.time() - 1)
+
+    class Left(Exception):
+        """Stands for the end of the run."""
+
+    def leave() -> None:
+        raise Left
+
+    for engine in (SERIAL, EngineConfig("local", workers=1)):
+        kept = Measurements(safe_point=leave)
+        with pytest.raises(Left):
+            measure_all(bench, [job], kept, engine, cut=leave, left_s=lambda: -1.0, quiet=True)
+        assert kept.get(*bench.key(job)) is None

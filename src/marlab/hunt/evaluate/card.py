@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
-from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario
+from marlab.hunt.evaluate.scenarios import SUITE, SUITE_VERSION, Scenario
 from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import image, plain, table
 from marlab.lab.runs.judged import Judged
 from marlab.lab.stats import Measured, mean_interval
 from marlab.lab.verdict import Sentence, say, side
+
+BEST_RESPONSE = "best response"
+"""What an exact reference is called."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,20 @@ class ScoreCard:
         first = self.agents[0]
         return Judged((f"{first}: mean share of the reference", f"{first}: self-play reward"))
 
+    @property
+    def whole_suite(self) -> bool:
+        """Whether the first block is all of the scenario suite: only then its mean is a headline."""
+        played = {line.scenario.name for line in self.blocks[0].lines} if self.blocks else set()
+        return {scenario.name for scenario in SUITE} <= played
+
+    def _headline_text(self, agent: str) -> str:
+        lines = self.blocks[0].lines
+        exact = Block("", [line for line in lines if line.reference.agent == BEST_RESPONSE])
+        among = exact.mean_share(agent)
+        beside = "" if among is None else f"; {among:.3f} in the {len(exact.lines)} whose reference is exact"
+        what = "headline" if self.whole_suite else f"mean share of {len(lines)} scenarios, no headline"
+        return f"{what}, {agent}: {self.headline[agent]:.3f} of the way from random to the reference{beside}"
+
     def label(self, agent: str) -> str:
         return f"{agent} [{self.uses[agent]}]" if self.uses.get(agent) else agent
 
@@ -248,8 +265,7 @@ class ScoreCard:
             lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide)).rstrip() for row in [header, *rows]]
             parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
         if self.headline:
-            parts.append("\n".join(f"headline, {a}: {share:.3f} of the way from random to the reference"
-                                   for a, share in self.headline.items()))  # fmt: skip
+            parts.append("\n".join(self._headline_text(agent) for agent in self.headline))
         return "\n\n".join(parts)
 
     def markdown(self) -> str:
@@ -261,7 +277,8 @@ class ScoreCard:
                  "use more than learned models and do not count as headline scores."]  # fmt: skip
         if self.headline:
             shares = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
-            parts.append(f"Headline (mean share): {shares}")
+            some = f"Mean share of {len(self.blocks[0].lines)} scenarios, no headline"
+            parts.append(f"{'Headline (mean share)' if self.whole_suite else some}: {shares}")
         parts += [f"{image(caption, file)}\n\n*{plain(caption)}*" for caption, file in self.figures.items()]
         for title, header, rows in self.tables():
             parts += [f"## {plain(title)}", table([plain(h) for h in header], [[plain(c) for c in r] for r in rows])]

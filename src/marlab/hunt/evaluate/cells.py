@@ -8,6 +8,8 @@ machines of one kind; a CPU and a GPU agree within the intervals.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +19,7 @@ import torch
 
 from marlab.hunt.evaluate.agents import Agent, find_agent, scripted
 from marlab.hunt.evaluate.beliefs import GAMES, beliefs_of
-from marlab.hunt.evaluate.command import HuntEvalConfig
+from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalConfig
 from marlab.hunt.evaluate.play import Cell, Starts, Tapes, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
@@ -74,8 +76,8 @@ class Bench:
 
     def __post_init__(self) -> None:
         c = self.config
-        device = choose_device(c.device)
-        self.game = make_game(game_config(c.game), Rngs(c.seed).torch("maps"), maps=c.maps, device=device)
+        config, generator = game_config(c.game or DEFAULT_GAME), Rngs(c.seed).torch("maps")
+        self.game = make_game(config, generator, maps=c.maps, device=choose_device(c.device))
 
     @cached_property
     def starts(self) -> Starts:
@@ -186,10 +188,24 @@ def players_of(bench: Bench, job: Job) -> dict[str, str]:
     return {text: bench.agent(text).identity for text in texts if text}
 
 
-def measure_task(config: HuntEvalConfig, job: Job, games: int, players: Mapping[str, str]) -> Any:
-    """A job in a process of its own: finds the trained players, and refuses those that are others by now."""
+class OutOfTime(Exception):
+    """A job was left because the time of the whole evaluation was up."""
+
+
+def measure_task(
+    config: HuntEvalConfig, job: Job, games: int, players: Mapping[str, str], until: float = math.inf
+) -> Any:
+    """A job in a process of its own: finds the trained players, and refuses those that are others by now.
+
+    until: seconds since 1970 after which it is left.
+    """
+
+    def tick(steps: int) -> None:
+        if time.time() > until:
+            raise OutOfTime
+
     found = {text: find_agent(text) for text, identity in players.items() if text != identity}
     for text, agent in found.items():
         if agent.identity != players[text]:
             raise UserError(f"The agent {text} changed while it was evaluated; evaluate one that has finished.")
-    return Bench(config, found, games).measure(job)
+    return Bench(config, found, games).measure(job, tick)

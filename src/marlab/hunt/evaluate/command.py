@@ -19,6 +19,7 @@ from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.lab.errors import UserError
 
 Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
+DEFAULT_GAME = "msh_4x4"
 HELD_OUT_SEED = 20_260_303
 """Starts and obstacle maps that no training uses."""
 
@@ -33,8 +34,8 @@ class HuntEvalConfig:
     one training seed, NAME=RUN gives it a name."""
     agents: tuple[str, ...] = ()
     """More agents, compared with the first on the same starts."""
-    game: str = "msh_4x4"
-    """The game, by the name of its preset."""
+    game: str = ""
+    """The game, by the name of its preset; by default the one that the first trained agent learnt in, or msh_4x4."""
     parts: tuple[Part, ...] = ("self-play", "scenarios", "teams", "cross-play", "beliefs")
     """What to play: single episodes of four copies; the frozen suite; the teams of the few-shot protocol; each agent
     among three copies of each; what planning agents believe of rule-based players."""
@@ -66,12 +67,12 @@ class HuntEvalConfig:
     """Where to compute: auto, cpu, cuda or cuda:N."""
 
     def __post_init__(self) -> None:
-        if self.game not in game_names():
+        if self.game and self.game not in game_names():
             raise UserError(f"'{self.game}' is not a game, expected one of {', '.join(game_names())}.")
         for name, least in (("runs", 4), ("steps", 1), ("window", 1), ("episodes", 2), ("layouts", 0), ("maps", 1)):
             if getattr(self, name) < least:
                 raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
-        longest = game_config(self.game).final_time
+        longest = game_config(self.game or DEFAULT_GAME).final_time
         if not longest <= self.window <= self.steps:
             raise UserError(
                 f"window is {self.window} of {self.steps} steps, expected from {longest} (an episode) to all of them."

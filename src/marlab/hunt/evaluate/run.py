@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from marlab.hunt.evaluate.agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate.beliefs import EXACT, believes
-from marlab.hunt.evaluate.card import Block, Exact, Line, ScoreCard, best_reference
+from marlab.hunt.evaluate.card import BEST_RESPONSE, Block, Exact, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate.cells import Bench, Job, code
-from marlab.hunt.evaluate.command import HuntEvalCommand, HuntEvalConfig
+from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalCommand, HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.hunt.evaluate.scores import Score
 from marlab.hunt.evaluate.work import measure_all
-from marlab.hunt.game.config import game_config
+from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.players.episodes import over_seeds
 from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
@@ -28,7 +28,7 @@ from marlab.lab.progress import stage
 from marlab.lab.runs.files import read_json, write_json, write_text
 from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.records import find_run
-from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.run import Interrupted, Run, RunOptions
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import say
 
@@ -38,6 +38,8 @@ LARGEST_EXACT_RANDOM = 16
 SCRIPTED = ("NS", "NH", "EXPL", "WAIT(5)", "RAND")
 """Scripted players that may be the reference of a scenario."""
 CARD = "scorecard.json"
+CARD_S = 6.0
+"""Seconds that are kept back of a time limit for the card and its figures."""
 
 
 def evaluate(
@@ -51,17 +53,37 @@ def evaluate(
     others = [find_run(str(path)).path / FOLDER for path in config.measured]
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.set_device(lineup.bench.game.device)
-        stop = lambda: run.leave() if run.should_stop() else None  # noqa: E731
-        measurements = Measurements(run.path / FOLDER, others, stop, code())
+        run.budget.expect("score card", CARD_S if config.figures else 1.0)
         run.set_verdict(say("hunt.card_cut"), say("lab.go_on"))  # until there is a card
-        measure_all(lineup.bench, lineup.jobs(), measurements, where, quiet=quiet)
-        with stage("score card", quiet):
-            card = lineup.card(measurements)
-            write_card(card, run, figures=config.figures)
-        run.set_verdict(*card.verdict())
-        if not quiet:
-            print(f"{card.text()}\n\nscore card: {run.path / 'scorecard.md'}{_remarks(measurements)}")
+        measurements = Measurements(run.path / FOLDER, others, partial(_leave_if, run, run.should_stop), code())
+        kept = partial(_conclude, lineup, run, measurements, quiet=quiet)
+        try:
+            measure_all(
+                lineup.bench, lineup.jobs(), measurements, where, cut=partial(_leave_if, run, run.must_stop),
+                left_s=run.budget.left, quiet=quiet,
+            )  # fmt: skip
+        except Interrupted:  # what was stopped has the card of what is measured
+            kept()
+            raise
+        kept()
     return run
+
+
+def _leave_if(run: Run, asked: Callable[[], bool]) -> None:
+    if asked():
+        run.leave()
+
+
+def _conclude(lineup: Lineup, run: Run, measurements: Measurements, *, quiet: bool) -> None:
+    """The card of what is measured, if that is anything, and the verdict."""
+    card = lineup.card(measurements)
+    if not card.blocks and not card.self_play:
+        return
+    with stage("score card", quiet):
+        write_card(card, run, figures=lineup.config.figures)
+    run.set_verdict(*[*card.verdict()[:2], say("lab.go_on")] if run.unfinished else card.verdict())
+    if not quiet:
+        print(f"{card.text()}\n\nscore card: {run.path / 'scorecard.md'}{_remarks(measurements)}")
 
 
 def _remarks(measurements: Measurements) -> str:
@@ -100,7 +122,8 @@ class Lineup:
     """Everybody who takes part and whom they meet: what is to be measured, and the card that is made of it."""
 
     def __init__(self, config: HuntEvalConfig) -> None:
-        self.config, self.agents = config, find_agents(config.all_agents)
+        self.agents = find_agents(config.all_agents)
+        self.config = config = replace(config, game=config.game or home_of(self.agents))
         self.scenarios, self.teams = _scenarios(config, [agent.name for agent in self.agents])
         self.references = _references(config)
         self.cast = {agent.name: agent for agent in self.agents}
@@ -115,15 +138,24 @@ class Lineup:
         """Every measurement of the card; the same may be named more than once."""
         jobs: list[Job] = []
         for scenario in [scenario for _, block in self._blocks() for scenario in block]:
-            jobs += [self._cell(agent, scenario) for agent in [*self.agents, *self._beside(scenario)]]
-            jobs += self._solved(scenario)
+            jobs += self._line(scenario)
         if "self-play" in self.config.parts:
             jobs += [self._self_play(agent, seed) for agent in self.agents for seed in agent.seeds]
         if self._crossed():
-            jobs += [self._cell(a, _among(b)) for a in self.agents for b in self.agents]
+            jobs += self._pairs()
         if self._believers():
-            jobs += [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
+            jobs += self._beliefs()
         return jobs
+
+    def _line(self, scenario: Scenario) -> list[Job]:
+        everybody = [*self.agents, *self._beside(scenario)]
+        return [*(self._cell(agent, scenario) for agent in everybody), *self._solved(scenario)]
+
+    def _pairs(self) -> list[Job]:
+        return [self._cell(a, _among(b)) for a in self.agents for b in self.agents]
+
+    def _beliefs(self) -> list[Job]:
+        return [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
 
     def _blocks(self) -> list[tuple[str, list[Scenario]]]:
         asked = (("scenarios", "Scenarios", self.scenarios), ("teams", "Teams", self.teams))
@@ -166,10 +198,13 @@ class Lineup:
     # --- what comes out -------------------------------------------------------------------------------------------
 
     def card(self, measurements: Measurements) -> ScoreCard:
-        """The score card of jobs that are all measured."""
+        """The score card of what is measured: a scenario stands on it once everybody in it is."""
 
         def found(job: Job) -> Any:
             return measurements.get(*self.bench.key(job))
+
+        def known(jobs: Iterable[Job]) -> bool:
+            return all(found(job) is not None for job in jobs)
 
         def score(agent: Agent, scenario: Scenario) -> Score:
             stored = Score.from_dict(found(self._cell(agent, scenario)))
@@ -180,25 +215,35 @@ class Lineup:
         card = ScoreCard(c.game, list(self.cast), {agent.name: agent.uses for agent in self.agents}, settings)
         if "self-play" in c.parts:
             for agent in self.agents:
+                if not known(self._self_play(agent, seed) for seed in agent.seeds):
+                    continue
                 reports = {str(seed): found(self._self_play(agent, seed)) for seed in agent.seeds}
                 card.self_play[agent.name] = {"seeds": reports, "over_seeds": over_seeds(list(reports.values()))}
         for title, scenarios in self._blocks():
             lines = []
             for scenario in scenarios:
+                if not known(self._line(scenario)):
+                    continue
                 beside = [score(agent, scenario) for agent in self._beside(scenario)]
                 random = beside[SCRIPTED.index(RANDOM)]
                 solved = [found(job) for job in self._solved(scenario)]
                 exact = exact_level(solved[0], random) if solved else None
                 mine = {agent.name: score(agent, scenario) for agent in self.agents}
                 lines.append(Line(scenario, random, best_reference(beside, exact), exact, mine))
-            card.blocks.append(Block(title, lines))
-        if self._crossed():
+            card.blocks += [Block(title, lines)] if lines else []
+        if self._crossed() and known(self._pairs()):
             card.cross = {a.name: {b.name: score(a, _among(b)) for b in self.agents} for a in self.agents}
-        if self._believers():
+        if self._believers() and known(self._beliefs()):
             card.beliefs[EXACT] = {"0": found(Job("beliefs"))}
             for agent, seed in self._believers():
                 card.beliefs.setdefault(agent.name, {})[str(seed)] = found(Job("beliefs", agent.text, seed))
         return card
+
+
+def home_of(agents: Iterable[Agent]) -> str:
+    """The game that the first trained agent learnt in, if it has a name."""
+    trained = next((agent.game for agent in agents if agent.game is not None), None)
+    return next((name for name in game_names() if game_config(name) == trained), DEFAULT_GAME)
 
 
 def _among(agent: Agent) -> Scenario:
@@ -208,7 +253,7 @@ def _among(agent: Agent) -> Scenario:
 def exact_level(values: Sequence[float], random: Score) -> Exact:
     """What the best response earns on average; a random player lends its runs, the level is the same in all of them."""
     mean, low, high = (float(x) for x in mean_interval(values))
-    level = replace(random, agent="best response", per_run=np.full_like(random.per_run, mean))
+    level = replace(random, agent=BEST_RESPONSE, per_run=np.full_like(random.per_run, mean))
     return Exact(level, (high - low) / 2)
 
 

@@ -19,9 +19,13 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.report.markdown import code, image, plain, table
 from marlab.lab.runs.files import plain_json, read_json, write_json, write_text
+from marlab.lab.runs.identity import code_identity
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
+
+CODE = ("hunt", "lab/ppo", "lab/search", "lab/stats.py")
+"""Exhibits play, learn and judge: nearly all of the hunt takes part."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,10 @@ def visit(
     """Make the chosen exhibits that are not made yet; museum.json and museum.md say what they showed."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         findings: dict[str, Any] = {}
+        code = code_identity(CODE)  # what other code showed is shown anew
         if (run.path / FINDINGS).exists():
             findings = read_json(run.path / FINDINGS, lambda why: UserError(f"The museum cannot go on: {why}."))
+            findings = {name: finding for name, finding in findings.items() if finding.get("code") == code}
         museum = Museum(config, run, quiet=quiet)
         try:
             for museum.name in (name for name in config.chosen if name not in findings):
@@ -122,7 +128,8 @@ def visit(
                     finding = exhibit(museum.name).make(museum)
                 seconds = round(time.monotonic() - began, 1)
                 title = exhibit(museum.name).title
-                findings[museum.name] = {"title": title, "seconds": seconds, **plain_json(asdict(finding))}
+                made = {"title": title, "seconds": seconds, "code": code}
+                findings[museum.name] = {**made, **plain_json(asdict(finding))}
                 write_json(run.path / FINDINGS, findings)
                 if not quiet:
                     sign = _verdict(finding.appeared)
