@@ -1,0 +1,157 @@
+"""Every training and collection in a size of seconds, and whether two of its runs came to the same.
+
+Used where commands are killed or run out of disk: what went on afterwards must equal what was never disturbed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.testing import assert_same
+from tests.fish.cases import SMALL as FISH
+from tests.fuzz.stage import hunt_data, market_logs, preset, samples
+from tests.hunt.hop_cases import small_training
+from tests.hunt.ppo_cases import small as small_ppo
+
+TIMES = (
+    "time",
+    "charts/SPS",
+    "seconds",
+    "cpu_s",
+    "worker",
+    "peak_mb",
+    "attempts",
+    "created",
+    "generated_at",
+    "timestamp",
+)
+UNEQUAL = {"run.json", "log.txt", "lock", "note.md", "plan.json", "config.json"}
+"""Files that tell when, where and how often, which is what differs."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A command without its --output-dir."""
+
+    words: str
+    """{files} stands for a folder with what `prepare` put there."""
+    prepare: Callable[[Path], None] = lambda folder: None
+    resume: tuple[str, ...] = ("--resume",)
+    """How it goes on; () for one that simply begins again."""
+
+    def argv(self, files: Path, out: Path) -> list[str]:
+        return [*self.words.format(files=files).split(), "--output-dir", str(out)]
+
+
+def _write_preset(config: Any) -> Callable[[Path], None]:
+    return lambda folder: (folder / "p.toml").write_bytes(preset(config)) and None
+
+
+def _copy(make: Callable[[], Path]) -> Callable[[Path], None]:
+    def copy(folder: Path) -> None:
+        import shutil
+
+        shutil.copytree(make(), folder, dirs_exist_ok=True)
+
+    return copy
+
+
+MARKET = (
+    "--device cpu --seed 3 --l2-epochs 3 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
+)
+WRITING = {
+    "fish train": Writing("fish train --preset {files}/p.toml", _write_preset(FISH)),
+    "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 2000", resume=()),
+    "hunt collect": Writing("hunt collect --preset msh_tiny --rows 4000"),
+    "hunt pretrain vae": Writing(
+        "hunt pretrain vae {files}/data --epochs 6 --vae-epochs 3 --belief-games 4 --no-overfit-check", _copy(hunt_data)
+    ),
+    "hunt pretrain world": Writing("hunt pretrain world {files}/data --rows 0 --epochs 8", _copy(hunt_data)),
+    "hunt train ppo": Writing("hunt train --preset {files}/p.toml", _write_preset(small_ppo(total_steps=12 * 8 * 12))),
+    "hunt train hop": Writing("hunt train --preset {files}/p.toml", _write_preset(small_training())),
+    "market collect": Writing(
+        "market collect --experts SyncRandomStdAgent RandomStdAgent --configs 2 --runs 1 --steps 6 --processes 2 2 "
+        "--engine serial --quiet"
+    ),
+    "market samples": Writing(
+        "market samples {files}/logs --agent-name all --chunk 1 --engine serial --quiet", _copy(market_logs)
+    ),
+    "market train": Writing(f"market train {{files}}/samples --phases l2,l3,l4 {MARKET}", _copy(samples)),
+}
+
+
+def assert_equal_runs(ours: Path, theirs: Path) -> None:
+    """Everything that two runs computed is equal: results, metrics, weights, data."""
+    if (theirs / "run.json").exists():
+        mine, other = read_run(ours), read_run(theirs)
+        assert mine.status == other.status == "finished"
+        assert_same(_untimed(mine.results), _untimed(other.results))
+    metrics = [[_untimed(row) for row in read_metrics(path / "metrics.jsonl")] for path in (ours, theirs)]
+    assert_same(*metrics)
+    mine_files, other_files = _files(ours), _files(theirs)
+    assert set(mine_files) == set(other_files)
+    for name, path in mine_files.items():
+        _assert_equal_files(name, path, other_files[name])
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    found = {}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        told = path.name in UNEQUAL or path.suffix in (".png", ".md", ".mp4", ".gif", ".html") or "/tb/" in f"/{name}"
+        if path.is_file() and not hidden and not told and path.name != "metrics.jsonl":
+            found[name] = path
+    return found
+
+
+def _assert_equal_files(name: str, ours: Path, theirs: Path) -> None:
+    if ours.suffix == ".pt":
+        mine, other = (_state(path) for path in (ours, theirs))
+        assert_same(mine, other)
+    elif ours.suffix == ".json":
+        assert _untimed(json.loads(ours.read_text())) == _untimed(json.loads(theirs.read_text())), name
+    elif ours.suffix == ".jsonl":
+        assert_same(_rows(ours), _rows(theirs))
+    else:
+        assert ours.read_bytes() == theirs.read_bytes(), name
+
+
+def _rows(path: Path) -> list[Any]:
+    """The lines of a file that is appended to; where they have steps, those that a resumed process wrote again once."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    stepped = all("step" in line or "resume" in line for line in lines)
+    rows = [_untimed(row) for row in (read_metrics(path) if stepped else lines)]
+    return rows if stepped else sorted(rows, key=str)  # worlds finish in any order
+
+
+def _state(path: Path) -> Any:
+    return load_checkpoint(path).state
+
+
+def _untimed(value: Any) -> Any:
+    """The same without times."""
+    if isinstance(value, dict):
+        return {k: _untimed(v) for k, v in value.items() if not str(k).startswith(TIMES)}
+    return [_untimed(item) for item in value] if isinstance(value, list) else value
+
+
+def assert_nothing_is_half_written(folder: Path) -> None:
+    """Whatever stands under its name is whole: weights can be loaded, tables parsed."""
+    for path in folder.rglob("*"):
+        if path.name.startswith(".") or not path.is_file():
+            continue
+        if path.suffix == ".pt":
+            try:
+                load_checkpoint(path)
+            except CheckpointError as error:
+                raise AssertionError(f"{path} is damaged: {error}") from None
+        elif path.suffix == ".json":
+            json.loads(path.read_text())
