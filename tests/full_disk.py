@@ -20,7 +20,7 @@ from marlab.lab.runs.records import read_run
 from tests.commands_that_write import WRITING, Writing, assert_equal_runs, assert_nothing_is_half_written
 
 MEGABYTES = 24
-COMMANDS = ("hunt train ppo", "hunt collect", "hunt pretrain world", "fish train")
+COMMANDS = ("hunt train ppo", "hunt collect", "hunt pretrain world")
 STATES = {"failed", "interrupted", "planned"}
 """What a run may be called that could not be finished."""
 

@@ -268,6 +268,10 @@ def test_defaults_of_the_allowance_follow_the_number_of_phases() -> None:
         GateConfig(confidence_level=0.49)
 
 
+def test_without_a_lock_the_first_probe_may_move_the_gate() -> None:
+    assert PenaltyGate(GateConfig(), (4, 5, 6)).evaluate(1, GOOD)["event"] == "advance"
+
+
 def test_limits_that_are_reached_on_average_are_not_doubted() -> None:
     assert check_reachable(GateConfig(success_step_one=10), 0.01, 1000) == []
     (doubt,) = check_reachable(GateConfig(success_step_one=9), 0.01, 1000)

@@ -202,6 +202,11 @@ def test_the_loss_is_the_sum_of_its_parts() -> None:
     assert float(loss) == total == pytest.approx(policy + 0.25 * fit - 0.5 * spread, rel=1e-5)
 
 
+def test_graphs_are_for_cuda_only() -> None:
+    net = ActorCritic(3, (4,), (8,))
+    assert not PPO(net, PPOConfig(cuda_graph=True), torch.Generator())._use_graph
+
+
 def test_explained_variance_by_hand() -> None:
     target = torch.tensor([1.0, 2.0, 3.0, 6.0])
     for value, share in ((target, 1.0), (target + 5, 1.0), (torch.zeros(4), 0.0), (target / 2, 0.75), (-target, -3.0)):
