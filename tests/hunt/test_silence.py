@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.silence import listen
 
-SILENCE_S = 5.0
+
+def patience() -> float:
+    """Five seconds; where others work on the same cores, as many times longer as there is too little of them."""
+    return 5.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 SMALL = ["--device", "cpu", "--total-steps", "1500", "--eval-episodes", "20", "--pipeline.rows", "2000"]
 
 
@@ -28,7 +34,7 @@ def test_commands_of_the_hunt_speak(tmp_path: Path) -> None:
     for words in commands:
         heard = listen(words, tmp_path)
         assert heard.code == 0, "\n".join(heard.lines[-20:])
-        assert heard.longest < SILENCE_S, f"{' '.join(words)}: {heard.longest:.1f} s before '{heard.before}'"
+        assert heard.longest < patience(), f"{' '.join(words)}: {heard.longest:.1f} s before '{heard.before}'"
         if words[1] != "watch":
             assert any("Next: " in line for line in heard.lines), words
 
@@ -40,7 +46,7 @@ def test_a_limit_bounds_a_training_and_is_used(tmp_path: Path, kind: str) -> Non
     if kind == "hop":
         words += ["--preset", "hop_quick"]
     heard = listen(words, tmp_path)
-    assert heard.code == 0 and 0.9 * 45 < heard.seconds < 45 + 10, f"{heard.seconds:.1f} s of 45"
-    assert heard.longest < SILENCE_S, heard.before
+    assert heard.code == 0 and 0.9 * 45 < heard.seconds < 45 + 2 * patience(), f"{heard.seconds:.1f} s of 45"
+    assert heard.longest < patience(), heard.before
     assert "goes on" in heard.lines[-1] or any("--resume" in line for line in heard.lines[-3:])
     assert list((tmp_path / "runs/hunt/run/figures").glob("*.png"))

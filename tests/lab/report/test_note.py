@@ -145,9 +145,12 @@ def test_many_weights_are_shortened_and_the_best_stays(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     for step in range(40):
         (path / "checkpoints" / f"model_iter_{step}.pt").write_bytes(b"x")
+    for name in ("state_39.pt", "memory_39.pt", "model_iter_39_halfway.pt"):  # to go on from, not to play with
+        (path / "checkpoints" / name).write_bytes(b"x")
     (path / "checkpoints" / "best.json").write_text('{"step": 3, "score": 1.0, "file": "model_iter_3.pt"}')
     note = write_note(path)
     assert "model_iter_39.pt" in note and "(checkpoints/model_iter_3.pt) (1 B, best score)" in note
+    assert "memory_39" not in note and "halfway" not in note
     assert "27 earlier ones" in note and "model_iter_5.pt" not in note
 
 

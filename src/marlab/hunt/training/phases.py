@@ -170,7 +170,8 @@ class Pipeline:
         chosen = self.config.chosen
         where = say("hunt.in_phase", phase=self.under_way, number=chosen.index(self.under_way) + 1, count=len(chosen),
                     what=NAMES[self.under_way])  # fmt: skip
-        said = [Sentence(entry["key"], entry["numbers"]) for entry in self.inner[:1]]
+        known = read_run(self.run.path).verdict if self.under_way == "P7" else self.inner  # of self-play, or the phase
+        said = [Sentence(entry["key"], entry["numbers"]) for entry in known[:1]]
         self.run.set_verdict(where, *said, say("lab.go_on"))
 
     # --- the phases ---------------------------------------------------------------------------------------------------

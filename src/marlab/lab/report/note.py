@@ -305,8 +305,15 @@ def _parameter_table(
     return table(header, rows)
 
 
+_FOR_TRAINING = re.compile(r"(state|memory|warm)_\d|.*_halfway\.")
+"""Files that a training goes on from and nobody plays with (`marlab.lab.runs.split`)."""
+
+
 def _weights(run_path: Path) -> str:
-    files = [p for p in _files(run_path / "checkpoints") if p.suffix in (".pt", ".pth", ".ckpt", ".safetensors")]
+    files = [
+        p for p in _files(run_path / "checkpoints")
+        if p.suffix in (".pt", ".pth", ".ckpt", ".safetensors") and not _FOR_TRAINING.match(p.name)
+    ]  # fmt: skip
     if not files:
         return "None are saved."
     best = _best(run_path / "checkpoints" / "best.json")
