@@ -7,7 +7,7 @@ for it. Rewards are paid in the evening, as shares of the opening balance: an ep
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -32,13 +32,14 @@ OFFERS = [(lot, place, day) for lot in LOTS for place in PLACES for day in DAYS]
 ACTIONS = 2 + len(OFFERS)
 """0 accepts, 1 ends, the others offer."""
 PLANNED = 4
+METADATA: dict[str, Any] = {"render_modes": []}
 Level = Literal["first", "middle", "last"]
 
 
 class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """A fresh market at every reset, unless `configs` are given; the learner's place changes, its level stays."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = METADATA
 
     def __init__(
         self, level: Level = "first", others: tuple[str, ...] = ("RandomStdAgent", "SyncRandomStdAgent"),
