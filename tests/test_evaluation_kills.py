@@ -28,8 +28,9 @@ def both(words: str, folder: Path, seed: int, **more: Any) -> tuple[Path, Path]:
 
 def test_hunt_eval(tmp_path: Path) -> None:
     words = (
-        "hunt eval hop_4x4 --agents EXPL --parts self-play scenarios cross-play --scenarios visit_mixture NS+2NH "
-        "--runs 4 --steps 48 --window 36 --layouts 30 --episodes 4 --no-figures --device cpu --engine serial --quiet"
+        "hunt eval hop=hop_4x4?simulations=4&trees=1 --agents EXPL --parts self-play scenarios cross-play "
+        "--scenarios visit_mixture NS+2NH 3NH visit_grim 3RAND --runs 4 --steps 48 --window 36 --layouts 30 "
+        "--episodes 4 --no-figures --device cpu --engine serial --quiet"
     )
     killed, smooth = both(words, tmp_path, 1, preload=["marlab.hunt.evaluate.run"])
     assert (killed / "scorecard.json").read_bytes() == (smooth / "scorecard.json").read_bytes()
