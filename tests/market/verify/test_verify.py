@@ -31,6 +31,8 @@ def test_fresh_worlds_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     config = VerifyConfig(worlds=7, days=(5, 6), seed=11, policy_worlds=2, keep=tmp_path, workers=2)
     assert verify(config) == 0
     said = capsys.readouterr().out
-    assert "7 of 7 worlds equal" in said and "GreedyStdAgent beside SyncRandomStdAgent:" in said and "DIFFERS" not in said
+    assert (
+        "7 of 7 worlds equal" in said and "GreedyStdAgent beside SyncRandomStdAgent:" in said and "DIFFERS" not in said
+    )
     assert said.strip().endswith("the vector market agrees with the simulator")
     assert len(list(tmp_path.glob("*.npz"))) == 7

@@ -110,14 +110,18 @@ def _measured(spec: WorldSpec, decisions: Path | None) -> tuple[dict[str, Any], 
     started = time.process_time()
     with playing(spec, RecordedWorld) as world:
         recording = Recording(world, spec)
+        writing = []
         for name in recording.index if decisions is not None else ():
-            settings = getattr(world.agents[name].adapted_object, "settings", None)
-            if is_dataclass(settings) and hasattr(settings, "decision_log"):
-                world.agents[name].adapted_object.settings = replace(settings, decision_log=decisions)  # type: ignore[type-var]
+            agent = world.agents[name].adapted_object
+            if is_dataclass(settings := getattr(agent, "settings", None)) and hasattr(settings, "decision_log"):
+                agent.settings = replace(settings, decision_log=decisions)  # type: ignore[type-var]
+                writing.append(agent)
         world.recording = recording
         names = list(recording.index)
         clocks = [Clock(world.agents[name].adapted_object) for name in names]
         world.run()
+        for agent in writing:
+            agent.log.close()
         log = recording.log(world)
         economy = economy_of(world, names)
     contracts = log.tables["contracts"]
