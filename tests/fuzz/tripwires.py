@@ -36,7 +36,7 @@ QUICK = {"marlab.market.samples.work:make_part"}
 """Tasks that are done in this process instead of in others."""
 
 
-def tasks_here(spec: Any, tasks: Any, config: Any, progress: Any) -> Iterator[TaskResult]:
+def tasks_here(spec: Any, tasks: Any, *how: Any) -> Iterator[TaskResult]:
     """Instead of the engine: quick tasks at once, the others not at all."""
     if f"{spec.module}:{spec.name}" not in QUICK:
         work_begins()
