@@ -15,15 +15,13 @@ from marlab.lab.errors import UserError
 from tests.fuzz import configs, guard, lines
 from tests.fuzz.guard import Case, run_case, work_begins
 
-FAMILIES = ("lines", "configs", "folders", "weights", "data")
-
 
 def test_some_hundred_cases_without_a_traceback() -> None:
     """In a process of its own: tripwires and limits must not touch other tests."""
-    words = [sys.executable, "-m", "tests.fuzz", "--count", "400", "--seed", "1", "--families", *FAMILIES]
+    words = [sys.executable, "-m", "tests.fuzz", "--count", "280", "--seed", "1"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"
-    assert "400 cases, 0 tracebacks" in done.stdout
+    assert "280 cases, 0 tracebacks" in done.stdout
 
 
 def test_cases_are_functions_of_seed_and_number() -> None:
