@@ -23,19 +23,19 @@ class Heard(NamedTuple):
 
 def listen(words: Sequence[str], folder: Path, seconds: float = 600.0) -> Heard:
     """Run `marlab WORDS` in a folder, without a terminal."""
-    process = subprocess.Popen(
+    lines, longest, before = list[str](), 0.0, ""
+    with subprocess.Popen(
         [sys.executable, "-u", "-m", "marlab", *words], cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    began = last = time.monotonic()
-    lines, longest, before = list[str](), 0.0, ""
-    assert process.stdout is not None
-    for line in process.stdout:
-        now = time.monotonic()
-        if now - last > longest:
-            longest, before = now - last, line.rstrip("\n")
-        last = now
-        lines.append(line.rstrip("\n"))
-        if now - began > seconds:
-            process.kill()
-    return Heard(process.wait(), time.monotonic() - began, lines, longest, before)
+    ) as process:  # fmt: skip
+        began = last = time.monotonic()
+        assert process.stdout is not None
+        for line in process.stdout:
+            now = time.monotonic()
+            if now - last > longest:
+                longest, before = now - last, line.rstrip("\n")
+            last = now
+            lines.append(line.rstrip("\n"))
+            if now - began > seconds:
+                process.kill()
+    return Heard(process.returncode, time.monotonic() - began, lines, longest, before)
