@@ -30,13 +30,13 @@ def test_what_is_submitted_decides_as_it_does_here(agent: str, tmp_path: Path) -
     assert "requirements.txt" in names and "lita_agent_hrl/agent.py" in names and not any("pyc" in n for n in names)
     stored = json.loads((folder / "check.json").read_text())
     assert stored["class"] == "LitaAgentHRL" and all(check["ok"] for check in stored["checks"])
-    again, _, _ = submit(SubmitConfig(agent, tmp_path / "out", days=4))
-    assert again == folder
 
 
 @pytest.mark.long
 def test_the_zip_plays_in_an_environment_without_marlab_and_torch(tmp_path: Path) -> None:
     """A fresh environment that sees scml and what scml needs, by their folders, and nothing else."""
+    (tmp_path / "out" / "lita_agent_hrl").mkdir(parents=True)
+    (tmp_path / "out" / "lita_agent_hrl" / "check.json").write_text("{}")  # an earlier submission, which is replaced
     folder, packed, _ = submit(SubmitConfig("LitaAgentHRL", tmp_path / "out", days=4))
     home = tmp_path / "fresh"
     venv.create(home, with_pip=False)
