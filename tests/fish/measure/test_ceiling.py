@@ -125,3 +125,10 @@ def test_plans_begin_with_the_free_actions_of_the_branch_that_lived() -> None:
     for actions in plan:
         final = advance(final, actions)
     assert bool(final.alive[found].all())
+
+
+def test_a_fish_alone_and_far_away_gets_its_plan_at_once() -> None:
+    state = sea_of([(-8.0, -3.0)], predator=(5.0, 5.0))
+    open_, plan = state.alive.clone(), torch.full((500, 1, 1), 4, dtype=torch.uint8)
+    _search(state, open_, plan, 0, "ballistic")
+    assert not open_.any()
