@@ -46,7 +46,7 @@ def test_a_limit_bounds_a_training_and_is_used(tmp_path: Path, kind: str) -> Non
     if kind == "hop":
         words += ["--preset", "hop_quick"]
     heard = listen(words, tmp_path)
-    assert heard.code == 0 and 0.9 * 45 < heard.seconds < 45 + 2 * patience(), f"{heard.seconds:.1f} s of 45"
+    assert heard.code == 0 and 45 - 10 < heard.seconds < 45 + 2 * patience(), f"{heard.seconds:.1f} s of 45"
     assert heard.longest < patience(), heard.before
     assert "goes on" in heard.lines[-1] or any("--resume" in line for line in heard.lines[-3:])
     assert list((tmp_path / "runs/hunt/run/figures").glob("*.png"))

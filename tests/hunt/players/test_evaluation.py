@@ -110,7 +110,7 @@ def test_time_is_kept_back_by_the_pace_of_training(tmp_path: Path) -> None:
         keep_time(run, 1000, 1)
         unknown = run.budget.expected("evaluation")
         keep_time(run, 1000, 1, {"episode/length": 10.0, "time/steps_per_second": 10_000.0})
-        assert unknown == pytest.approx(120.0) and run.budget.expected("evaluation") == pytest.approx(2 + 1.25 * 2)
+        assert unknown == pytest.approx(120.0) and run.budget.expected("evaluation") == pytest.approx(1 + 1.25 * 2)
     with opened(tmp_path / "free") as run:
         keep_time(run, 1000, 1)
         assert run.budget.expected("evaluation") == 0

@@ -41,13 +41,13 @@ GROWTH = 4
 MARGIN = 1.25
 """A batch is begun when so many times its expected seconds are left."""
 BASELINE_EPISODES = 2000
-BASELINE_S = 2.0
+BASELINE_S = 1.0
 """Seconds that the rule-based players may take."""
 SMALL_BATCH = 200
 """Games that take about as long as fewer of them."""
 EVALUATION_SHARE = 0.2
 """Most of a time limit that is kept back for the evaluation."""
-FIGURES_S, FIGURES_SHARE = 5.0, 0.1
+FIGURES_S, FIGURES_SHARE = 3.0, 0.1
 """Seconds that figures may take, and most of a time limit that is kept back for them."""
 
 
