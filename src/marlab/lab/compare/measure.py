@@ -61,7 +61,7 @@ def _asked_for(runs: Sequence[RunInfo], asked: str, better: Better | None) -> Me
     named = {path: value[0] for path, value in found.items() if value is not None}
     if len(named) == len(runs):
         return _result(runs, named, better)
-    metrics = [set(last_metrics(info)) for info in runs]
+    metrics = [_metrics_of(info) for info in runs]
     shared = find_name(asked, sorted(set.intersection(*metrics)))
     if len(shared) > 1:
         raise UserError(f"'{asked}' may be any of {', '.join(shared)}; say which.")
@@ -72,6 +72,11 @@ def _asked_for(runs: Sequence[RunInfo], asked: str, better: Better | None) -> Me
     return _metric(runs, shared[0], better)
 
 
+def _metrics_of(info: RunInfo) -> set[str]:
+    """Names of a run's metrics; those of its seeds are one metric."""
+    return {of_seed[2] if (of_seed := OF_A_SEED.fullmatch(name)) else name for name in last_metrics(info)}
+
+
 def _judged_by(runs: Sequence[RunInfo], better: Better | None) -> Measure:
     numbers = {info.path: {k for k, v in results_of(info).items() if v.number is not None} for info in runs}
     keys = {info.path: info.judged.key(dict.fromkeys(numbers[info.path])) for info in runs}
@@ -79,7 +84,7 @@ def _judged_by(runs: Sequence[RunInfo], better: Better | None) -> Measure:
         return _result(runs, {path: str(key) for path, key in keys.items()}, better)
     metrics = {info.judged.metric for info in runs}
     metric = next(iter(metrics))
-    if len(metrics) == 1 and metric is not None and all(metric in last_metrics(info) for info in runs):
+    if len(metrics) == 1 and metric is not None and all(metric in _metrics_of(info) for info in runs):
         return _metric(runs, metric, better)
     shared = _shared_results(runs)
     if not shared:
