@@ -22,7 +22,14 @@ def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) ->
 
 def gone(processes: list[psutil.Process]) -> bool:
     """Whether all of them have ended; one that only waits for its parent to notice has ended, too."""
-    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+    def runs(process: psutil.Process) -> bool:
+        try:
+            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:  # it ended between the two questions
+            return False
+
+    return not any(map(runs, processes))
 
 
 def run_one(function: Callable[..., Any], *args: Any, retries: int = 1, **limits: float) -> TaskResult:
