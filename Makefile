@@ -16,7 +16,7 @@ quickstart: $(VENV)/.report $(VENV)/.experts
 check: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not slow and not long"
 
-# Before you commit: all tests but the long ones; ten minutes on two idle cores at most (five were measured).
+# Before you commit: all tests but the long ones; ten minutes on two idle cores at most (eight were measured).
 test: $(VENV)/.dev $(VENV)/.experts lint
 	$(PYTEST) -m "not long"
 
@@ -28,7 +28,7 @@ test-long: $(VENV)/.dev $(VENV)/.experts
 fuzz: $(VENV)/.dev $(VENV)/.experts
 	$(BIN)/python -m tests.fuzz --count 10000
 
-# Faults put into the core modules one at a time: how many do the tests catch? Takes about an hour on one core.
+# Faults put into the core modules one at a time: how many do the tests catch? Takes an hour or more on one core.
 mutants: $(VENV)/.dev $(VENV)/.experts
 	$(BIN)/python -m tests.mutants
 
