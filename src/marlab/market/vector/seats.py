@@ -6,6 +6,7 @@ neighbouring level. Rows are some factories of a batch, N of them, for policies 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
@@ -40,21 +41,21 @@ class Rows(NamedTuple):
         return len(self.world)
 
 
-class Policy:
+class Policy(ABC):
     """Answers for some factories. `Seated` tells it about mornings, half-rounds and evenings, whoever moves."""
 
-    def open(self, market: Market) -> None:
+    def open(self, market: Market) -> None:  # noqa: B027  many policies need nothing here
         """After the market's `open_day`."""
 
-    def hear(self, market: Market) -> None:
+    def hear(self, market: Market) -> None:  # noqa: B027  many policies need nothing here
         """Before anybody answers in a half-round: what was offered in the one before is on the table."""
 
-    def close(self, market: Market) -> None:
+    def close(self, market: Market) -> None:  # noqa: B027  many policies need nothing here
         """After the last half-round of a day."""
 
+    @abstractmethod
     def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
         """Moves in threads of these rows, and the flat places of these threads, in equal shapes."""
-        raise NotImplementedError
 
 
 class Seats:
