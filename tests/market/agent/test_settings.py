@@ -16,7 +16,8 @@ pytest.importorskip("scml")
 @pytest.mark.parametrize(
     "wrong",
     [{"opening_lots": ()}, {"opening_lots": (0,)}, {"small_lot": 31}, {"small_price": 1.5}, {"opening_prices": (2.0,)},
-     {"opening_days": -1}, {"hold": -1}, {"loss": 1.0}],
+     {"opening_days": -1}, {"hold": -1}, {"loss": 1.0},
+     {"price": "high"}, {"lot": 31}, {"lot": -1}],
 )  # fmt: skip
 def test_options_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=f"rule.{next(iter(wrong))}"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -175,3 +176,22 @@ def test_large_cheap_requests_for_today_wait_until_the_partner_pays_more() -> No
     assert not taken(2) and not taken(17) and taken(18) and taken(5, HIGH)
     assert taken(5, ahead=1) and taken(5, hold=0)
     assert taken(5, known=record(asks, offers=60, left=20, late_offers=50, late_left=5))
+
+
+def test_sellers_that_differ_from_the_rule_in_one_respect() -> None:
+    asks = [(10, 0.0, 0.0)] * 8
+    stays = record(asks, offers=60, late_offers=50, patient_lowest=2)
+
+    def at(round: int, **options: Any) -> Seat:
+        return Seat(round, known=stays, options=RuleOptions(**options), cost=5)
+
+    assert not at(5).takes(2, LOW, 1) and at(5, wait=False).takes(2, LOW, 1)
+    assert not at(5).takes(10, LOW, 0) and at(5, wait=False).takes(10, LOW, 0)  # nothing is held back
+    assert not at(5, wait=False).takes(2, 4, 1)  # below the cost
+    lot, price, day = at(3).sale()
+    assert price == LOW and lot > 1
+    assert at(3, price="highest").sale()[1:] == (HIGH, day)
+    assert at(3, price="lowest").sale() == (lot, LOW, day)
+    assert at(3, lot=1).sale() == (1, LOW, day)
+    assert Seat(0, opening=True, options=RuleOptions(price="lowest")).sale() == (7, LOW, FULLEST)
+    assert Seat(0, opening=True, options=RuleOptions(lot=1)).sale() == (1, HIGH, FULLEST)

@@ -10,7 +10,7 @@ Letters: N factories, K selling threads of each, S = H + 1 days of a plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import Array
@@ -63,6 +63,12 @@ class RuleOptions:
     """Least chance per round that a partner finds what it needs elsewhere, however long it has bargained before."""
     fill_first: bool = True
     """A middle factory sells nothing for today and tomorrow until its stock is full."""
+    wait: bool = True
+    """Weigh requests against what waiting may bring. False: take whatever brings money and fits."""
+    price: Literal["free", "lowest", "highest"] = "free"
+    """Price of all own offers; free: whatever suits the partner."""
+    lot: int = 0
+    """Units of all own offers; 0: whatever suits the partner."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
@@ -80,6 +86,10 @@ class RuleOptions:
             raise UserError("rule.opening_days and rule.hold must be 0 or more.")
         if not 0 <= self.loss < 1:
             raise UserError(f"rule.loss is {self.loss}; it must be at least 0 and less than 1.")
+        if self.price not in ("free", "lowest", "highest"):
+            raise UserError(f"rule.price is {self.price!r}; it must be free, lowest or highest.")
+        if not 0 <= self.lot <= LARGEST_LOT:
+            raise UserError(f"rule.lot is {self.lot}; it must be 0 (free) or a lot of 1 to {LARGEST_LOT} units.")
 
 
 class Terms(NamedTuple):
@@ -108,6 +118,8 @@ class Lots(NamedTuple):
 def waiting(threads: Threads, terms: Terms, options: RuleOptions) -> Array:
     """[N, K] money that the rest of each negotiation may bring; nan while too little is known."""
     xp, known = namespace(terms.cost), threads.records
+    if not options.wait:
+        return xp.zeros_like(threads.round)
     entries = min(xp.bound(known.heard_count, records.HEARD), records.HEARD)
     slots = xp.arange(entries, terms.cost)
     span = xp.maximum(1.0, terms.highest - terms.lowest)[..., None]
@@ -163,6 +175,11 @@ def sale(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) -> 
     patient = is_patient(threads)
     pairs = zip(_patient_sale(threads, terms), _hasty_sale(threads, terms, options))
     lots = Lots(*(xp.where(patient, to_patient, to_hasty) for to_patient, to_hasty in pairs))
+    if options.price != "free":
+        only = terms.lowest if options.price == "lowest" else terms.highest
+        lots = lots._replace(price=xp.zeros_like(lots.price) + only)
+    if options.lot:
+        return lots._replace(quantity=xp.zeros_like(lots.quantity) + options.lot)
     least = xp.ceil(xp.zero_nan(worth) / xp.maximum(1.0, lots.price - terms.cost))
     return lots._replace(quantity=xp.where(lots.quantity >= least, lots.quantity, xp.minimum(LARGE_LOT, least)))
 
@@ -200,7 +217,8 @@ def takes(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) ->
     xp = namespace(terms.cost)
     (quantity, price, ahead), round = threads.received, threads.round
     large_and_cheap = (ahead == 0) & (quantity >= LARGE_REQUEST) & (price < terms.price(CHEAP))
-    later = large_and_cheap & (round >= HOLD_FROM) & (round < options.hold) & records.stays(threads.records)
+    hold = options.hold if options.wait else 0
+    later = large_and_cheap & (round >= HOLD_FROM) & (round < hold) & records.stays(threads.records)
     enough = quantity * (price - terms.cost) >= worth
     good = (price >= terms.highest) & (quantity >= SMALL_REQUEST)
     hasty = ~is_patient(threads) & (~terms.opening | (round >= 1) | (quantity >= 5))
