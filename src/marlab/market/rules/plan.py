@@ -12,6 +12,7 @@ partners' names; S = H + 1 days of a plan; T offers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,10 @@ class Wishes(NamedTuple):
     score: Array | None = None  # [N, K, S] how good each day is, for AS_TOLD; None: only the wished one
 
 
+Revise = Callable[[Ints, Array, Array], Array]
+"""Threads [N] whose turn it is, their rows [N, 14] of the table of `plan`, caps [N, S]; returns the rows to serve."""
+
+
 class Answers(NamedTuple):
     """What to do in the threads of one side: each [N, K]."""
 
@@ -85,11 +90,12 @@ class Answers(NamedTuple):
 
 def plan(
     state: DayState, options: L1Options, selling: bool, threads: Threads, issue: Issue, wishes: Wishes,
-    explain: bool = True,
+    explain: bool = True, revise: Revise | None = None,
 ) -> Answers:  # fmt: skip
     """Answers for all threads of a side; `issue`: its bounds, each [N]; `explain`: also say what L1 changed.
 
     Threads whose partner still has an offer of mine to answer come first and repeat it: it may yet be signed.
+    `revise` may change each wish when its turn comes, knowing what the threads before it have left.
     """
     xp = namespace(state.day)
     waiting = threads.there & xp.isnan(threads.received.quantity) & ~xp.isnan(threads.proposed.quantity)
@@ -107,7 +113,10 @@ def plan(
     step = _Step(state, selling, issue, wishes.held, l1.open_days(left.cap(units), issue), explain)
     answers = []
     for k in range(xp.most(threads.there)):
-        answer = step(table[:, k], None if score is None else score[:, k], left.cap(units), left.budget(money))
+        cap, row = left.cap(units), table[:, k]
+        if revise is not None:
+            row = revise(order[:, k], row, cap)
+        answer = step(row, None if score is None else score[:, k], cap, left.budget(money))
         _, quantity, price, day, _ = answer
         slot = xp.minimum(day, state.horizon)
         units = units + xp.where(step.slots == slot[..., None], quantity[..., None], 0.0)

@@ -227,15 +227,23 @@ class RuleW(Policy):
             threads = self._threads(market, rows, side, running[:, side], known.take((slice(None), side)))
             issue = l1.issue_of(state, selling)
             if selling:
-                wishes, _ = rule_w.sell(state, caps, threads, issue, alpha[:, side], self.options)
+                answers.append(self.sale(market, rows, state, caps, threads, issue, alpha[:, side]))
             else:
                 wishes = rule_w.buy(state, caps, threads, issue, alpha[:, side])
-            answers.append(plan.plan(state, RULES, selling, threads, issue, wishes, explain=False))
+                answers.append(plan.plan(state, RULES, selling, threads, issue, wishes, explain=False))
         both = (
             torch.stack([getattr(each, name) for each in answers], 1) for name in ("op", "quantity", "price", "day")
         )
         op, units, price, ahead = (values[running].to(torch.int32) for values in both)
         return Moves(op, units, price, ahead), rows.threads[running]
+
+    def sale(
+        self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
+        alpha: Tensor,
+    ) -> plan.Answers:  # fmt: skip
+        """What these rows answer their consumers; `alpha` [N, A]: L4's weights. A learner answers otherwise."""
+        wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, self.options)
+        return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
 
     def _threads(self, market: Market, rows: Rows, side: int, there: Tensor, known: Records) -> plan.Threads:
         dtype, threads = self.mornings.dtype, market.threads
