@@ -96,7 +96,8 @@ def changed_table(data: bytes, rng: random.Random) -> bytes:
     if way == 0:
         table = table.drop_columns([name])
     elif way == 1:
-        table = table.rename_columns([word(rng) or "x" if n == name else n for n in table.column_names])
+        new = (word(rng) or "x").encode("utf-8", "replace").decode()  # Arrow's own names are UTF-8
+        table = table.rename_columns([new if n == name else n for n in table.column_names])
     elif way == 2:
         kind = rng.choice((pa.string(), pa.float64(), pa.int8(), pa.bool_(), pa.list_(pa.int64()), pa.binary()))
         table = table.set_column(at, name, pa.nulls(table.num_rows, kind))

@@ -163,7 +163,9 @@ def is_finite(number: float) -> bool:
 
 
 def check_text(text: str, name: str) -> None:
-    """Bytes that are no UTF-8 reach Python as lone surrogates, which no file of ours could hold."""
+    """Bytes that are no UTF-8 reach Python as lone surrogates, which no file of ours could hold; no path holds a 0."""
+    if "\0" in text:
+        raise UserError(f"{name.replace(chr(0), '?')} holds a zero byte.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -154,6 +154,13 @@ def test_many_weights_are_shortened_and_the_best_stays(tmp_path: Path) -> None:
     assert "27 earlier ones" in note and "model_iter_5.pt" not in note
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "3", "{}", "no JSON"])
+def test_a_damaged_mark_of_the_best_weights_marks_nothing(tmp_path: Path, text: str) -> None:
+    path = make_run(tmp_path)
+    (path / "checkpoints" / "best.json").write_text(text)
+    assert "best score" not in write_note(path)
+
+
 # --- Markdown shows what it is given ------------------------------------------------------------------------
 
 

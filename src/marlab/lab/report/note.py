@@ -7,7 +7,6 @@ Nothing is guessed: what the run directory does not say is called unknown.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +30,7 @@ from marlab.lab.report.facts import (
 )
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, spans, table
 from marlab.lab.report.parts import merge, read_together, write_together
+from marlab.lab.runs.files import read_table
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, show
 from marlab.lab.verdict import texts
@@ -332,8 +332,8 @@ def _weights(run_path: Path) -> str:
 
 def _best(path: Path) -> Path | None:
     try:
-        return path.parent / str(json.loads(path.read_text(encoding="utf-8"))["file"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return path.parent / str(read_table(path, UserError)["file"])
+    except (UserError, KeyError):
         return None
 
 
