@@ -108,9 +108,7 @@ def test_trainers_import_where_little_is_installed(module: str) -> None:
 
 
 @pytest.mark.parametrize(("word", "what"), [("run\0s", "zero byte"), ("\udcff", "UTF-8")])
-def test_words_that_no_file_can_hold_are_one_sentence(
-    word: str, what: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_that_no_file_can_hold_are_one_sentence(word: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["market", "collect", "--output-dir", word]) == 2
     said = capsys.readouterr().err
     assert what in said and said.count("\n") == 1

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from marlab.lab.engine.processes import start_program
 from marlab.lab.engine.wire import read_file
+from marlab.lab.errors import UserError
 
 
 class Cluster(NamedTuple):
@@ -45,8 +46,9 @@ def local_cluster(engine: str, workers: int) -> Iterator[Cluster]:
             try:
                 announced = node.stdout.readline()
                 if not announced:
-                    said = read_file(errors.fileno())[-4000:].decode(errors="replace")
-                    raise RuntimeError(f"The local {engine} cluster did not start:\n\n{said}")
+                    lines = read_file(errors.fileno())[-4000:].decode(errors="replace").split("\n")
+                    said = next((line.strip() for line in reversed(lines) if line.strip()), "it ended without a word")
+                    raise UserError(f"The local {engine} cluster did not start: {said[:300]}")
                 yield Cluster(**json.loads(announced))
             finally:
                 _end(node)
