@@ -19,3 +19,8 @@ def test_impossible_settings_are_refused() -> None:
     for bad in ({"count": 0}, {"levels": (1, 2)}, {"factories": (3, 2)}, {"days": (2, 9)}):
         with pytest.raises(UserError, match=next(iter(bad))):
             ConfigsConfig(Path("c.npz"), **bad)
+
+
+def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a folder"):
+        ConfigsConfig(tmp_path)

@@ -47,6 +47,8 @@ class ConfigsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.file.is_dir():
+            raise UserError(f"{self.file} is a folder; name the .npz file to write.")
         at_least(self, 1, "count")
         at_least(self, 0, "seed")
         for name, least in (("levels", 2), ("factories", 1), ("days", 5)):
