@@ -1,14 +1,14 @@
-"""The trees in C: equal to those in tensors for any number of actions, and a damaged cache is built again."""
+"""The trees in C: equal to those in tensors for any number of actions."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from marlab.lab.errors import UserError
+from marlab.lab.native import library_of
 from marlab.lab.search import native
 from marlab.lab.search.config import SearchConfig
 from marlab.lab.search.search import (
@@ -41,26 +41,6 @@ def test_more_actions_are_refused() -> None:
 
 
 @needs_compiler
-def test_a_damaged_library_in_the_cache_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    native._build.cache_clear()
-    try:
-        assert native.native_library(torch.float64, 3) is not None
-        (library,) = (tmp_path / "marlab").glob("*.so")
-        whole = library.read_bytes()
-        for damaged in (whole[: len(whole) // 2], b"", whole[:-1] + b"x"):
-            library.unlink()  # a new file: the old one is mapped into this process
-            library.write_bytes(damaged)
-            assert not native._intact(library)
-        native._build.cache_clear()
-        library.unlink()
-        assert native.native_library(torch.float64, 3) is not None
-        assert native._intact(library)
-    finally:
-        native._build.cache_clear()
-
-
-@needs_compiler
 @each_config
 def test_engines_grow_the_same_trees(name: str) -> None:
     """In double precision, where rounding decides nothing; float differs in last bits only."""
@@ -80,11 +60,11 @@ def test_engines_grow_the_same_trees(name: str) -> None:
 
 def test_without_a_compiler_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     game, roots = random_game(13), torch.arange(6)
-    monkeypatch.setattr("marlab.lab.search.native.shutil.which", lambda name: None)
-    native._build.cache_clear()
+    monkeypatch.setattr("marlab.lab.native.shutil.which", lambda name: None)
+    library_of.cache_clear()
     try:
         assert_same(run(game, PLAIN["tree"], roots), run(game, replace(PLAIN["tree"], engine="tensors"), roots))
         with pytest.raises(UserError, match="no C compiler"):
             run(game, replace(PLAIN["tree"], engine="native"), roots)
     finally:
-        native._build.cache_clear()
+        library_of.cache_clear()

@@ -1,35 +1,24 @@
 """The trees of a search in C, for a CPU: built with the system's compiler when first used.
 
 `search_native.c` follows the same rules as `search_trees`, one root after the other, which spares a CPU the many
-passes over small tensors. Without a compiler everything works with tensors, only slower. A built library is kept in
-the user's cache directory under a name that holds its source, its flags and the processor.
+passes over small tensors. Without a compiler everything works with tensors, only slower.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import platform
-import shutil
-import stat
-import subprocess
-import tempfile
-from functools import lru_cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import write_text
+from marlab.lab.native import library_of
 from marlab.lab.search.config import SearchConfig
 from marlab.lab.search.rules import Rows, prior_weights
 from marlab.lab.search.trees import Evaluation, Grown, RootNoise, Transition, slot_table
 
 SOURCE = Path(__file__).with_suffix(".c")
-FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared")
-BUILD_LIMIT_S = 60
 REALS = {torch.float32: ("float", "int32_t", torch.int32), torch.float64: ("double", "int64_t", torch.int64)}
 MOST_ACTIONS = 32
 SCALES = ("siblings", "tree", "range", "none")
@@ -56,69 +45,13 @@ def native_library(dtype: torch.dtype, actions: int, required: bool = False) -> 
     if dtype not in REALS or actions > MOST_ACTIONS:
         found: ctypes.CDLL | str = f"it has numbers of type float32 or float64 and up to {MOST_ACTIONS} actions"
     else:
-        found = _build(*REALS[dtype][:2], actions)
+        real, integer, _ = REALS[dtype]
+        found = library_of(SOURCE, f"REAL={real}", f"INTEGER={integer}", f"ACTIONS={actions}")
     if isinstance(found, ctypes.CDLL):
-        return found
+        return _declared(found)
     if required:
         raise UserError(f"search engine native cannot be built ({found}); use engine auto or tensors.")
     return None
-
-
-@lru_cache(maxsize=32)
-def _build(real: str, integer: str, actions: int) -> ctypes.CDLL | str:
-    """The library, or why there is none. Built to a temporary name and moved, so that two processes may do it."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        return "no C compiler was found"
-    options = (*FLAGS, f"-DREAL={real}", f"-DINTEGER={integer}", f"-DACTIONS={actions}")
-    key = hashlib.sha256(repr((SOURCE.read_text(), options, _processor())).encode()).hexdigest()[:16]
-    library = _cache() / f"search_{real}_{actions}_{key}.so"
-    try:
-        library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _private(library.parent):
-            return f"others may write to {library.parent}"
-        if not _intact(library):
-            with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-                built = Path(folder) / library.name
-                command = [compiler, *options, str(SOURCE), "-o", str(built), "-lm"]
-                subprocess.run(command, check=True, capture_output=True, timeout=BUILD_LIMIT_S)
-                digest = hashlib.sha256(built.read_bytes()).hexdigest()
-                write_text(library.with_suffix(".sha256"), digest)
-                with built.open("rb") as file:
-                    os.fsync(file.fileno())
-                built.replace(library)
-        return _declared(ctypes.CDLL(str(library)))
-    except subprocess.CalledProcessError as error:
-        return f"the compiler said: {error.stderr.decode(errors='replace').strip()[:300]}"
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error)
-
-
-def _intact(library: Path) -> bool:
-    """Whether the cached library is what was built: loading one that was cut short kills the process."""
-    try:
-        return hashlib.sha256(library.read_bytes()).hexdigest() == library.with_suffix(".sha256").read_text()
-    except OSError:
-        return False
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "marlab"
-
-
-def _private(folder: Path) -> bool:
-    """Whether nobody else can have put a library there."""
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _processor() -> str:
-    """What -march=native depends on: a home directory may be shared by different machines."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text().splitlines()
-        return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
-    return f"{platform.machine()} {platform.processor()} {platform.node()}"
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
