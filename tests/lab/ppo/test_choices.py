@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from marlab.lab.ppo.choices import apply_mask, best, log_prob_entropy, sample
+from marlab.lab.ppo.choices import apply_mask, best, divergence, log_prob_entropy, sample
 
 
 def test_log_prob_and_entropy_equal_torch() -> None:
@@ -48,3 +48,10 @@ def test_gradients_are_finite_under_masks() -> None:
     logp, entropy = log_prob_entropy(apply_mask(logits, mask), torch.zeros(4, dtype=torch.int64), (3,))
     (logp.sum() + entropy.sum()).backward()
     assert logits.grad is not None and bool(logits.grad.isfinite().all())
+
+
+def test_divergence_is_zero_for_equal_choices_and_adds_up_over_heads() -> None:
+    anchor, other = torch.tensor([[2.0, 0.0, 1.0, 0.0]]), torch.tensor([[0.0, 0.0, 1.0, 0.0]])
+    assert divergence(anchor, anchor, (2, 2)).item() == 0
+    p = torch.softmax(anchor[0, :2], 0)
+    assert divergence(anchor, other, (2, 2)).item() == pytest.approx((p * (p / 0.5).log()).sum().item())

@@ -48,3 +48,13 @@ def log_prob_entropy(logits: Tensor, actions: Tensor, heads: Sequence[int]) -> t
         entropy = spread if entropy is None else entropy + spread
     assert total is not None and entropy is not None
     return total, entropy
+
+
+def divergence(anchor: Tensor, logits: Tensor, heads: Sequence[int]) -> Tensor:
+    """How far the choices of `logits` are from those of `anchor`, KL(anchor | logits) [*S], summed over heads."""
+    parts = zip(anchor.split(list(heads), -1), logits.split(list(heads), -1))
+    each = []
+    for theirs, ours in parts:
+        before, now = torch.log_softmax(theirs, -1), torch.log_softmax(ours, -1)
+        each.append((before.exp() * (before - now)).sum(-1))
+    return torch.stack(each).sum(0)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from marlab.lab.ppo.choices import apply_mask, log_prob, log_prob_entropy, sample
+from marlab.lab.ppo.choices import apply_mask, divergence, log_prob, log_prob_entropy, sample
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.ppo.timing import Stopwatch
@@ -188,11 +188,22 @@ class PPO:
         """Several epochs over the rollout's acting rows; returns the metrics of docs/metrics.md."""
         config = self.config
         with self.timing("learning"):
-            self._set_lr(learning_rate)
             advantage, target = advantages(
                 rollout.reward, rollout.value, rollout.terminated, rollout.truncated, config.gamma, config.gae_lambda
             )
             data = rollout.rows(advantage, target)
+        return self.learn(data, learning_rate, entropy_coef)
+
+    def learn(self, data: dict[str, Tensor], learning_rate: float, entropy_coef: float) -> dict[str, float]:
+        """Several epochs over rows [n, ...] as `Rollout.rows` gives them, wherever they were played.
+
+        Rows may hold a `mask` of their own: what was allowed when each was chosen, for example given what others had
+        chosen before it; `logp` is then the probability given that mask. With `anchor` (logits [n, L] of a policy to
+        stay close to) and `leash` [n], the divergence from it counts with that weight.
+        """
+        config = self.config
+        with self.timing("learning"):
+            self._set_lr(learning_rate)
             n = data["obs"].shape[0]
             if n == 0:
                 return {"ppo/samples": 0.0, "ppo/learning_rate": learning_rate}
@@ -234,15 +245,25 @@ class PPO:
     def loss(self, batch: dict[str, Tensor], entropy_coef: float | Tensor) -> tuple[Tensor, Tensor]:
         """The PPO loss of a minibatch and its statistics (in the order of `_Stats`)."""
         config = self.config
-        logits = apply_mask(self._logits(batch["obs"]), batch.get("mask"))
-        logp, entropy = log_prob_entropy(logits, batch["actions"], self.net.heads)
+        logp, entropy, apart = self.chances(batch)
         value = self._value(batch.get("critic", batch["obs"]))
         advantage = normalized(batch["advantage"]) if config.normalize_advantage else batch["advantage"]
         policy, kl, clipped = policy_loss(logp, batch["logp"], advantage, config.clip_range)
         fit = value_loss(value, batch["value"], batch["target"], config.clip_range_value)
         spread = entropy.mean()
         loss = policy + config.value_coef * fit - entropy_coef * spread
+        if apart is not None:
+            loss = loss + (batch["leash"] * apart).mean()
         return loss, torch.stack(_Stats(policy, fit, spread, kl, clipped, loss)).detach()
+
+    def chances(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Log-probability and entropy [m] of what was chosen, and the divergence from the anchor if there is one."""
+        mask = batch.get("mask")
+        logits = apply_mask(self._logits(batch["obs"]), mask)
+        logp, entropy = log_prob_entropy(logits, batch["actions"], self.net.heads)
+        if "anchor" not in batch:
+            return logp, entropy, None
+        return logp, entropy, divergence(apply_mask(batch["anchor"], mask), logits, self.net.heads)
 
     def _descend(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)

@@ -7,7 +7,7 @@ side. The plan then serves one thread after the other with what the threads befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected
 from marlab.market.rules.l1 import Bools
-from marlab.market.rules.plan import AS_TOLD, Wishes, by_weight
+from marlab.market.rules.plan import AS_TOLD, Revise, Wishes, by_weight
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""
@@ -33,6 +33,8 @@ class Intentions:
     """By side (True: selling), each for a batch of one; a side without threads is missing."""
     explain: Callable[[int, bool], dict[str, Any]]
     """Plain values for the decision log: how the wish for thread `i` came about, given whether there was no room."""
+    revise: Revise | None = field(default=None, kw_only=True)
+    """What a learner makes of each wish to sell when its turn comes."""
 
 
 class Decider(Protocol):

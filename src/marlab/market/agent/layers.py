@@ -7,20 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.lab.config import diff, to_dict
+from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent import decide
 from marlab.market.agent.decide import Decider, RuleW, Weigh, heuristic_weights, uniform_weights
+from marlab.market.agent.learned import Learned
 from marlab.market.agent.neural import Neural, NeuralWeights, partly
 from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
+from marlab.market.networks import around
 from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain, PlainCoordinator, PlainExecutor, plain
 from marlab.market.networks.learnt import LearntWith, learnt_with
 from marlab.market.networks.play import L2StrategicManager, load_for_play
+from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Where weights lie that come with the package."""
+AROUND = "around.npz"
+"""What the network of a training by `marlab market online` is called."""
 UNTRAINED = "untrained"
 """A model path that means: a network that has learnt nothing yet, which plays L1's baseline."""
 FILES = {"l2": ("l2_bc.pt",), "l3": ("l3_awr.pt", "l3_bc.pt"), "l4": ("l4_distill.pt",)}
@@ -60,7 +65,7 @@ def _make(settings: AgentSettings) -> Layers:
         if weighing == "neural":
             raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
         rules = settings.l1_options() or ECONOMIC
-        decider: Decider = _rule(rules, settings)
+        decider: Decider = _rule(rules, settings) if settings.mode != "learned" else _learned(rules, settings)
         features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
@@ -87,6 +92,32 @@ def _make(settings: AgentSettings) -> Layers:
 def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
     """What decides without a network, by the rules of L1."""
     return RuleW(settings.rule_options()) if rules.rules == "economic" else decide.heuristic
+
+
+def _learned(rules: L1Options, settings: AgentSettings) -> Decider:
+    """The rule with what a network learnt online."""
+    if rules != ECONOMIC:
+        raise UserError("LitaAgentHRL in learned mode plays with the economic L1 that it learnt with: leave l1 out.")
+    if settings.rule is not None:
+        raise UserError("LitaAgentHRL in learned mode plays around the rule that it learnt with: leave rule out.")
+    if settings.weights == UNTRAINED:
+        return Learned(around.untrained(), RuleOptions())
+    net = around.load(find_learned(settings.weights))
+    return Learned(net, from_dict(RuleOptions, net.rule, "the rule of the learned network"))
+
+
+def find_learned(place: Place) -> Path:
+    """The file of a network that learnt online: itself, in a run, or the one that comes with the package."""
+    if place is None:
+        if not (SHIPPED / AROUND).is_file():
+            raise UserError("LitaAgentHRL in learned mode needs weights: no network around the rule is shipped.")
+        return SHIPPED / AROUND
+    path = Path(place)
+    path = path if path.exists() else Path("runs") / "market" / path
+    for file in (path, path / AROUND, path / "checkpoints" / AROUND):
+        if file.is_file():
+            return file
+    raise UserError(f"There is no network around the rule at {path}; give a run of `marlab market online` or a file.")
 
 
 def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decider:

@@ -38,7 +38,8 @@ def make_plan(at: Situation, intentions: Intentions, alpha: Array, explain: bool
     unsafe = 0
     for selling, wishes in intentions.wishes.items():
         threads, issue = at.side(selling)
-        made = rules.plan(at.batch, at.l1_options, selling, threads, issue, wishes, explain)
+        revise = intentions.revise if selling else None
+        made = rules.plan(at.batch, at.l1_options, selling, threads, issue, wishes, explain, revise)
         unsafe += int(made.unsafe.sum())
         table = zip(*(column[0].tolist() for column in made))
         for i, (op, quantity, price, ahead, why) in zip(at.of_side(selling).tolist(), table):

@@ -19,7 +19,7 @@ MOST_DAYS = 1000
 ECONOMIC = L1Options(rules="economic", short_reserve=True)
 """L1 of an agent without networks, unless it is told otherwise."""
 
-Mode = Literal["heuristic", "neural"]
+Mode = Literal["heuristic", "neural", "learned"]
 Place = str | Path | None
 
 
@@ -28,14 +28,16 @@ class AgentSettings:
     """Every parameter of `LitaAgentHRL`, checked when made."""
 
     mode: Mode | None = None
-    """heuristic: rules only; neural: networks. None: neural if a model path is given, else heuristic, which earns more
+    """heuristic: rules only; neural: networks; learned: rule W with the changes of a network that learnt online
+    (`weights`). None: neural if a model path is given, else heuristic, which earns more
     than the networks that come with the package."""
     horizon: int = HORIZON
     """Days a plan looks ahead."""
     debug: bool = False
     """Keep the decision log in memory (`agent.log.lines`)."""
     weights: Place = None
-    """A run of `marlab market train` (its name or folder) or a folder with weights: all three layers at once."""
+    """A run of `marlab market train` (its name or folder) or a folder with weights: all three layers at once. With
+    mode learned: a run of `marlab market online`, or the .npz file of its network."""
     l2_model_path: Place = None
     """Weights of L2, a file or a folder. None: those that come with the package; "untrained": a network that has
     learnt nothing, for L2 its rule."""
@@ -67,7 +69,7 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         words: dict[str, tuple[str | None, ...]] = {
-            "mode": (None, "heuristic", "neural"), "l4": (None, "heuristic", "uniform", "neural"),
+            "mode": (None, "heuristic", "neural", "learned"), "l4": (None, "heuristic", "uniform", "neural"),
             "decode": ("argmax", "sample"), "learnt": (None, "both", "sales"),
         }  # fmt: skip
         for field, allowed in words.items():
@@ -115,6 +117,8 @@ class AgentSettings:
     @property
     def is_neural(self) -> bool:
         """The mode, with the choice made where it was left open."""
+        if self.mode == "learned":
+            return False
         if self.mode is None:
             return any(self.place_of(layer) is not None for layer in LAYERS)
         return self.mode == "neural"

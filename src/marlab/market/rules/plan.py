@@ -98,8 +98,7 @@ def plan(
     `revise` may change each wish when its turn comes, knowing what the threads before it have left.
     """
     xp = namespace(state.day)
-    waiting = threads.there & xp.isnan(threads.received.quantity) & ~xp.isnan(threads.proposed.quantity)
-    order = _ordered(wishes.order, waiting, threads.there)
+    waiting, order = _waiting(threads), ordered(wishes, threads)
     table = xp.stack(
         [
             threads.there, waiting, *threads.received, *threads.proposed, wishes.op, wishes.quantity, wishes.price,
@@ -134,12 +133,18 @@ def by_weight(alpha: Array) -> Ints:
     return xp.argsort(-xp.rint(alpha * 1e9))
 
 
-def _ordered(order: Ints, waiting: Bools, there: Bools) -> Ints:
-    """The order with threads that wait first, by their partners' names, and empty places last."""
-    xp, count = namespace(order), order.shape[-1]
-    place = xp.argsort(order)  # of each thread
+def _waiting(threads: Threads) -> Bools:
+    """[N, K] threads whose partner still has an offer of mine to answer."""
+    xp = namespace(threads.round)
+    return threads.there & xp.isnan(threads.received.quantity) & ~xp.isnan(threads.proposed.quantity)
+
+
+def ordered(wishes: Wishes, threads: Threads) -> Ints:
+    """[N, K] the wished order with threads that wait first, by their partners' names, and empty places last."""
+    xp, count = namespace(wishes.order), wishes.order.shape[-1]
+    place = xp.argsort(wishes.order)  # of each thread
     index = xp.argsort(place * 0)
-    return xp.argsort(xp.where(waiting, index, place + count * (2 - 1 * there)))
+    return xp.argsort(xp.where(_waiting(threads), index, place + count * (2 - 1 * threads.there)))
 
 
 def _in_place(answers: list[Array], order: Ints, like: Array) -> Answers:
@@ -178,7 +183,7 @@ class _Step:
         received, proposed = Action(*numbers[2:5]), Action(*numbers[5:8])
         op, quantity, price, day, choice = numbers[8:13]
         accepts = (op == ACCEPT) & ~xp.isnan(received.quantity)
-        accepted = accepts & _is_safe(received, cap, budget, selling, issue)
+        accepted = accepts & is_safe(received, cap, budget, selling, issue)
         room, day = (None, day) if not selling else self._day_of_sale(quantity, day, choice, score, cap)
         no_room = xp.zeros_like(there) if room is None else rule & (room < 1)
         chose_end = (op == END) | ((op != ACCEPT) & no_room)
@@ -192,7 +197,7 @@ class _Step:
         refused = closed | ~clipped.valid | ~xp.take(is_open, clipped.day)
         makes = ~(chose_end | nothing | refused)
         own = Action(clipped.quantity, clipped.price, clipped.day)
-        unsafe = makes & ~accepted & ~_is_safe(own, cap, budget, selling, issue)
+        unsafe = makes & ~accepted & ~is_safe(own, cap, budget, selling, issue)
         acts = there & ~waiting
         offers = acts & ~accepted & makes & ~unsafe
         accepted = acts & accepted
@@ -248,22 +253,36 @@ class _Step:
         return sum(REASONS[name] * xp.where(bit, 1.0, 0.0) for name, bit in bits.items())
 
 
-def chosen_day(quantity: Array, choice: Array, room: Array) -> Array:
-    """The day [N] for a lot, chosen as TODAY, NEAREST, NEXT or FULLEST say, among days with `room` [N, S]."""
+class SaleDays(NamedTuple):
+    """Days [N] with room for a lot: the first, the first after today, and the one that it fills most."""
+
+    nearest: Array
+    following: Array
+    fullest: Array
+
+
+def sale_days(quantity: Array, room: Array) -> SaleDays:
+    """Days for a lot [N], or for as much of it as the best day holds, among days with `room` [N, S]."""
     xp = namespace(room)
     slots = xp.arange(room.shape[-1], room)
-    largest = xp.max(room)
-    fitting = room >= xp.minimum(quantity, largest)[..., None]
+    fitting = room >= xp.minimum(quantity, xp.max(room))[..., None]
     nearest = xp.argmax(fitting)
     later = fitting & (slots > 0)
     following = xp.where(xp.any(later), xp.argmax(later), nearest)
     least = xp.min(xp.where(fitting, room, math.inf))
     fullest = room.shape[-1] - 1 - xp.argmax(xp.flip(fitting & (room == least[..., None])))
+    return SaleDays(nearest, following, fullest)
+
+
+def chosen_day(quantity: Array, choice: Array, room: Array) -> Array:
+    """The day [N] for a lot, chosen as TODAY, NEAREST, NEXT or FULLEST say, among days with `room` [N, S]."""
+    xp = namespace(room)
+    nearest, following, fullest = sale_days(quantity, room)
     day = xp.where(choice == NEAREST, nearest, xp.where(choice == NEXT, following, fullest))
     return xp.floats(xp.where((choice == TODAY) & (room[..., 0] >= 1), 0, day), room)
 
 
-def _is_safe(offer: Action, cap: Array, budget: Array, selling: bool, issue: Issue) -> Bools:
+def is_safe(offer: Action, cap: Array, budget: Array, selling: bool, issue: Issue) -> Bools:
     """Whether an offer is an outcome of its negotiation and fits what is left."""
     inside = (offer.quantity >= issue.quantity_min) & (offer.quantity <= issue.quantity_max)
     inside = inside & (offer.price >= issue.price_min) & (offer.price <= issue.price_max)

@@ -1,0 +1,315 @@
+"""Heads around rule W: what a learner may do otherwise in a selling thread, and how it is served.
+
+A learner chooses in every selling thread of a round between what the rule would do and something else: another
+operator, lot, price or day. Entry 0 of every head is "as the rule" and carries a bonus, so without learning the
+likeliest play *is* the rule. Threads share room, so they are served one after the other, in the rule's own order (its
+acceptances first, then by L4's weights), and what a thread may choose depends on what the ones before it took. Choices
+that would do the same as the rule, or that do not fit, are masked: nothing is altered after it was chosen.
+
+Pure functions for numpy (play) and torch (the vector market). Letters: N factories, K selling threads, S days of a
+plan, C = 20 entries of all heads, D inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from marlab.market.logs.daystate import Array, DayState
+from marlab.market.logs.worldlog import ACCEPT, END, REJECT
+from marlab.market.rules import bargain, plan, records, rule_w
+from marlab.market.rules.arrays import namespace
+from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.l1 import ROUNDING, Action, Bools, Caps, Issue, L1Options
+from marlab.market.rules.offers import ROUNDS
+from marlab.market.rules.plan import FULLEST, NEAREST, NEXT, TODAY, Answers, Ints, Threads, Wishes
+from marlab.market.rules.records import Records
+
+AS_RULE = 0
+OP_ACCEPT, OP_COUNTER, OP_LEAVE = 1, 2, 3
+LOTS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
+POSITIONS = (0.0, 0.5, 1.0)
+DAYS = (TODAY, NEAREST, NEXT, FULLEST)
+HEADS = (4, 1 + len(LOTS), 1 + len(POSITIONS), 1 + len(DAYS))
+"""Entries of each head: operator, lot, price, day."""
+CHOICES = sum(HEADS)
+_STARTS = (0, HEADS[0], sum(HEADS[:2]), sum(HEADS[:3]))
+_LEAVE = _STARTS[0] + OP_LEAVE
+SLOTS = 11
+"""Days that inputs show, from today on: an offer's delivery is at most ten days away."""
+
+
+def prior(bonus: float) -> list[float]:
+    """[C] what is added to the logits: a bonus for doing as the rule does, and as much against leaving."""
+    added = [0.0] * CHOICES
+    for start in _STARTS:
+        added[start + AS_RULE] = bonus
+    added[_LEAVE] = -bonus
+    return added
+
+
+# --- the rule's view of a round -----------------------------------------------------------------------------------
+
+
+class Sale(NamedTuple):
+    """A round of the selling side, with what the rule wants in it."""
+
+    state: DayState  # [N]
+    threads: Threads  # [N, K]
+    issue: Issue  # each [N]
+    alpha: Array  # [N, K] L4's weights
+    wishes: Wishes
+    worth: Array  # [N, K] what waiting is worth; nan: not known
+    room: Array  # [N, S] units that the rule may still sell, by day
+
+
+def look(state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions) -> Sale:
+    """What the rule wants in a round."""
+    xp = namespace(state.day)
+    wishes, worth = rule_w.sell(state, caps, threads, issue, alpha, options)
+    room = xp.where(_on_offer(caps.sell, issue) & ~wishes.held, xp.floor(caps.sell), 0.0)
+    return Sale(state, threads, issue, alpha, wishes, worth, room)
+
+
+def _on_offer(cap: Array, issue: Issue) -> Bools:
+    slots = namespace(cap).arange(cap.shape[-1], cap)
+    return (slots >= issue.first[..., None]) & (slots <= issue.last[..., None])
+
+
+# --- inputs -------------------------------------------------------------------------------------------------------
+
+DAY_SIZE = 19 + SLOTS
+PARTNER_SIZE = 24
+THREAD_SIZE = 29
+POOL_SIZE = 8
+INPUTS = DAY_SIZE + PARTNER_SIZE + THREAD_SIZE + POOL_SIZE
+"""D, without beliefs."""
+
+
+def partner_inputs(known: Records, day: Array) -> Array:
+    """[..., P, 24] what the records tell about partners; it changes from day to day only. `day`: [...]."""
+    xp = namespace(known.units)
+    met, agreed = xp.maximum(1, known.negotiations), xp.maximum(1, known.agreements)
+    offers = known.offers + 2
+    slots = xp.arange(records.HEARD, known.units)
+    there = slots < known.heard_count[..., None]
+    heard = xp.maximum(1, xp.floats(there.sum(-1), known.units))
+
+    def share(which: Bools) -> Array:
+        return xp.floats((there & which).sum(-1), known.units) / heard
+
+    size = xp.where(there, known.heard_quantity, 0.0).sum(-1) / heard
+    position = xp.where(there, known.heard_position, 0.0).sum(-1) / heard
+    return xp.stack(
+        [
+            known.negotiations > 0, xp.minimum(known.negotiations / 50, 2), known.agreements / met,
+            records.leaving(known), known.late_left / xp.maximum(10, known.late_offers),
+            (known.taken + 0.3) / (offers + 4), known.taken_units / xp.maximum(1, known.taken) / 10,
+            xp.minimum(known.largest_lot / 10, 3), xp.minimum(known.last_lot / 10, 3),
+            known.at_highest / agreed, known.at_lowest / agreed,
+            xp.minimum(known.patient_highest / 3, 1), xp.minimum(known.patient_lowest / 3, 1),
+            1.0 * records.is_patient(known), 1.0 * records.stays(known), 1.0 * records.only_today(known),
+            xp.minimum(known.failures_in_a_row / 10, 1), known.lasted.sum(-1) / xp.minimum(met, records.LATEST) / 20,
+            xp.minimum(records.units_lately(known, day[..., None]) / 50, 3), xp.minimum(size / 10, 3), position,
+            share(known.heard_position > 0.9), share(known.heard_position < 0.1), share(known.heard_ahead == 0),
+        ]
+    )  # fmt: skip
+
+
+def inputs(sale: Sale, own: Action, partners: Array, beliefs: Array | None = None) -> Array:
+    """[N, K, D] what a learner sees of every thread.
+
+    `own`: my last offer of the day in each thread, each [N, K], nan without one; `partners` [N, K, 24] of
+    `partner_inputs`; `beliefs` [N, K, types]: who the partner may be.
+    """
+    xp, (n, k) = namespace(sale.alpha), sale.alpha.shape
+    day = day_inputs(sale.state, sale.room)
+    thread, pool = _thread_inputs(sale, own)
+    parts = [
+        xp.expand(day[:, None, :], (n, k, DAY_SIZE)), partners, thread, xp.expand(pool[:, None, :], (n, k, POOL_SIZE))
+    ]  # fmt: skip
+    return xp.cat(parts if beliefs is None else [*parts, beliefs])
+
+
+def day_inputs(state: DayState, room: Array) -> Array:
+    """[N, 30] the factory's day."""
+    xp = namespace(state.day)
+    left = state.n_steps - state.day
+    lines = xp.maximum(1, state.n_lines)
+    margin = xp.maximum(1.0, state.price_out - state.production_cost)
+    storage = state.storage_cost * state.price_in
+    columns = [
+        state.day / 100, left / 100, xp.minimum(left, 20) / 20, xp.minimum(state.day, 5) / 5, left <= SLOTS,
+        state.can_buy, state.n_products / 4, state.n_consumers / 8, state.n_suppliers / 8,
+        xp.minimum(state.inventory_input / lines, 3), state.inventory_input >= state.n_lines,
+        xp.minimum(state.exogenous_in_quantity / lines, 3), xp.minimum(state.exogenous_in_mean / lines, 3),
+        xp.clip(state.balance / xp.maximum(1, state.initial_balance), 0, 3), margin / xp.maximum(1, state.price_out),
+        xp.minimum(storage * left / margin, 5), state.shortfall_penalty * state.price_out / margin,
+        xp.minimum(100 * margin / xp.maximum(1, state.initial_balance), 3), room[..., :SLOTS].sum(-1) / 100,
+    ]  # fmt: skip
+    return xp.cat([xp.stack(columns), room[..., :SLOTS] / 10])
+
+
+def _thread_inputs(sale: Sale, own: Action) -> tuple[Array, Array]:
+    """[N, K, 29] of each thread, and [N, 8] of all together."""
+    state, threads, issue, wishes = sale.state, sale.threads, sale.issue, sale.wishes
+    xp = namespace(sale.alpha)
+    low, high = issue.price_min[:, None], issue.price_max[:, None]
+    span = xp.maximum(1.0, high - low)
+    margin = xp.maximum(1.0, high - state.production_cost[:, None])
+    here = 1.0 * threads.there
+
+    def terms(offer: Action) -> tuple[Array, Array, Array, Array]:
+        known = ~xp.isnan(offer.quantity)
+        place = (offer.price - low) / span
+        return (
+            1.0 * known, xp.minimum(xp.zero_nan(offer.quantity) / 10, 3), xp.zero_nan(place),
+            xp.zero_nan(offer.day) / 10,
+        )  # fmt: skip
+
+    received, mine = terms(threads.received), terms(own)
+    asked = xp.zero_nan(threads.received.quantity)
+    day = xp.clip(xp.zero_nan(threads.received.day), 0, sale.room.shape[-1] - 1)
+    room = xp.take(sale.room[:, None, :], day)  # [N, K]
+    money = asked * (xp.zero_nan(threads.received.price) - state.production_cost[:, None]) * received[0]
+    accepts = 1.0 * (wishes.op == ACCEPT)
+    waiting = xp.zero_nan(sale.worth) / (10 * margin)
+    heard = ~xp.isnan(threads.heard.quantity)
+    count = xp.floats(heard.sum(-1), here)
+    most = xp.where(heard, threads.heard.quantity, 0.0).sum(-1) / xp.maximum(1, count)
+    place = xp.floats(xp.argsort(wishes.order), here)
+    columns = [
+        threads.round / ROUNDS, threads.round == 0, xp.minimum(threads.round, 3) / 3, *received,
+        received[0] * (asked <= room), money / (10 * margin), *mine, 1.0 * xp.isnan(sale.worth), waiting,
+        money / (10 * margin) - waiting, accepts, xp.minimum(wishes.quantity / 10, 3), (wishes.price - low) / span,
+        *(wishes.choice == choice for choice in DAYS), 1.0 * bargain.is_patient(threads), sale.alpha,
+        place / 8, count / ROUNDS, xp.minimum(most / 10, 3), span / margin,
+    ]  # fmt: skip
+    each = xp.stack(columns) * here[..., None]
+    offered = received[0] * here
+    pool = [
+        here.sum(-1) / 8, offered.sum(-1) / 8, (asked * offered).sum(-1) / 50, (accepts * offered).sum(-1) / 8,
+        (asked * accepts * offered).sum(-1) / 20, (wishes.quantity * here).sum(-1) / 50,
+        xp.max(waiting * here), (here * bargain.is_patient(threads)).sum(-1) / 8,
+    ]  # fmt: skip
+    return each, xp.stack(pool)
+
+
+# --- choosing -----------------------------------------------------------------------------------------------------
+
+
+class Chosen(NamedTuple):
+    """What was chosen in every thread, and what could have been."""
+
+    answers: Answers  # [N, K]
+    choices: Ints  # [N, K, 4] entries of the heads
+    mask: Bools  # [N, K, C] entries that were open when the thread's turn came
+    free: Bools  # [N, K] threads in which there was anything to choose
+
+
+def serve(
+    sale: Sale, options: L1Options, logits: Array, noise: Array | None = None, may_leave: bool = False,
+    explain: bool = False,
+) -> Chosen:  # fmt: skip
+    """Serve all threads of a round by logits [N, K, C].
+
+    `noise` [N, K, C] is added to the logits before the largest is taken: Gumbel noise draws from their softmax, None
+    is greedy play. `may_leave`: leaving is a choice also while there is room.
+    """
+    turn = Turn(sale, logits if noise is None else logits + noise, may_leave)
+    answers = plan.plan(
+        sale.state, options, True, sale.threads, sale.issue, sale.wishes, explain=explain, revise=turn
+    )  # fmt: skip
+    return Chosen(answers, *turn.chosen())
+
+
+class Turn:
+    """Chooses in one thread of every factory when its turn comes."""
+
+    def __init__(self, sale: Sale, scores: Array, may_leave: bool = False) -> None:
+        """`scores` [N, K, C]: logits, with noise where choices are to be drawn."""
+        xp = namespace(sale.alpha)
+        self._sale, self._scores, self._may_leave = sale, scores, may_leave
+        self._open = _on_offer(sale.room, sale.issue) & ~sale.wishes.held
+        self._lots = xp.asarray([0.0, *LOTS], sale.alpha)
+        low, high = sale.issue.price_min, sale.issue.price_max
+        self._prices = [xp.ceil(low + place * (high - low) - ROUNDING) for place in POSITIONS]  # each [N]
+        self._served: list[Any] = []  # (thread, choices, mask) of every turn
+
+    def __call__(self, thread: Ints, row: Array, cap: Array) -> Array:
+        """The row [N, 14] of the thread, with what was chosen for it."""
+        xp, issue = namespace(cap), self._sale.issue
+        scores = xp.gather_rows(self._scores, thread[:, None])[:, 0]  # [N, C]
+        active = (row[:, 0] > 0) & ~(row[:, 1] > 0)  # a thread that waits for an answer repeats its offer
+        received = Action(row[:, 2], row[:, 3], row[:, 4])
+        op, quantity, price, choice = row[:, 8], row[:, 9], row[:, 10], row[:, 12]
+        room = xp.where(self._open, xp.floor(cap), 0.0)
+        largest = xp.max(room)
+        free = active & (largest >= 1)
+        no_budget = largest * 0
+        asked = ~xp.isnan(received.quantity)
+        taken = asked & (op == ACCEPT) & plan.is_safe(received, cap, no_budget, True, issue)  # the rule takes it
+        fits = asked & plan.is_safe(received, room, no_budget, True, issue)
+        always = active | ~active
+        op_mask = [always, free & fits & ~taken, free & taken, free & self._may_leave]
+        chosen_op = _pick(scores, op_mask, 0)
+        takes = active & xp.where(chosen_op == AS_RULE, taken, chosen_op == OP_ACCEPT)
+        offers = free & ~takes & (chosen_op != OP_LEAVE)
+
+        usual = xp.floor(xp.minimum(quantity + ROUNDING, largest))
+        lot_mask = [always, *(offers & (lot <= largest) & (usual != lot) for lot in LOTS)]
+        chosen_lot = _pick(scores, lot_mask, 1)
+        lot = xp.where(chosen_lot == AS_RULE, quantity, xp.take(self._lots, chosen_lot))
+
+        rule_price = xp.ceil(xp.clip(price, issue.price_min, issue.price_max) - ROUNDING)
+        low, half, high = self._prices
+        price_mask = [
+            always, offers & (low != rule_price), offers & (half != rule_price) & (half != low) & (half != high),
+            offers & (high != rule_price) & (high != low),
+        ]  # fmt: skip
+        chosen_price = _pick(scores, price_mask, 2)
+        for entry, value in enumerate(self._prices, 1):
+            price = xp.where(chosen_price == entry, value, price)
+
+        today, days = room[:, 0] * 0, plan.sale_days(lot, room)
+        usual_day = plan.chosen_day(lot, choice, room)
+        day_mask, seen = [always], [usual_day]
+        for day in (today, *days):
+            is_new = offers
+            for other in seen:
+                is_new = is_new & (day != other)
+            day_mask.append(is_new)
+            seen.append(day)
+        day_mask[1] = day_mask[1] & (room[:, 0] >= xp.minimum(lot, largest))
+        chosen_day = _pick(scores, day_mask, 3)
+        for entry, kind in enumerate(DAYS, 1):
+            choice = xp.where(chosen_day == entry, float(kind), choice)
+
+        for entry, kind in ((OP_ACCEPT, ACCEPT), (OP_COUNTER, REJECT), (OP_LEAVE, END)):
+            op = xp.where(chosen_op == entry, float(kind), op)
+        choices = xp.rows([chosen_op, chosen_lot, chosen_price, chosen_day])
+        mask = xp.rows([*op_mask, *lot_mask, *price_mask, *day_mask])
+        self._served.append((thread, choices, mask))
+        changed = (part[:, None] for part in (op, lot, price, row[:, 11], choice, row[:, 13]))
+        return xp.cat([row[:, :8], *changed])
+
+    def chosen(self) -> tuple[Ints, Bools, Bools]:
+        """Choices, masks and where there was a choice, by thread."""
+        xp, there = namespace(self._scores), self._sale.threads.there
+        served = list(self._served)
+        if len(served) < there.shape[-1]:  # empty places at the end were not served
+            order = plan.ordered(self._sale.wishes, self._sale.threads)
+            nothing = xp.zeros_like(order[:, 0])
+            blank = xp.rows([nothing == 0 if entry in _STARTS else nothing != 0 for entry in range(CHOICES)])
+            served += [(order[:, k], xp.rows([nothing] * 4), blank) for k in range(len(served), there.shape[-1])]
+        back = xp.argsort(xp.rows([thread for thread, _, _ in served]))
+        choices, mask = (xp.gather_rows(xp.rows([turn[part] for turn in served]), back) for part in (1, 2))
+        return choices, mask, mask.sum(-1) > len(HEADS)
+
+
+def _pick(scores: Array, mask: list[Bools], head: int) -> Ints:
+    """The entry [N] of a head with the largest score among the open ones."""
+    xp = namespace(scores)
+    start = _STARTS[head]
+    part = scores[:, start : start + HEADS[head]]
+    return xp.argmax(xp.where(xp.rows(mask), part, -math.inf))
