@@ -35,7 +35,7 @@ KNOWN_IN = {  # libraries, and the only places that import them
         "marlab.market.arena.official",
     ),
     ("tyro",): ("marlab.lab.flags",),
-    ("jinja2", "markdown_it", "html"): ("marlab.lab.report",),
+    ("jinja2", "markdown_it", "html", "markupsafe", "plotly"): ("marlab.lab.report", "marlab.lab.notebook"),
 }
 
 CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")

@@ -83,6 +83,7 @@ COMMANDS: Table = {
     "compare": Command("marlab.lab.compare.command:main", "runs side by side: which differences are more than noise"),
     "sweep": Command("marlab.sweeps:main", "settings of a training tried out, with seeds, on any engine"),
     "draw": Command("marlab.lab.report.draw:main", "figures, tables and verdict of a run again, from its folder"),
+    "report": Command("marlab.lab.notebook.command:main", "runs as pages: an index, results, curves, replays; --serve"),
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }
 

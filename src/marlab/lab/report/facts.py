@@ -36,7 +36,7 @@ def read_all(root: Path) -> tuple[list[RunInfo], list[Unreadable]]:
     broken: list[Unreadable] = []
     for path in sorted(p for p in root.glob("*/*") if p.is_dir() and not p.name.startswith(".")):
         if not (path / "run.json").exists():
-            if any((path / trace).exists() for trace in _TRACES):
+            if looks_like_a_run(path):
                 broken.append(Unreadable(path, "there is no run.json"))
             continue
         try:
@@ -44,6 +44,11 @@ def read_all(root: Path) -> tuple[list[RunInfo], list[Unreadable]]:
         except UserError as error:
             broken.append(Unreadable(path, str(error)))
     return found, broken
+
+
+def looks_like_a_run(path: Path) -> bool:
+    """Whether a folder holds traces of a run."""
+    return path.is_dir() and not path.name.startswith(".") and any((path / trace).exists() for trace in _TRACES)
 
 
 def config_of(info: RunInfo) -> dict[str, Any]:

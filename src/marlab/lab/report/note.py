@@ -234,7 +234,7 @@ def inline_result(result: Measured | None) -> str:
 
 def _gallery(run_path: Path, folder: str) -> str:
     """Pictures as pictures, everything else (films, pages, tables) as links."""
-    files = [p for p in _files(run_path / folder) if not p.name.startswith(".")]
+    files = [p for p in files_in(run_path / folder) if not p.name.startswith(".")]
     if not files:
         return "None."
     pictures, others = [], []
@@ -248,7 +248,7 @@ def _gallery(run_path: Path, folder: str) -> str:
     return "\n\n".join([*pictures, *([bullets(others)] if others else [])])
 
 
-def _files(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
     """Files below a folder in the order people count: iter_2 before iter_10."""
     return sorted((p for p in folder.rglob("*") if p.is_file()), key=lambda p: _natural(p.relative_to(folder)))
 
@@ -309,23 +309,33 @@ _FOR_TRAINING = re.compile(r"(state|memory|warm)_\d|.*_halfway\.")
 """Files that a training goes on from and nobody plays with (`marlab.lab.runs.split`)."""
 
 
-def _weights(run_path: Path) -> str:
-    files = [
-        p for p in _files(run_path / "checkpoints")
-        if p.suffix in (".pt", ".pth", ".ckpt", ".safetensors") and not _FOR_TRAINING.match(p.name)
-    ]  # fmt: skip
-    if not files:
-        return "None are saved."
+def weights_in(run_path: Path) -> tuple[list[Path], Path | None]:
+    """The newest files of weights that play, the best one among them, and which one that is."""
+    files = _all_weights(run_path)
     best = _best(run_path / "checkpoints" / "best.json")
     shown = files[-MOST_WEIGHTS:]
     if best in files and best not in shown:
         shown = [best, *shown]
+    return shown, best
+
+
+def _all_weights(run_path: Path) -> list[Path]:
+    return [
+        p for p in files_in(run_path / "checkpoints")
+        if p.suffix in (".pt", ".pth", ".ckpt", ".safetensors") and not _FOR_TRAINING.match(p.name)
+    ]  # fmt: skip
+
+
+def _weights(run_path: Path) -> str:
+    shown, best = weights_in(run_path)
+    if not shown:
+        return "None are saved."
     items = []
     for file in shown:
         path = file.relative_to(run_path).as_posix()
         mark = ", best score" if file == best else ""
         items.append(f"{link(path, path)} ({file_size(file.stat().st_size)}{mark})")
-    hidden = len(files) - len(shown)
+    hidden = len(_all_weights(run_path)) - len(shown)
     told = f"{hidden} earlier ones are in {link('checkpoints/', 'checkpoints/')}.\n\n" if hidden else ""
     return told + bullets(items)
 

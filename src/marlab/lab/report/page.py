@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_EMBEDDED = 8_000_000  # bytes of one picture; larger ones stay beside the page
 FILMS = (".mp4", ".webm")
-_MIME = {
+MIME = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-    ".svg": "image/svg+xml",
+    ".svg": "image/svg+xml", ".mp4": "video/mp4", ".webm": "video/webm",
 }  # fmt: skip
 
 
@@ -82,6 +82,11 @@ def render_page(text: str, base: Path, out: Path, title: str, all_have_pages: bo
     return page.render(title=found_title or title, style=style, contents=contents, body=body) + "\n"
 
 
+def render_fragment(text: str, base: Path, out: Path) -> str:
+    """Markdown as safe HTML, for a part of a page that will lie in folder `out`."""
+    return _Renderer(base, out, True).render(text)[0]
+
+
 class _Renderer:
     """Markdown to HTML for one page: escapes HTML, moves links, embeds pictures, plays films."""
 
@@ -117,7 +122,7 @@ class _Renderer:
     def _picture(self, source: str, label: str) -> str:
         """A picture of this run inside the page; anything else only as a link, so that nothing is fetched."""
         file = self._local(source)
-        mime = _MIME.get(file.suffix.lower()) if file else None
+        mime = MIME.get(file.suffix.lower()) if file and file.suffix.lower() not in FILMS else None
         if file is None or mime is None or not file.is_file():
             return f'<a href="{escape(self._moved(source))}">{escape(label or source)}</a>'
         if file.stat().st_size > MOST_EMBEDDED:

@@ -77,6 +77,12 @@ def without_marks(text: str) -> str:
     return re.sub(r"^<!-- /?marlab:[^\r\n]*-->[ \t]*\r?\n?", "", text, flags=re.MULTILINE)
 
 
+def own_text(text: str) -> str:
+    """What the person wrote: the text without the program's parts."""
+    known = {match.group(2): "" for match in _BEGIN.finditer(text)}
+    return "".join(piece for piece in _split(text, _own_key(text, ""), known) if isinstance(piece, str))
+
+
 def _own_key(text: str, key: str) -> str:
     """The key of this file's marks: the expected one, or that of the first mark if the run was moved or renamed."""
     keys = [match.group(1) for match in _BEGIN.finditer(text)]

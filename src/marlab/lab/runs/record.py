@@ -26,7 +26,7 @@ def new_record(world: str, name: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": now(),
         "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
-        "preset": None, "judged_by": None, "inferred": [], "stages": [], "results": {}, "verdict": [],
+        "preset": None, "judged_by": None, "inferred": [], "stages": [], "total": None, "results": {}, "verdict": [],
     }  # fmt: skip
 
 
@@ -76,6 +76,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "judged_by": (is_judged, "a table of results, metric and better"),
     "attempts": (_list_of(_attempt), "a list of tables"),
     "stages": (_list_of(_stage), "a list of tables whose names are texts"),
+    "total": (lambda value: value is None or (type(value) is int and value >= 0), "a number of steps or nothing"),
     "verdict": (is_stored, "at most three sentences as keys and numbers"),
 }  # fmt: skip
 

@@ -45,6 +45,7 @@ class RunInfo:
     judged_by: dict[str, Any] | None
     inferred: list[str]
     stages: list[dict[str, Any]]
+    total: int | None  # steps of the whole training; None where that is not known
     results: dict[str, Any]
     verdict: list[dict[str, Any]]
 

@@ -359,6 +359,12 @@ class Run:
         self._record["stages"] = [*stages, {"name": name, "lr": lr, **more}]
         self._write()
 
+    def set_total(self, steps: int) -> None:
+        """How many steps the whole training has, so that a list can tell how far it is."""
+        if self._record["total"] != steps:
+            self._record["total"] = steps
+            self._write()
+
     def add_results(self, results: Mapping[str, Any]) -> None:
         """Results for the lab note: plain values, or {"value", "low", "high", "unit", "note"}."""
         self._record["results"].update(results)

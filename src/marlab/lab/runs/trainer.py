@@ -118,6 +118,7 @@ def drive(
     if prepare is not None and not prepare():
         return _stopped(run, stay)
     writer = metrics or run.metrics(resume_step=trainer.step if run.resumed else None)
+    run.set_total(first_step + trainer.total)
 
     def save(score: float | None) -> None:
         with run.budget.part("saving"):

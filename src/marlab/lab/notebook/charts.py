@@ -1,0 +1,123 @@
+"""Metrics of a run as lines for pages: thinned, seeds of a run joined to a mean with its band, and a spark for lists.
+
+Letters: S seeds, T records.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marlab.lab.notebook.panels import called
+from marlab.lab.notebook.words import LANGUAGES
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.records import RunInfo
+from marlab.lab.stats import mean_interval
+
+MOST_POINTS = 300
+"""Points of a line; a longer one is shown as means of neighbouring records."""
+SPARK_POINTS = 32
+SPARK_HEIGHT = 100
+OF_A_SEED = re.compile(r"seed_(\d+)/(.+)")
+NOT_DRAWN = ("step", "time")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric."""
+
+    name: str
+    steps: NDArray[np.int64]  # [T]
+    values: NDArray[np.float64]  # [S, T], one row where the run trains one seed
+    seeds: Sequence[str]
+
+
+def lines_of(path: Path) -> list[Line]:
+    """All metrics of a run that are numbers, in the order in which they first appear."""
+    rows = read_metrics(path / "metrics.jsonl")
+    places: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for row in rows:
+        for key, value in row.items():
+            if key in NOT_DRAWN or not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            of_seed = OF_A_SEED.fullmatch(key)
+            seed, name = of_seed.groups() if of_seed else ("", key)
+            places.setdefault(name, {}).setdefault(seed, []).append((row["step"], float(value)))
+    return [_line(name, by_seed) for name, by_seed in places.items()]
+
+
+def _line(name: str, by_seed: Mapping[str, list[tuple[int, float]]]) -> Line:
+    """Where a metric is known of the seeds, their mean over all is not asked for."""
+    kept = {seed: points for seed, points in by_seed.items() if seed} or by_seed
+    steps = sorted({step for points in kept.values() for step, _ in points})
+    place = {step: i for i, step in enumerate(steps)}
+    values = np.full((len(kept), len(steps)), np.nan)  # [S, T]
+    for row, points in zip(values, kept.values()):
+        for step, value in points:
+            row[place[step]] = value if math.isfinite(value) else np.nan
+    return Line(name, np.array(steps), values, list(kept))
+
+
+def thinned(line: Line, most: int = MOST_POINTS) -> Line:
+    """Means of neighbouring records, so that there are `most` points at most; a point stands at its last record."""
+    size = math.ceil(len(line.steps) / most)
+    if size <= 1:
+        return line
+    starts = np.arange(0, len(line.steps), size)
+    ends = np.minimum(starts + size, len(line.steps)) - 1
+    known = np.isfinite(line.values)
+    sums = np.add.reduceat(np.where(known, line.values, 0.0), starts, axis=1)
+    counts = np.add.reduceat(known.astype(float), starts, axis=1)
+    values = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return Line(line.name, line.steps[ends], values, line.seeds)
+
+
+def line_data(line: Line, package: str | None) -> dict[str, Any]:
+    """A line as pages draw it: the mean of its seeds with Student's band where there are several."""
+    thin = thinned(line)
+    names = {lang: called(package, line.name, "METRICS", lang) or line.name for lang in LANGUAGES}
+    data: dict[str, Any] = {"metric": line.name, "names": names, "x": thin.steps.tolist()}
+    if len(thin.values) == 1:
+        data["y"] = rounded(thin.values[0])
+    else:
+        mean, low, high = mean_interval(thin.values, axis=0)
+        data |= {"y": rounded(mean), "low": rounded(low), "high": rounded(high), "seeds": len(thin.values)}
+    return data
+
+
+def rounded(values: NDArray[np.float64]) -> list[float | None]:
+    """Five digits are more than a screen shows; what is not known is None."""
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
+
+
+def spark(lines: Sequence[Line], metric: str | None) -> list[int | None]:
+    """The metric that counts as a few heights from 0 to SPARK_HEIGHT; empty where there is none."""
+    found = next((line for line in lines if line.name == metric), None)
+    if found is None or len(found.steps) < 2:
+        return []
+    thin = thinned(found, SPARK_POINTS)
+    known = np.isfinite(thin.values)
+    if not known.any():
+        return []
+    count, total = known.sum(axis=0), np.where(known, thin.values, 0.0).sum(axis=0)
+    mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+    low, high = np.nanmin(mean), np.nanmax(mean)
+    share = (mean - low) / (high - low) if high > low else mean * 0 + 0.5
+    return [None if math.isnan(value) else round(SPARK_HEIGHT * float(value)) for value in share]
+
+
+def ordered(lines: Sequence[Line], info: RunInfo) -> list[Line]:
+    """The metric that the run is judged by first, then as recorded, times last; lines without a number are left out."""
+
+    def place(line: Line) -> tuple[int, int]:
+        first = line.name == info.judged.metric
+        return (0 if first else 2 if line.name.startswith("time/") else 1), 0
+
+    return sorted((line for line in lines if np.isfinite(line.values).any()), key=place)

@@ -1,0 +1,65 @@
+"""The index of all runs: one small entry each, drawn by the page's own script; sweeps are one entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from marlab.lab.notebook import story
+from marlab.lab.notebook.charts import Line
+from marlab.lab.runs.records import RunInfo
+
+Entry = dict[str, Any]
+MOST_FIGURES = 3
+THUMB = "thumb.webp"
+THUMB_WIDTH = 240
+
+
+def entry_of(info: RunInfo, spark: Sequence[int | None], lines: Sequence[Line]) -> Entry:
+    """What the index shows of a run."""
+    numbers = [row for row in story.results(info) if row.value.number is not None]
+    return {
+        "id": info.id, "world": info.world, "kind": info.kind, "status": info.status, "reason": info.reason,
+        "created": info.created, "ended": info.ended, "seconds": info.seconds(), "preset": info.preset,
+        "seed": info.seed, "tags": info.tags, "group": info.group, "goal": info.goal, "parent": info.parent,
+        "command": info.command, "verdict": story.verdict(info), "better": info.judged.better,
+        "figures": [_figure(row) for row in numbers[:MOST_FIGURES]], "spark": list(spark),
+        "spark_of": info.judged.metric, "progress": progress(info, lines), "thumb": None,
+    }  # fmt: skip
+
+
+def _figure(row: story.Result) -> dict[str, Any]:
+    value = row.value
+    return {"name": row.said, "value": value.number, "low": value.low, "high": value.high, "unit": value.unit}
+
+
+def progress(info: RunInfo, lines: Sequence[Line]) -> float | None:
+    """The share of its work that a training has done; None where that is not known."""
+    if info.status == "finished":
+        return 1.0
+    steps = max((int(line.steps[-1]) for line in lines if len(line.steps)), default=0)
+    if not info.total or not steps:
+        return None
+    return min(1.0, math.floor(1000 * steps / info.total) / 1000)
+
+
+def thumbnail(info: RunInfo, chosen: Path | None) -> Path | None:
+    """A small picture for the index, made of the one that the world chose or of the run's first figure."""
+    from PIL import Image
+
+    pixels = [p.path for p in story.pictures(info, "figures", (".png",))]
+    source = chosen or next(iter([*(p.path for p in story.films(info) if p.path.suffix == ".gif"), *pixels]), None)
+    if source is None:
+        return None
+    target = info.path / "report" / THUMB
+    try:
+        with Image.open(source) as picture:
+            small = picture.convert("RGB")
+            small.thumbnail((THUMB_WIDTH, THUMB_WIDTH))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            small.save(target, "WEBP", quality=70)
+    except (OSError, ValueError, SyntaxError):  # a picture that is none
+        return None
+    return target

@@ -1,0 +1,169 @@
+"""The page of a run: verdict, film, results, curves, figures; what was asked and where it ran come last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from marlab.lab.errors import UserError
+from marlab.lab.notebook import story
+from marlab.lab.notebook.charts import Line, line_data, lines_of, ordered, spark
+from marlab.lab.notebook.index import Entry, entry_of
+from marlab.lab.notebook.panels import Contribution, Page, Panel, contribution, package_of
+from marlab.lab.notebook.sheet import Sheet, data_uri
+from marlab.lab.notebook.words import word
+from marlab.lab.report.facts import duration, file_size, parent_of, root_of, when
+from marlab.lab.report.page import MIME, render_fragment
+from marlab.lab.runs.records import RunInfo
+from marlab.lab.stats import show
+
+MOST_SINGLE = 7_000_000
+"""Bytes of a page that is one file."""
+FEWEST_TOGETHER = 2
+"""Results in one unit that are worth a drawing of their intervals."""
+
+
+@dataclass
+class Built:
+    """What was made of a run."""
+
+    entry: Entry
+    packages: set[str]
+    hashes: dict[str, Any] = field(default_factory=dict)
+    thumbnail: Path | None = None
+
+
+def write_run(info: RunInfo, sheet: Sheet, hashes: dict[str, Any]) -> Built:
+    """Write the page of a run to `sheet`, and its further pages beside it."""
+    given, problem = _given(info)
+    lines = ordered(lines_of(info.path), info)
+    packages = {p for panel in _all_panels(given) if (p := panel.package) is not None}
+    pictures = _Pictures(sheet)
+    panels = {place: sheet.panels([p for p in given.panels if p.place == place]) for place in _places(given)}
+    curves = sheet.panels([training_panel(info, lines)]) if lines else []
+    intervals = [] if given.results else sheet.panels(interval_panels(info))
+    pages = [] if sheet.single else [write_page(info, page, sheet) for page in given.pages]
+    values = _facts(info, hashes)
+    figures, films = story.figures(info), story.films(info)
+    left = pictures.room(figures, films)
+    sheet.write(
+        "run.html.j2", packages, info=info, panels=panels, curves=curves, intervals=intervals, plain=not given.results,
+        problem=problem, figures=[pictures.shown(p, left) for p in figures],
+        films=[pictures.shown(p, left) for p in films], pages=list(zip(given.pages, pages)), **values,
+    )  # fmt: skip
+    entry = entry_of(info, spark(lines, info.judged.metric or _first(lines)), lines)
+    return Built(entry, packages, hashes, given.thumbnail)
+
+
+def write_single(info: RunInfo, target: Path, language: str = "en") -> Path:
+    """The page of a run as one file that can be sent to somebody."""
+    write_run(info, Sheet(target, target.parent, None, True, language), {})
+    return target
+
+
+def _given(info: RunInfo) -> tuple[Contribution, str | None]:
+    """What the world shows, or why it cannot."""
+    try:
+        return contribution(info), None
+    except UserError as error:
+        return Contribution(), str(error)
+
+
+def _places(given: Contribution) -> list[str]:
+    return list(dict.fromkeys(panel.place for panel in given.panels))
+
+
+def _all_panels(given: Contribution) -> list[Panel]:
+    return [*given.panels, *(panel for page in given.pages for panel in page.panels)]
+
+
+def _first(lines: Sequence[Line]) -> str | None:
+    return lines[0].name if lines else None
+
+
+def write_page(info: RunInfo, page: Page, beside: Sheet) -> str:
+    """A further page of a run; returns its address as seen from the run's own page."""
+    sheet = Sheet(beside.folder / f"{page.name}.html", beside.assets, beside.home, False, beside.language)
+    packages = {p for panel in page.panels if (p := panel.package) is not None}
+    sheet.write(
+        "page.html.j2", packages, title=page.title, title_text=f"{word(page.title, sheet.language)} · {info.id}",
+        lead=page.lead, panels=sheet.panels(page.panels), up=beside.file.name, up_text=info.id,
+    )  # fmt: skip
+    beside.written += [sheet.file, *sheet.written]
+    return sheet.file.name
+
+
+def training_panel(info: RunInfo, lines: Sequence[Line]) -> Panel:
+    """All metrics as curves that can be read, stage by stage."""
+    package = package_of(info)
+    stages = [
+        {"name": stage["name"], "first": stage["first_step"], "last": stage["last_step"]}
+        for stage in info.stages
+        if isinstance(stage.get("first_step"), int) and isinstance(stage.get("last_step"), int)
+    ]
+    data = {"lines": [line_data(line, package) for line in lines], "stages": stages, "judged": info.judged.metric}
+    return Panel("training", "", data)
+
+
+def interval_panels(info: RunInfo) -> list[Panel]:
+    """Results that can be laid beside each other, baselines among them: those with intervals and the key's unit."""
+    rows = story.results(info)
+    unit = next((r.value.unit for r in rows if r.value.low is not None), None)
+    together = [r for r in rows if r.value.low is not None and r.value.unit == unit and r.value.number is not None]
+    if len(together) < FEWEST_TOGETHER:
+        return []
+    drawn = [{"name": r.said, "value": r.value.number, "low": r.value.low, "high": r.value.high} for r in together]
+    return [Panel("intervals", "", {"rows": drawn, "unit": unit or ""})]
+
+
+def _facts(info: RunInfo, hashes: dict[str, Any]) -> dict[str, Any]:
+    """What the template says about the run itself."""
+    parameters = story.parameters(info)
+    parent = parent_of(info, root_of(info.path))
+    log = story.end_of_log(info)
+    return {
+        "verdict": story.verdict(info), "results": story.results(info), "show": show, "when": when,
+        "duration": duration, "size": file_size, "parameters": parameters,
+        "changed": [] if isinstance(parameters, str) else [p for p in parameters if p.changed],
+        "same": [] if isinstance(parameters, str) else [p for p in parameters if not p.changed],
+        "weights": story.weights(info, hashes), "parent": parent, "log": log, "words": _words(info),
+        "stages": info.stages,
+    }  # fmt: skip
+
+
+def _words(info: RunInfo) -> str:
+    """What a person wrote into the note, as HTML made safe."""
+    text = story.own_words(info)
+    return render_fragment(text, info.path, info.path / "report") if text else ""
+
+
+class _Pictures:
+    """Figures and films as the template shows them: beside the page, or inside as far as there is room."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self.sheet = sheet
+
+    def room(self, figures: Sequence[story.Picture], films: Sequence[story.Picture]) -> set[Path]:
+        """Those that go into a page that is one file, figures first."""
+        if not self.sheet.single:
+            return set()
+        left = MOST_SINGLE - self.sheet.weight()
+        chosen = set()
+        for picture in [*figures, *films]:
+            need = picture.size * 4 // 3 + 200
+            if need <= left:
+                chosen.add(picture.path)
+                left -= need
+        return chosen
+
+    def shown(self, picture: story.Picture, chosen: set[Path]) -> dict[str, Any]:
+        film = picture.path.suffix.lower() in (".mp4", ".webm")
+        if not self.sheet.single:
+            address: str | None = self.sheet.href(picture.path)
+        elif picture.path in chosen:
+            address = data_uri(picture.path.read_bytes(), MIME[picture.path.suffix.lower()])
+        else:
+            address = None
+        return {"address": address, "caption": picture.caption, "film": film, "name": picture.path.name}
