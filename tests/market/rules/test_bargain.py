@@ -15,6 +15,7 @@ from marlab.market.rules import bargain, records
 from marlab.market.rules.bargain import SALE_REASONS, RuleOptions, Terms
 from marlab.market.rules.l1 import Action
 from marlab.market.rules.plan import FULLEST, NEAREST, NEXT, TODAY, Threads
+from marlab.market.rules.prospects import Prospects
 from marlab.market.rules.records import Records
 
 HIGH, LOW = 22.0, 18.0
@@ -129,10 +130,15 @@ def test_what_is_taken_of_a_stranger(who: Seat, quantity: int, price: float, tak
 
 
 def worth_waiting(offers: Sequence[float], taken: float, lot: float, rounds: int, leaving: float) -> float:
-    there = np.ones(len(offers), bool)
-    return float(
-        bargain.worth_waiting(np.array(offers), there, *(np.asarray(float(v)) for v in (taken, lot, rounds, leaving)))
-    )
+    """Once with all offers made today, once with all of them made before: the same."""
+    chances = [np.full((1, 1), float(v)) for v in (taken, lot, rounds, leaving)]
+    money, there, room = np.array([[offers]]), np.ones((1, 1, len(offers))), np.ones((1, 3))
+    heard = Prospects(np.sort(-money), there, 0 * there, there.sum(-1))
+    nobody = Prospects(np.full((1, 1, 1), np.inf), there[..., :1], there[..., :1], np.zeros((1, 1)))
+    today = bargain.worth_waiting(nobody.fitting(room), bargain.Today(money, there), *chances)
+    before = bargain.worth_waiting(heard.fitting(room), bargain.Today(money[..., :0], there[..., :0]), *chances)
+    assert before == pytest.approx(today)
+    return float(today[0, 0])
 
 
 def test_waiting_is_worth_the_best_of_what_may_come() -> None:

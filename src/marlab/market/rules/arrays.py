@@ -44,6 +44,13 @@ def _gather(values: Any, order: Any) -> Any:
     return rows[np.arange(len(rows))[:, None], order.reshape(len(rows), -1)].reshape(order.shape)
 
 
+def _sums_before(values: Any) -> Any:
+    """[..., R + 1]: sums of the first 0, 1, ..., R of `values` [..., R]."""
+    sums = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, -1, out=sums[..., 1:])
+    return sums
+
+
 def _largest(cell: Any, values: Any, size: int) -> Any:
     """The largest value [size] of each cell; -inf where a cell has none."""
     largest = np.full(size, -np.inf)
@@ -95,6 +102,9 @@ NUMPY = SimpleNamespace(
     all=lambda values: values.all(-1),
     argsort=lambda keys: keys.argsort(-1, kind="stable"),
     gather=_gather,
+    # where `value` [...] would stand in rising `values` [..., R], before its equals
+    place=lambda values, value: (values < value[..., None]).sum(-1),
+    sums_before=_sums_before,
     gather_rows=lambda values, order: values[np.arange(len(values))[:, None], order],
     add_up=lambda cell, amount, size: np.bincount(cell, amount, size).astype(np.float64),
     largest=_largest,
@@ -131,9 +141,17 @@ def _torch() -> Any:
         return a.to(kind), b.to(kind)
 
     def take(values: Any, index: Any) -> Any:
-        shape = torch.broadcast_shapes(values.shape[:-1], index.shape)
-        index = index.long().expand(shape)[..., None]
-        return values.expand(*shape, values.shape[-1]).gather(-1, index)[..., 0]
+        index = index.long()[..., None]
+        if values.shape[:-1] != index.shape[:-1]:
+            # all of one table: shapes that differ by axes of length 1; `torch.broadcast_shapes` is slow
+            shape = np.broadcast_shapes(values.shape[:-1], index.shape[:-1])
+            index, values = index.expand(*shape, 1), values.expand(*shape, values.shape[-1])
+        return values.gather(-1, index)[..., 0]
+
+    def sums_before(values: Any) -> Any:
+        sums = values.new_zeros((*values.shape[:-1], values.shape[-1] + 1))
+        torch.cumsum(values, -1, out=sums[..., 1:])
+        return sums
 
     def stack(parts: Any) -> Any:
         parts = tensors(*parts)
@@ -192,6 +210,8 @@ def _torch() -> Any:
         all=lambda values: values.all(-1),
         argsort=lambda keys: keys.argsort(dim=-1, stable=True),
         gather=lambda values, order: values.gather(-1, order),
+        place=lambda values, value: torch.searchsorted(values, value[..., None])[..., 0],
+        sums_before=sums_before,
         gather_rows=gather_rows,
         add_up=add_up,
         largest=largest,

@@ -19,6 +19,7 @@ from marlab.market.rules.arrays import namespace
 from marlab.market.rules.l1 import Bools
 from marlab.market.rules.offers import LARGEST_LOT, ROUNDS
 from marlab.market.rules.plan import FULLEST, NEAREST, NEXT, TODAY, Ints, Threads
+from marlab.market.rules.prospects import Fitting, prospects
 
 LAST_ROUND = ROUNDS - 1
 """After an answer in this round a negotiation is over."""
@@ -120,46 +121,52 @@ def waiting(threads: Threads, terms: Terms, options: RuleOptions) -> Array:
     xp, known = namespace(terms.cost), threads.records
     if not options.wait:
         return xp.zeros_like(threads.round)
-    entries = min(xp.bound(known.heard_count, records.HEARD), records.HEARD)
-    slots = xp.arange(entries, terms.cost)
-    span = xp.maximum(1.0, terms.highest - terms.lowest)[..., None]
-    position = (threads.heard.price - terms.lowest[..., None]) / span
-    quantity = xp.cat([known.heard_quantity[..., :entries], threads.heard.quantity])  # [N, K, R + T]
-    position = xp.cat([known.heard_position[..., :entries], position])
-    ahead = xp.cat([known.heard_ahead[..., :entries], threads.heard.day])
-    there = xp.cat([slots < known.heard_count[..., None], ~xp.isnan(threads.heard.quantity)])
-    days = terms.room.shape[-1]
+    before = threads.prospects
+    if before is None:
+        before = prospects(known, terms.lowest, terms.highest, terms.cost)
+    quantity, price, ahead = threads.heard  # [N, K, T]
+    there, days = ~xp.isnan(quantity), terms.room.shape[-1]
     room = xp.take(terms.room[:, None, None, :], xp.minimum(xp.zero_nan(ahead), days - 1))
     fits = there & (ahead < days) & (quantity <= room)
-    each = terms.lowest[..., None] + position * (terms.highest - terms.lowest)[..., None] - terms.cost[..., None]
+    today = Today(xp.where(fits, quantity * (price - terms.cost[..., None]), 0.0), xp.floats(there, terms.cost))
+    count = before.all + today.there.sum(-1)
     offered = known.offers + threads.offered
     lot = (known.taken_units + LARGE_LOT * GUESSED_TAKEN) / (known.taken + GUESSED_TAKEN)
     price = xp.where(known.patient_highest >= known.patient_lowest, terms.highest, terms.lowest)
     worth = worth_waiting(
-        xp.where(fits, quantity * each, 0.0),
-        there,
+        before.fitting(terms.room),
+        today,
         taken=(known.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS),
         lot=xp.minimum(lot, xp.max(terms.room)[..., None]) * (price - terms.cost),
         rounds=xp.maximum(0, LAST_ROUND - threads.round),
         leaving=xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
+        most=LAST_ROUND - threads.earliest,
     )
-    return xp.where(there.sum(-1) >= FEW_OFFERS, worth, float("nan"))
+    return xp.where(count >= FEW_OFFERS, worth, float("nan"))
 
 
-def worth_waiting(offers: Array, there: Bools, taken: Array, lot: Array, rounds: Array, leaving: Array) -> Array:
+class Today(NamedTuple):
+    """What partners offered today: each [..., T]."""
+
+    money: Array  # 0 where it does not fit
+    there: Array  # 1 where there is an offer, else 0
+
+
+def worth_waiting(
+    before: Fitting, today: Today, taken: Array, lot: Array, rounds: Array, leaving: Array, most: int = LAST_ROUND
+) -> Array:
     """Money [...] that a negotiation brings if it goes on for `rounds` more rounds and every offer is weighed.
 
-    `offers`: money [..., R] of offers that the partner may make, those that are `there` equally likely in every round;
-    `taken`: chance that it takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not.
+    `before` and `today`: offers that the partner may make, all equally likely in every round; `taken`: chance that it
+    takes mine instead, which brings `lot`; `leaving`: chance that it goes when it does not. No `rounds` exceed `most`.
     """
-    xp = namespace(offers)
-    count = xp.maximum(1, xp.floats(there.sum(-1), offers))
-    share = xp.where(there, 1 / count[..., None], 0.0)
-    sure, going_on = taken * lot, (1 - taken) * (1 - leaving)
+    xp = namespace(taken)
+    count = xp.maximum(1, before.all + today.there.sum(-1))
+    sure, going_on = taken * lot, (1 - taken) * (1 - leaving) / count
     worth = xp.zeros_like(sure)
-    for done in range(xp.bound(rounds, LAST_ROUND)):
-        mean = (xp.maximum(offers, worth[..., None]) * share).sum(-1)
-        worth = xp.where(done < rounds, sure + going_on * mean, worth)
+    for done in range(min(xp.bound(rounds, most), most)):
+        best = before.better(worth) + (xp.maximum(today.money, worth[..., None]) * today.there).sum(-1)
+        worth = xp.where(done < rounds, sure + going_on * best, worth)
     return worth
 
 

@@ -23,6 +23,7 @@ from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import l1
 from marlab.market.rules.arrays import namespace
 from marlab.market.rules.l1 import Action, Bools, Issue, L1Options
+from marlab.market.rules.prospects import Outlook
 from marlab.market.rules.records import Records
 
 Ints = NDArray[np.int64]
@@ -52,6 +53,8 @@ class Threads(NamedTuple):
     heard: Action  # each [N, K, T]: the partner's offers of today; nan where there is none
     offered: Array  # [N, K] how many offers I made today
     records: Records  # [N, K] what earlier days told
+    prospects: Outlook | None = None  # the same as `prospects.prospects` makes of it, where it is at hand
+    earliest: int = 0  # no thread is in an earlier round
 
 
 class Wishes(NamedTuple):

@@ -81,6 +81,15 @@ def empty(shape: tuple[int, ...], like: Array | None = None) -> Records:
     return Records(*(field(name) for name in Records._fields))
 
 
+def condensed(records: Records) -> Records:
+    """The same with the sum in place of each ring of which a negotiation asks for the sum only; for quick reading.
+
+    `units_lately`, `features` and `prospects.prospects` need the whole ones.
+    """
+    rings = ("lasted", "patience", "heard_quantity", "heard_position", "heard_ahead", "recent_units", "recent_day")
+    return records._replace(**{name: getattr(records, name).sum(-1)[..., None] for name in rings})
+
+
 def after_negotiations(
     records: Records, there: Bools, day: Array | float, rounds: Array, quantity: Array, price: Array,
     price_min: Array, price_max: Array,

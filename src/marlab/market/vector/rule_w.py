@@ -19,6 +19,7 @@ from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.offers import ROUNDS as YESTERDAY
 from marlab.market.rules.offers import OfferSlots
+from marlab.market.rules.prospects import Prospects, prospects
 from marlab.market.rules.records import Records
 from marlab.market.vector.books import HORIZON, SLOTS
 from marlab.market.vector.market import Market
@@ -52,6 +53,8 @@ class Memory:
         self._strangers = records.empty((1, 1, 1, 1, 1), like)
         self._before: tuple[Tensor, Threads, Ranges] | None = None  # yesterday: threads in the morning and evening
         self._opened = market.threads.running
+        self.condensed = records.condensed(self.records)
+        self._prospects = self._weighed(market)
 
     def open(self, market: Market) -> None:
         """A new morning: yesterday's negotiations enter the records, its offers fade; first days begin empty."""
@@ -65,6 +68,8 @@ class Memory:
             self._add(market, made, (self.units[half], self.price[half], self.ahead[half] - 1), half, -YESTERDAY)
         self.units.zero_()
         self._opened = market.threads.running
+        self.condensed = records.condensed(self.records)
+        self._prospects = self._weighed(market)
 
     def hear(self, market: Market) -> None:
         """The offers of the half-round before, which are on the table now."""
@@ -74,6 +79,19 @@ class Memory:
             self.price[half], self.ahead[half] = threads.price, threads.ahead
             if half < HALVES - 1:
                 self._add(market, threads.running, (threads.units, threads.price, threads.ahead), half, 0)
+
+    def outlook(self, rows: Rows) -> Prospects:
+        """What consumers may still offer to rows [N, A]."""
+        return Prospects(*(values[rows.seat] for values in self._prospects))
+
+    def _weighed(self, market: Market) -> Prospects:
+        """Earlier offers of all consumers [B, L, A, A, R] at today's prices."""
+        low, high = (
+            torch.nn.functional.pad(bound[..., 0], (0, 0, 0, 1)).to(self.dtype)[..., None]  # [B, L, 1, 1]
+            for bound in (market.ranges.price_low, market.ranges.price_high)
+        )
+        cost = market.setup.cost.to(self.dtype)[..., None]  # [B, L, A, 1]
+        return prospects(self.records.take((slice(None),) * 3 + (CONSUMERS,)), low, high, cost)
 
     def close(self, market: Market) -> None:
         """The end of the negotiations: what they came to is remembered tomorrow."""
@@ -221,21 +239,24 @@ class RuleW(Policy):
         caps = l1.caps(state, RULES)
         running = rows.gather(market.threads.running) & rows.sides[:, :, None]  # [N, 2, A]
         alpha = self._weights(market, rows, state, caps, running)
-        known = self.memory.records.take(rows.seat)  # [N, 2, A]
-        answers = []
+        moves, places = [], []
         for side, selling in ((SUPPLIERS, False), (CONSUMERS, True)):
-            threads = self._threads(market, rows, side, running[:, side], known.take((slice(None), side)))
-            issue = l1.issue_of(state, selling)
+            there = running[:, side]
+            some = there.any(1).nonzero()[:, 0]  # rows with something to answer on this side
+            if not len(some):
+                continue
+            who, here, weights = rows.take(some), there[some], alpha[some, side]
+            now, limits = _taken(state, some), l1.Caps(*(values[some] for values in caps))
+            issue = l1.issue_of(now, selling)
+            threads = self._threads(market, who, side, here)
             if selling:
-                answers.append(self.sale(market, rows, state, caps, threads, issue, alpha[:, side]))
+                answers = self.sale(market, who, now, limits, threads, issue, weights)
             else:
-                wishes = rule_w.buy(state, caps, threads, issue, alpha[:, side])
-                answers.append(plan.plan(state, RULES, selling, threads, issue, wishes, explain=False))
-        both = (
-            torch.stack([getattr(each, name) for each in answers], 1) for name in ("op", "quantity", "price", "day")
-        )
-        op, units, price, ahead = (values[running].to(torch.int32) for values in both)
-        return Moves(op, units, price, ahead), rows.threads[running]
+                wishes = rule_w.buy(now, limits, threads, issue, weights)
+                answers = plan.plan(now, RULES, selling, threads, issue, wishes, explain=False)
+            moves.append([values[here].to(torch.int32) for values in answers[:4]])
+            places.append(who.threads[:, side][here])
+        return Moves(*(torch.cat(parts) for parts in zip(*moves))), torch.cat(places)
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
@@ -245,7 +266,7 @@ class RuleW(Policy):
         wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, self.options)
         return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
 
-    def _threads(self, market: Market, rows: Rows, side: int, there: Tensor, known: Records) -> plan.Threads:
+    def _threads(self, market: Market, rows: Rows, side: int, there: Tensor) -> plan.Threads:
         dtype, threads = self.mornings.dtype, market.threads
         table = [
             values.reshape(-1)[rows.threads[:, side]].to(dtype)
@@ -256,7 +277,12 @@ class RuleW(Policy):
         nothing = torch.full_like(table[0], math.nan)
         offered = torch.full_like(nothing, float(market.half // 2))
         heard = self.memory.heard(market, rows, side)
-        return plan.Threads(there, offered.clone(), received, Action(nothing, nothing, nothing), heard, offered, known)
+        known = self.memory.condensed.take((*rows.seat, side))
+        before = self.memory.outlook(rows) if side == CONSUMERS else None
+        return plan.Threads(
+            there, offered.clone(), received, Action(nothing, nothing, nothing), heard, offered, known, before,
+            market.half // 2,
+        )  # fmt: skip
 
     def _weights(self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, running: Tensor) -> Tensor:
         """L4's weights [N, 2, A] over the threads of both sides."""
@@ -277,6 +303,10 @@ class RuleW(Policy):
         days = features.latest_day(last.day, base.day, HORIZON)
         alpha: Tensor = HeuristicL4Coordinator().weights(days, wanted, there)
         return alpha.view(running.shape)
+
+
+def _taken(state: DayState, rows: Tensor) -> DayState:
+    return DayState(*(values[rows] for values in state))
 
 
 def _first(fresh: Tensor, blank: Tensor, known: Tensor) -> Tensor:

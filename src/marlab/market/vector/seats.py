@@ -37,6 +37,10 @@ class Rows(NamedTuple):
         """Values of threads [B, P, C, R] by side and partner: [N, 2, A]."""
         return threads.reshape(-1)[self.threads]
 
+    def take(self, index: Tensor) -> Rows:
+        """Some of them."""
+        return Rows(*(values[index] for values in self))
+
     def __len__(self) -> int:
         return len(self.world)
 
