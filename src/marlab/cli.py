@@ -69,6 +69,10 @@ COMMANDS: Table = {
         "submit": Command(
             "marlab.market.submit.command:main", "an agent as the league takes it, tried where only scml is installed"
         ),
+        "clone": Command(
+            "marlab.market.clones.command:main",
+            "small networks that answer as recorded agents did, for the vector market",
+        ),
         "verify": Command(
             "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
         ),

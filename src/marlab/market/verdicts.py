@@ -30,6 +30,10 @@ SENTENCES = {
         "best": "{agent} earns most of {agents}: {score:.3f} {interval:.3f} of its opening balance.",
         "best_official": "{agent} wins the league's own tournament of {agents} agents with a score of {score:.3f}.",
         "next_more_markets": "Next: more markets decide it, `--configs {more}` and another `--name`.",
+        "cloned": "{better} of {experts} clones tell what their expert does better than its shares do, on worlds "
+        "that were never fitted: cross-entropy {value:.3f} a decision instead of {trivial:.3f}.",
+        "cloned_scores": "In worlds of clones, scores by agent and place in the chain are off by {gap:.3f} of the "
+        "opening balance on average ({worlds} configs).",
         "l2_above": "L2 is worse than what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
         "units, {trivial} by {other:.3f}.",
         "l2_below": "L2 has learnt: its quantities are off by {value:.3f} {interval:.3f} units, {trivial} by "

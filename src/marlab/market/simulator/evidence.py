@@ -109,7 +109,7 @@ def played(spec: WorldSpec) -> Recorded:
         return Recorded(
             spec.world_id, config, sync, {name: log.tables[name] for name in TABLES}, balance, stock, prices,
             np.array([agent["score"] for agent in log.agents]), np.array([agent["bankrupt"] for agent in log.agents]),
-            _mornings(log, len(names)),
+            _mornings(log, len(names)), tuple(agent["type"] for agent in log.agents),
         )  # fmt: skip
 
 

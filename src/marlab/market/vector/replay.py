@@ -7,9 +7,10 @@ agent answered in every round and follows the negotiations too: who agreed on wh
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -47,6 +48,7 @@ class Recorded:
     scores: Array  # [F]
     bankrupt: Array  # [F], at the end
     mornings: Array  # [T, F, fields], the DayState of every factory, its fields one after the other
+    agents: tuple[str, ...] = ()  # [F], the class of each factory's agent; () where the file does not tell
 
     @property
     def level(self) -> Array:
@@ -62,6 +64,7 @@ class Recorded:
     def to_bytes(self) -> bytes:
         """A small .npz file that `from_bytes` reads; rates keep all their digits."""
         arrays: dict[str, Array] = {"world_id": np.array(self.world_id), "sync": np.array(self.sync)}
+        arrays["agents"] = np.array(self.agents, dtype=np.str_)
         arrays |= {f"config.{f.name}": getattr(self.config, f.name) for f in fields(Configs)}
         arrays |= {f"{table}.{name}": values for table in TABLES for name, values in self.tables[table].items()}
         arrays |= {name: getattr(self, name) for name in _SERIES}
@@ -84,7 +87,8 @@ def from_bytes(data: bytes) -> Recorded:
         if table in tables:
             tables[table][column] = values
     series = {name: arrays[name] for name in _SERIES}
-    return Recorded(str(arrays["world_id"]), config, bool(arrays["sync"]), tables, **series)
+    agents = tuple(str(name) for name in arrays.get("agents", ()))
+    return Recorded(str(arrays["world_id"]), config, bool(arrays["sync"]), tables, **series, agents=agents)
 
 
 def read(path: Path) -> Recorded:
@@ -162,6 +166,39 @@ def replay_contracts(worlds: list[Recorded], dtype: torch.dtype = torch.float64)
     return [track.world(w, world, where) for w, (world, where) in enumerate(zip(worlds, places))]
 
 
+class Witness(Protocol):
+    """Somebody who looks at a replay of moves; it changes nothing."""
+
+    def open(self, market: Market) -> None: ...
+    def before(self, market: Market, moves: Moves, silent: Tensor) -> None:
+        """A half-round: what everybody is about to answer; `silent` [B, P, C, R]: where nothing was recorded."""
+
+    def close(self, market: Market) -> None: ...
+
+
+def seats_of(world: Recorded, levels: int) -> tuple[Array, Array]:
+    """Level (in a batch of so many levels) and place of every factory."""
+    places = _Places.of(world, levels)
+    return places.level, places.place
+
+
+def watch_moves(
+    worlds: list[Recorded], witness: Callable[[Market], Witness], dtype: torch.dtype = torch.float64
+) -> None:
+    """Play the recorded answers for somebody who looks."""
+    market, places = _market(worlds, dtype)
+    script, looks = _Script(worlds, places, market), witness(market)
+    for day in range(int(market.setup.n_steps.max())):
+        market.open_day()
+        looks.open(market)
+        for half in range(HALVES):
+            moves = script.moves(day, half)
+            looks.before(market, moves, script.silent)
+            market.move(moves)
+        looks.close(market)
+        market.close_day()
+
+
 def replay_moves(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> list[Replayed]:
     """Play the recorded answers, round by round, in a market that moves by its own rules."""
     market, places = _market(worlds, dtype)
@@ -232,6 +269,8 @@ class _Script:
         self._market = market
         self._worlds = worlds
         self.unanswered = [0] * len(worlds)
+        self.silent = torch.zeros_like(market.threads.running)
+        """Where nothing was recorded in the last half-round that was asked for, the first one of a day apart."""
         self.ends: list[Table] = []
         self._threads: list[tuple[Array, ...]] = []  # per world: day, market, caller, responder of its negotiations
         rows: list[Array] = []
@@ -266,9 +305,10 @@ class _Script:
         at = tuple(rows[:, 2:6].T)
         for values, column in ((op, 6), (units, 7), (price, 8), (ahead, 9)):
             values[at] = rows[:, column].to(values.dtype)
-        silent = running & (op == NONE)
-        if half > 0 and silent.any():  # a first offer that was not made is no decision, and not recorded
-            for w, count in enumerate(silent.flatten(1).sum(1).tolist()):
+        # a first offer that was not made is no decision, and not recorded
+        self.silent = running & (op == NONE) & (half > 0)
+        if self.silent.any():
+            for w, count in enumerate(self.silent.flatten(1).sum(1).tolist()):
                 self.unanswered[w] += count
         return Moves(torch.where(op == NONE, END, op), units, price, ahead)
 

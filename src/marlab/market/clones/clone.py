@@ -1,0 +1,133 @@
+"""The work of `marlab market clone`: record or read worlds, note decisions, fit, measure, write.
+
+runs/market/NAME/recorded/WORLD_ID.npz   worlds that were played here
+runs/market/NAME/clones.npz              the clones: `marlab.market.vector.clones.load` reads it
+runs/market/NAME/tables.md, results.json, figures/*.png
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from marlab.lab.config import Preset
+from marlab.lab.device import choose_device
+from marlab.lab.engine.tasks import EngineConfig
+from marlab.lab.errors import UserError
+from marlab.lab.progress import stage
+from marlab.lab.report.style import time_of_a_figure
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.files import plain_json, replacing, write_json, write_text
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
+from marlab.lab.verdict import say
+from marlab.market.clones import figures, report
+from marlab.market.clones.command import CloneCommand
+from marlab.market.clones.examples import Examples, examples
+from marlab.market.clones.fit import Fit
+from marlab.market.clones.measure import beside, marginals
+from marlab.market.clones.scores import by_position, play_again
+from marlab.market.clones.settings import CloneConfig
+from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, play, read_all
+from marlab.market.simulator.experts import need_simulator
+from marlab.market.vector.clones import ClonePack
+from marlab.market.vector.clones.pack import plain_name
+from marlab.market.vector.replay import Recorded
+
+FIGURES = 4
+"""The figures of a run in the time of a plain one."""
+
+
+def clone(
+    config: CloneConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
+    """Make clones; returns the run, closed."""
+    asked = CloneCommand.of(config)
+    config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
+    experts, device = tuple(plain_name(name) for name in config.experts), choose_device(config.device)
+    if config.recorded is None:
+        need_simulator()
+    else:
+        read_all(config.recorded, experts)  # refuses what cannot be fitted before a folder is made
+    with Run.open("market", config, options, preset=preset, command=command) as run:
+        run.set_device(device)
+        if run.budget.limited:
+            run.budget.expect("figures", FIGURES * time_of_a_figure())
+        if config.recorded is None:
+            play(config, run, engine, quiet)
+        worlds = read_all(config.recorded or run.path / "recorded", experts)
+        part = parts(len(worlds), config)
+        with stage(f"replaying {len(worlds)} worlds", quiet):
+            data = examples(worlds, experts)
+        fit = _fitted(config, run, experts, data, part, device, quiet)
+        pack = ClonePack(experts, fit.best, about(config, worlds, data))
+        with replacing(run.path / "clones.npz") as temporary:
+            temporary.write_bytes(pack.to_bytes())
+        with run.budget.part("figures"), stage("tables and figures", quiet):
+            held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
+            write(run, measured(config, pack, data, part, held, device))
+    return run
+
+
+def _fitted(
+    config: CloneConfig, run: Run, experts: Sequence[str], data: dict[str, Examples], part: np.ndarray,
+    device: torch.device, quiet: bool,
+) -> Fit:  # fmt: skip
+    fitted, checked = ([_of(data[name], part, which) for name in experts] for which in (FIT, VALIDATION))
+    for name, mine, others in zip(experts, fitted, checked):
+        if not len(mine) or not len(others):
+            raise UserError(f"{name} made no decision in the worlds to fit on or to validate with; add worlds.")
+    draw = np.random.default_rng([config.seed, 18])
+    fitted = [each.take(draw.permutation(len(each))[: config.most]) for each in fitted]
+    fit = Fit(
+        fitted, checked, hidden=config.hidden, units=config.units, steps=config.steps, batch=config.batch,
+        lr=config.lr, decay=config.decay, seed=config.seed, device=device,
+    )  # fmt: skip
+    store = CheckpointStore(run.checkpoints, "market/clones", keep=Keep(last=1))
+    drive(fit, run, store, save_every=5, unit="units", show=("validation/loss",), quiet=quiet, device=device)
+    return fit
+
+
+def _of(data: Examples, part: np.ndarray, which: int) -> Examples:
+    return data.take(np.flatnonzero(part[data.column("world")] == which))
+
+
+def about(config: CloneConfig, worlds: Sequence[Recorded], data: dict[str, Examples]) -> dict[str, Any]:
+    """What a reader of the file should know."""
+    return {
+        "worlds": len(worlds), "days": int(sum(int(world.config.n_steps[0]) for world in worlds)),
+        "decisions": {name: len(each) for name, each in data.items()}, "hidden": config.hidden,
+        "units": config.units, "steps": config.steps, "batch": config.batch, "seed": config.seed,
+    }  # fmt: skip
+
+
+def measured(
+    config: CloneConfig, pack: ClonePack, data: dict[str, Examples], part: np.ndarray, held: Sequence[Recorded],
+    device: torch.device,
+) -> dict[str, Any]:  # fmt: skip
+    """All tables, as plain values and `Measured`."""
+    found: dict[str, Any] = {"about": pack.about, "held_out_worlds": len(held), "experts": {}, "scores": {}}
+    for number, name in enumerate(pack.names):
+        own = {key: values[number : number + 1].cpu().float() for key, values in pack.weights.items()}
+        mine = _of(data[name], part, HELD_OUT)
+        if len(mine):
+            found["experts"][name] = beside(own, mine, marginals(_of(data[name], part, FIT)))
+    strangers = {name for world in held for name in world.agents} - report.playable(pack)
+    if config.repeats and not strangers:
+        played = play_again(pack, held, config.repeats, device, config.seed)
+        for name in sorted({name for world in held for name in world.agents}):
+            found["scores"][name] = by_position(played, name)
+    return found
+
+
+def write(run: Run, found: dict[str, Any]) -> None:
+    """Tables, numbers, figures and verdict into the run directory."""
+    write_text(run.path / "tables.md", report.as_markdown(found))
+    write_json(run.path / "results.json", plain_json(report.plain(found)))
+    run.add_results(report.numbers(found))
+    run.set_verdict(*report.verdict(found), say("lab.look"))
+    figures.draw(found, run)

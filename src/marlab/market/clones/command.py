@@ -1,0 +1,21 @@
+"""`marlab market clone`: its flags. `clone` does the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from marlab.lab.command import RunCommand
+from marlab.lab.engine.tasks import EngineFlags, config_of
+from marlab.market.clones.settings import CloneConfig
+
+
+@dataclass(frozen=True)
+class CloneCommand(EngineFlags, CloneConfig):
+    """`marlab market clone`: the clones, and where worlds are played (which changes no result)."""
+
+    def run_config(self) -> CloneConfig:
+        """What decides the results."""
+        return config_of(self, CloneConfig)
+
+
+main = RunCommand("market clone", CloneCommand, "marlab.market.clones.clone:clone", positional=("experts...",))

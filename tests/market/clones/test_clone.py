@@ -1,0 +1,54 @@
+"""The whole command on recorded worlds, and again after it was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.market.clones.clone import clone
+from marlab.market.clones.command import CloneCommand
+from marlab.market.vector.clones import load
+from tests.market.clone_cases import named_worlds
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded")
+    for world in named_worlds()[:4]:
+        (path / f"{world.world_id}.npz").write_bytes(world.to_bytes())
+    return path
+
+
+def small(folder: Path, repeats: int = 0) -> CloneCommand:
+    return CloneCommand(
+        experts=("AS0", "PenguinAgent"), recorded=folder, units=3, steps=2, batch=16, hidden=8, repeats=repeats,
+        device="cpu", quiet=True,
+    )  # fmt: skip
+
+
+def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> None:
+    run = clone(small(folder, repeats=1), RunOptions(output_dir=tmp_path / "run"))
+    assert run.status == "finished" and load(run.path / "clones.npz").names == ("AS0", "PenguinAgent")
+    text = (run.path / "tables.md").read_text()
+    for title in ("Cross-entropy", "Shares of answers", "Terms of offers", "Chance of leaving", "Scores by place"):
+        assert title in text
+    found = json.loads((run.path / "results.json").read_text())
+    assert set(found["experts"]) == {"AS0", "PenguinAgent"} and "SyncRandomStdAgent" in found["scores"]
+    assert {path.name for path in (run.path / "figures").iterdir()} == {"leaving.png", "lots.png", "scores.png"}
+    assert run.results["cross-entropy, held out"] > 0 and len(run.verdict) == 3
+
+
+def test_a_stopped_run_ends_as_one_in_one_go(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = clone(small(folder), RunOptions(output_dir=tmp_path / "whole"))
+    asked = iter([False, True])
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "should_stop", lambda self: next(asked, True))
+        stopped = clone(small(folder), RunOptions(output_dir=tmp_path / "parts"))
+    assert stopped.status == "interrupted" and not (tmp_path / "parts" / "clones.npz").exists()
+    again = clone(small(folder), RunOptions(output_dir=tmp_path / "parts", resume=True))
+    assert again.status == "finished"
+    assert (tmp_path / "parts" / "clones.npz").read_bytes() == (tmp_path / "whole" / "clones.npz").read_bytes()
+    assert again.results == whole.results
