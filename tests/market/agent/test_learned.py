@@ -12,8 +12,10 @@ from marlab.lab.errors import UserError
 from marlab.market.agent.layers import load_layers
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.networks import around as network
+from marlab.market.rules import around
 from marlab.market.simulator.evidence import played
 from marlab.market.verify.plan import spec_of
+from tests.market.beliefs_cases import random_observer
 
 OURS = "marlab.market.agent.agent:LitaAgentHRL"
 PROCESSES = (0,) * 3 + (1,) * 3 + (2,) * 3
@@ -41,6 +43,19 @@ def test_weights_change_play_and_are_found_in_a_run(tmp_path: Path) -> None:
     assert load_layers(settings).l1.rules == "economic"
     rule = world(f'{OURS}(mode="heuristic")', 4)
     assert not np.array_equal(rule, world(f'{OURS}(mode="learned", weights="{tmp_path}")', 4))
+
+
+def test_it_asks_itself_who_its_partners_are(tmp_path: Path) -> None:
+    observer = random_observer(2)
+    weight = np.zeros((around.CHOICES, around.INPUTS + 5))
+    net = network.AroundNet(((weight, np.zeros(around.CHOICES)),), observer=observer)
+    network.save(tmp_path / "a.npz", net)
+    believing = f'{OURS}(mode="learned", weights="{tmp_path / "a.npz"}")'
+    assert np.array_equal(world(f'{OURS}(mode="heuristic")', 4), world(believing, 4))
+    weight[5, -5:] = 9  # lots of one unit for everybody who may be somebody
+    network.save(tmp_path / "a.npz", net)
+    load_layers.__globals__["_loaded"].cache_clear()
+    assert not np.array_equal(world(f'{OURS}(mode="heuristic")', 4), world(believing, 4))
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

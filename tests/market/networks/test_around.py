@@ -11,6 +11,7 @@ import pytest
 from marlab.lab.errors import UserError
 from marlab.market.networks import around as network
 from marlab.market.rules import around
+from tests.market.beliefs_cases import random_observer
 
 
 def test_untrained_it_gives_the_prior() -> None:
@@ -24,14 +25,16 @@ def test_a_file_gives_the_network_back(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     layers = tuple(
         (draw.normal(size=(out, into)).astype(np.float32), draw.normal(size=out).astype(np.float32))
-        for into, out in ((around.INPUTS + 2, 8), (8, around.CHOICES))
+        for into, out in ((around.INPUTS + 6, 8), (8, around.CHOICES))
     )
-    net = network.AroundNet(layers, 1.5, {"hold": 3}, 2)
+    observer = random_observer(3)
+    net = network.AroundNet(layers, 1.5, {"hold": 3}, observer)
     network.save(tmp_path / "a.npz", net)
     again = network.load(tmp_path / "a.npz")
     x = draw.normal(size=(5, net.inputs))
     assert np.array_equal(net(x), again(x))
-    assert (again.bonus, again.rule, again.beliefs) == (1.5, {"hold": 3}, 2)
+    assert (again.bonus, again.rule, again.beliefs) == (1.5, {"hold": 3}, 6)
+    assert again.observer is not None and np.array_equal(again.observer.weights[0], observer.weights[0])
 
 
 @pytest.mark.parametrize("wrong", ["inputs", "kind", "shape", "nan"])

@@ -19,6 +19,7 @@ from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain, Pla
 from marlab.market.networks.learnt import LearntWith, learnt_with
 from marlab.market.networks.play import L2StrategicManager, load_for_play
 from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.beliefs import Observer, load_observer
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
 
@@ -41,6 +42,8 @@ class Layers:
     l2: L2StrategicManager
     l3: Decider
     l4: Weigh
+    observer: Observer | None = None
+    """Who the partners may be; None: the agent asks itself nothing of the kind."""
 
 
 @functools.lru_cache(maxsize=16)
@@ -69,7 +72,7 @@ def _make(settings: AgentSettings) -> Layers:
         features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-        return Layers(rules, features, manager, _ablated(decider, settings), weigh)
+        return Layers(rules, features, manager, _ablated(decider, settings), weigh, _observer(settings, decider))
     l2_path = None if settings.l2_model_path == UNTRAINED else find_weights("l2", settings.place_of("l2"))
     executor = None if plain else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
@@ -86,7 +89,14 @@ def _make(settings: AgentSettings) -> Layers:
     weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
     if isinstance(coordinator, PlainCoordinator):
         weigh = NeuralWeights(coordinator)
-    return Layers(rules, features, manager, decider, weigh)
+    return Layers(rules, features, manager, decider, weigh, _observer(settings, decider))
+
+
+def _observer(settings: AgentSettings, decider: Decider) -> Observer | None:
+    """The one that the decider learnt with, or the one that was asked for."""
+    if isinstance(decider, Learned) and decider.observer is not None:
+        return decider.observer
+    return None if settings.observer is None else load_observer(Path(settings.observer))
 
 
 def _rule(rules: L1Options, settings: AgentSettings) -> Decider:

@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.market.rules import around
+from marlab.market.rules import around, beliefs
+from marlab.market.rules.beliefs import Observer
+from marlab.market.rules.outlook import outlook_size
 
 KIND = "market/around"
 HEADER = "header"
+OBSERVER = "observer."
+"""How the names of the observer's arrays begin."""
 MOST = 4096
 """Widest layer that is believed."""
 Floats = NDArray[Any]
@@ -38,8 +42,13 @@ class AroundNet:
     """Logit of doing as the rule does."""
     rule: Mapping[str, Any] = field(default_factory=dict)
     """Options of the rule that it stands around, as `RuleOptions` takes them."""
-    beliefs: int = 0
-    """Inputs about who the partner may be, after the others."""
+    observer: Observer | None = None
+    """Says who a partner may be; its inputs come after the others."""
+
+    @property
+    def beliefs(self) -> int:
+        """Inputs about who the partner may be."""
+        return outlook_size(self.observer)
 
     def __call__(self, x: Floats) -> Floats:
         """[..., D] -> [..., C] logits; computed in the precision of the inputs."""
@@ -61,10 +70,12 @@ def untrained(bonus: float = 3.0) -> AroundNet:
 
 def save(path: Path, net: AroundNet) -> None:
     """Write a network to an `.npz` file."""
-    header = {"kind": KIND, "bonus": net.bonus, "rule": dict(net.rule), "beliefs": net.beliefs, "inputs": around.INPUTS}
+    header = {"kind": KIND, "bonus": net.bonus, "rule": dict(net.rule), "inputs": around.INPUTS}
     arrays: dict[str, Any] = {HEADER: np.array(json.dumps(header))}
     for i, (weight, bias) in enumerate(net.layers):
         arrays[f"{i}.weight"], arrays[f"{i}.bias"] = (part.astype(np.float32) for part in (weight, bias))
+    if net.observer is not None:
+        arrays |= {f"{OBSERVER}{name}": part for name, part in beliefs.to_arrays(net.observer).items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     path.write_bytes(buffer.getvalue())
@@ -77,11 +88,13 @@ def load(path: Path) -> AroundNet:
             header = json.loads(str(file[HEADER]))
             count = sum(name.endswith(".weight") for name in file.files)
             layers = tuple((file[f"{i}.weight"], file[f"{i}.bias"]) for i in range(count))
+            own = {name.removeprefix(OBSERVER): file[name] for name in file.files if name.startswith(OBSERVER)}
         if header["kind"] != KIND:
             raise ValueError(f"it is of the kind {header['kind']}")
         if header["inputs"] != around.INPUTS:
             raise ValueError(f"it learnt with {header['inputs']} inputs, today there are {around.INPUTS}")
-        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), int(header["beliefs"]))
+        observer = beliefs.from_arrays(own, str(path)) if own else None
+        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), observer)
         _check(net)
     except (OSError, EOFError, KeyError, TypeError, ValueError, IndexError, zipfile.BadZipFile) as error:
         raise UserError(f"The file {path} does not hold a network around the rule: {error}.") from None
