@@ -134,7 +134,7 @@ def swim(
     hunters: Predator, aim_x: Tensor, aim_y: Tensor, aiming: Tensor, top: Tensor | float, turn: Tensor | float
 ) -> Predator:
     """One step towards an aim (relative, m) where there is one; `turn` (rad) and the acceleration are limits."""
-    x, y, vx, vy = hunters
+    _, _, vx, vy = hunters
     speed = torch.sqrt(vx * vx + vy * vy)
     moving = speed > sea.REST_SPEED
     reach = torch.sqrt(aim_x * aim_x + aim_y * aim_y).clamp(min=1e-6)
@@ -143,7 +143,7 @@ def swim(
     hx = torch.where(moving, vx * scale, torch.where(aiming, aim_x / reach, 1.0))
     hy = torch.where(moving, vy * scale, torch.where(aiming, aim_y / reach, 0.0))
     wanted = torch.atan2(hx * aim_y - hy * aim_x, hx * aim_x + hy * aim_y)
-    within = wanted.clamp(-turn, turn) if isinstance(turn, float) else wanted.clamp(-turn, turn)
+    within = wanted.clamp(-turn, turn)  # type: ignore[arg-type]  # both are numbers, or both tensors
     return drive(hunters, hx, hy, speed, within * aiming, top)
 
 
