@@ -50,10 +50,9 @@ def config_of(sea: str, seed: int, device: str, iterations: int | None, **settin
     return altered(config, seed=seed, device=device, **(GPU if device == "cuda" else {}), **changes)
 
 
-def trained(config: FishTrainConfig, until: float) -> tuple[FishTrainer, dict[str, float]]:
-    """A training to its end, or to the moment `until`."""
+def trained(config: FishTrainConfig) -> tuple[FishTrainer, dict[str, float]]:
     trainer, began, samples, last = FishTrainer(config), time.time(), 0.0, 0.0
-    while trainer.step < trainer.total and time.time() < until:
+    while trainer.step < trainer.total:
         metrics = trainer.iterate()
         samples += metrics.get("ppo/samples", 0.0)
         last = metrics.get("custom/avg_survival_rate", last)
@@ -61,6 +60,16 @@ def trained(config: FishTrainConfig, until: float) -> tuple[FishTrainer, dict[st
         "iterations": trainer.step, "seconds": round(time.time() - began, 1), "samples": samples,
         "training_survival": last,
     }  # fmt: skip
+
+
+def fitting(config: FishTrainConfig, seconds: float) -> int:
+    """How many iterations take `seconds`, from a few that are thrown away; schedules need to know it beforehand."""
+    trainer = FishTrainer(config)
+    trainer.iterate()
+    began = time.time()
+    for _ in range(5):
+        trainer.iterate()
+    return max(10, min(config.iterations, int(seconds / ((time.time() - began) / 5))))
 
 
 @torch.no_grad()
@@ -76,7 +85,6 @@ def line(values: list[float]) -> dict[str, float]:
 
 
 def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    until = time.time() + args.seconds
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), args.arenas)
     cfg = replace(named_sea(name), include_neighbor_features=False)
     played = {n: survival(p, cfg, seeds, args.device) for n, p in ladder(torch.device(args.device), RIVALS).items()}
@@ -86,9 +94,13 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "policies": {n: line(v) for n, v in played.items()}, "seeds": {},
     }  # fmt: skip
     print(name, {n: round(float(np.mean(v)), 3) for n, v in played.items()}, flush=True)
+    settings, iterations = json.loads(args.settings), args.iterations
+    if args.seconds:
+        share = args.seconds / len(args.seeds.split(","))
+        iterations = fitting(config_of(name, 0, args.device, iterations, **settings), share)
     for seed in args.seeds.split(","):
-        config = config_of(name, int(seed), args.device, args.iterations, **json.loads(args.settings))
-        trainer, told = trained(config, until)
+        config = config_of(name, int(seed), args.device, iterations, **settings)
+        trainer, told = trained(config)
         own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device)
         gain = line([a - b for a, b in zip(own, played[best])])
         report["seeds"][seed] = {**line(own), "gain": gain, **told}
@@ -132,7 +144,9 @@ def main() -> None:
     parser.add_argument("--suffix", default="", help="of the files, where the settings differ")
     parser.add_argument("--arenas", type=int, default=200)
     parser.add_argument("--look-ahead", type=int, default=25, help="arenas that the look-ahead plays; 0: none")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="no training goes on for longer")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="at most so long for all seeds of a sea; 0: any time"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/seas"))
     args = parser.parse_args()
     torch.set_num_threads(1)
