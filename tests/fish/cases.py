@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from marlab.fish.measure.pathfile import FIELD_CELLS, HEADINGS, Paths
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import altered
 
@@ -53,3 +56,22 @@ COMPAT = altered(
     tail_replay_count=0,
     multi_eval_fixed_episodes=0,
 )
+
+
+def some_paths(arenas: int = 2, steps: int = 30, fish: int = 5) -> Paths:
+    """Two policies whose fish swim in circles; fish 1 is eaten at step 7 by the first policy, everybody else lives."""
+    rng = np.random.default_rng(1)
+    angle = np.linspace(0, 3, steps + 1)[:, None] + np.arange(fish)
+    circle = np.stack([np.cos(angle), np.sin(angle)], -1) * 4.0  # [T+1, F, 2]
+    position = np.broadcast_to(circle, (2, arenas, *circle.shape)).astype(np.float16)
+    predator = rng.uniform(-5, 5, (2, arenas, steps + 1, 1, 2)).astype(np.float16)
+    death = np.full((2, arenas, fish), -1, np.int16)
+    death[0, :, 1] = 7
+    place = np.full((2, arenas, fish, 2), np.nan, np.float16)
+    place[0, :, 1] = position[0, :, 7, 1]
+    field = np.zeros((len(HEADINGS), FIELD_CELLS, FIELD_CELLS))
+    return Paths(
+        ["policy", "side<b>step</b>"], list(range(11, 11 + arenas)), position, predator,
+        rng.integers(0, 5, (2, arenas, steps, fish)).astype(np.int8), death, place, death, field.astype(np.int8),
+        (field + 0.5).astype(np.float16),
+    )  # fmt: skip

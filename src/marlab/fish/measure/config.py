@@ -12,13 +12,12 @@ from marlab.lab.runs.judged import Judged
 
 HELD_OUT_SEED = 20_260_101
 """Seed of the arenas that no training and no probe uses unless it is asked to."""
-SCRIPTED = (
-    "forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep", "evade", "swerve", "dodge",
-    "slip",
-)  # fmt: skip
-"""Every scripted policy; those up to sidestep from the weakest to the strongest in the standard sea."""
-SeaName = Literal["trained", "v32", "pull", "pursuit", "intercept", "burst", "pack", "shoal"]
-"""The sea a policy was trained in, or a frozen one of `sea/seas.py`."""
+SCRIPTED = ("forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep")
+"""Every scripted policy, weakest first."""
+PROBES = "eval_multi_history.jsonl"
+"""The file of a training with a line per probe."""
+SPEED_CLASSES = {"below 1.2 m/s": (0.0, 1.2), "1.2 to 2.0 m/s": (1.2, 2.0), "2.0 m/s and more": (2.0, float("inf"))}
+"""How fast the predator swam when it ate at the first step."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,18 @@ class EvalConfig:
     """Fish per arena."""
     seed_base: int | None = None
     """Seed of the arenas; none: the held-out set that all evaluations share."""
-    sea: SeaName = "trained"
-    """The sea the policy was trained in, or a frozen one, to compare runs of different seas."""
+    sea: Literal["trained", "v32"] = "trained"
+    """The sea the policy was trained in, or the one of the v32 defaults, to compare runs of different seas."""
     baselines: bool = True
     """Play the scripted policies on the same arenas too."""
     ceiling: bool = True
     """Bound what any policy could reach on these arenas."""
     film_fish: int = 0
     """Film one more episode with so many fish; 0: no film."""
+    replays: int = 1
+    """Keep the paths of so many arenas for the replay page; 0: none."""
+    against: str = "sidestep"
+    """Who swims beside it in the replay, in the same arenas: a scripted policy or another checkpoint."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
 
@@ -51,6 +54,7 @@ class EvalConfig:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
         at_least(self, 1, "episodes", "fish")
+        at_least(self, 0, "replays")
 
 
 @dataclass(frozen=True)

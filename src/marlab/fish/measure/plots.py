@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from marlab.fish.measure.config import SPEED_CLASSES
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.starts.clusters import headings
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
@@ -30,7 +31,6 @@ References = Mapping[str, float]
 ITERATION = "iteration"
 WIDE = (10.0, 4.4)
 DEATH_BIN = 25  # steps
-SPEED_CLASSES = {"below 1.2 m/s": (0.0, 1.2), "1.2 to 2.0 m/s": (1.2, 2.0), "2.0 m/s and more": (2.0, np.inf)}
 OVERRIDE_AIM = 0.25
 GIF_FRAMES = 30
 

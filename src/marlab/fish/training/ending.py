@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import torch
 
 from marlab.fish.measure.compare import ARENAS, EvalReport, ladder
-from marlab.fish.measure.config import EvalConfig
+from marlab.fish.measure.config import PROBES, EvalConfig
 from marlab.fish.measure.plots import draw_run, plot_step_one_by_type
 from marlab.fish.measure.policies import Policy, moments
 from marlab.fish.measure.probe import greedy
@@ -29,7 +29,7 @@ from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
 from marlab.fish.training.networks import checkpoints
-from marlab.fish.training.outputs import PROBES, STATS
+from marlab.fish.training.outputs import STATS
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.progress import stage

@@ -11,18 +11,19 @@ import numpy as np
 import torch
 
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder, rivals
-from marlab.fish.measure.config import HELD_OUT_SEED, EvalConfig
+from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder
+from marlab.fish.measure.config import HELD_OUT_SEED, SCRIPTED, EvalConfig
+from marlab.fish.measure.pathfile import FILE, Paths
+from marlab.fish.measure.paths import Swimmer, follow, policy_field
 from marlab.fish.measure.plots import plot_death_histogram
-from marlab.fish.measure.policies import Policy
+from marlab.fish.measure.policies import Policy, scripted
 from marlab.fish.measure.probe import draw_seeds, film_worst, greedy, run_probe
 from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.sea.seas import named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.networks import find_checkpoint, load_policy
+from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.film import can_film
@@ -36,6 +37,7 @@ from marlab.lab.verdict import say
 
 REFERENCE_EPISODES = 24
 FILM_EPISODES = 4  # the film shows the worst of so many
+REPLAY_EPISODES = 8  # arenas whose deaths are on the map of a replay
 FILM_MARGIN = 2.0  # encoding a frame takes about as long as painting it
 
 
@@ -50,7 +52,9 @@ def evaluate(
     """Evaluate a checkpoint as a run of its own; its results are in the run's record."""
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)
-    load_policy(file, device)  # a file that cannot be played is refused before anything is written
+    trained = load_policy(file, device)  # a file that cannot be played is refused before anything is written
+    if config.replays:
+        _rival(config, trained.sea_with(config.fish), device)
     run = Run.open("fish", config, options, preset=preset, command=command)
     with run:
         run.set_device(device)
@@ -90,14 +94,14 @@ def evaluate_checkpoint(
     device = choose_device(config.device)
     trained = load_policy(file, device)
     cfg, policy = trained.sea_with(config.fish), greedy(trained.net)
-    if config.sea != "trained":
-        cfg = replace(named_sea(config.sea, cfg), num_fish=config.fish)
+    if config.sea == "v32":
+        cfg = SeaConfig(num_fish=config.fish, include_neighbor_features=cfg.include_neighbor_features)
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
 
     def players(batch: int) -> dict[str, Policy]:
-        scripts = ladder(device, rivals(cfg), batch) if config.baselines and beside is None else {}
+        scripts = ladder(device, batch=batch) if config.baselines and beside is None else {}
         return {"policy": policy, **scripts}
 
     kept = Measurements() if run is None else Measurements(run.path / FOLDER, code=code_identity(CODE))
@@ -120,7 +124,34 @@ def evaluate_checkpoint(
         filmed = _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device, run, quiet)
         if run is not None and not filmed:
             run.stop()
+    if config.replays and run is not None and run.must_stop():
+        run.stop()
+    elif config.replays:
+        with stage("paths for the replay", quiet):
+            _keep_paths(trained, cfg, config, seeds, folder / FILE, device)
     return report
+
+
+def _rival(config: EvalConfig, cfg: SeaConfig, device: torch.device) -> Swimmer:
+    """Who swims beside the policy in the replay."""
+    if config.against in SCRIPTED:
+        generator = torch.Generator(device).manual_seed(HELD_OUT_SEED)
+        return Swimmer(scripted(config.against, generator), cfg)
+    other = load_policy(find_checkpoint(config.against), device)
+    return Swimmer(
+        greedy(other.net), replace(cfg, include_neighbor_features=other.sea_with(1).include_neighbor_features)
+    )
+
+
+def _keep_paths(
+    trained: Trained, cfg: SeaConfig, config: EvalConfig, seeds: Sequence[int], path: Path, device: torch.device
+) -> None:
+    """Paths of the first arenas, deaths of some more, and the field of the policy."""
+    looked_at = list(seeds[: max(config.replays, REPLAY_EPISODES)])
+    players = {"policy": Swimmer(greedy(trained.net), cfg), config.against: _rival(config, cfg, device)}
+    told = follow(players, looked_at, config.replays, device)
+    action, chance = policy_field(trained.net, cfg, device)
+    Paths(list(players), looked_at, **told, field_action=action, field_chance=chance).write(path)
 
 
 def _film(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from marlab.fish.measure.config import PROBES
 from marlab.fish.measure.plots import plot_death_histogram
 from marlab.fish.measure.probe import film_worst
 from marlab.fish.measure.record import ProbeArrays
@@ -98,7 +99,7 @@ def _by_type(counted: Mapping[str, Any], queue: StartQueue) -> dict[str, Any]:
     return step_one_by_type(deaths, queue.by_type(counted["step_one_fish_by_stage"]))
 
 
-STATS, PROBES = "stats.jsonl", "eval_multi_history.jsonl"
+STATS = "stats.jsonl"
 GATE, PRE_ROLL, CLUSTERS, EVENTS = (
     "penalty_stage_debug.jsonl", "pre_roll_stats.jsonl", "step_one_clusters.jsonl", "events.jsonl",
 )  # fmt: skip
