@@ -79,7 +79,7 @@ class Episode:
                 "actions": list(ACTION_NAMES), "frames": frames}  # fmt: skip
 
 
-class _Table:
+class Table:
     """The players of one game, each behind its own policy, and the ideal observer beside them."""
 
     def __init__(self, game: Game, agents: Sequence[Agent], generator: torch.Generator) -> None:
@@ -170,7 +170,7 @@ def record(
 
     `over` is asked after every step; where it says so, what was told until then is the episode.
     """
-    table = _Table(game, agents, generator)
+    table = Table(game, agents, generator)
     moments: list[Moment] = []
     for number, start in enumerate(starts):
         if number:
@@ -182,7 +182,7 @@ def record(
     return Episode(name, [agent.name for agent in agents], len(starts) - 1, moments)
 
 
-def _episode(table: _Table, state: State, over: Callable[[], bool], tell: bool) -> list[Moment]:
+def _episode(table: Table, state: State, over: Callable[[], bool], tell: bool) -> list[Moment]:
     game, moments = table.game, list[Moment]()
     outcome: Outcome | None = None
     earned = torch.zeros(game.players, device=game.device)
