@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-PAGES: dict[str, str] = {}
+from marlab.fish.measure.words import WORDS as WORDS
 
-WORDS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
+PAGES = {
+    "marlab.fish.measure.config:EvalConfig": "marlab.fish.measure.pages:evaluation",
+    "marlab.fish.training.config:FishTrainConfig": "marlab.fish.measure.pages:training",
+}
 
 CAPTIONS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
 """Figures and films by the names of their files, without the run's own name."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-PAGES: dict[str, str] = {}
+from marlab.hunt.watch.words import WORDS as WORDS
 
-WORDS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
+PAGES = {
+    "marlab.hunt.evaluate.command:HuntEvalConfig": "marlab.hunt.watch.pages:evaluated",
+    "marlab.hunt.data.config:HuntCollectConfig": "marlab.hunt.watch.pages:trained",
+    "marlab.hunt.others.config:PretrainGoalsConfig": "marlab.hunt.watch.pages:trained",
+    "marlab.hunt.world_model.config:PretrainWorldConfig": "marlab.hunt.watch.pages:trained",
+    "marlab.hunt.ppo.config:PPOTrainConfig": "marlab.hunt.watch.pages:trained",
+    "marlab.hunt.selfplay.config:HopTrainConfig": "marlab.hunt.watch.pages:trained",
+}
+
+SITE = {"play": "marlab.hunt.seat.pages:play", "watch": "marlab.hunt.watch.pages:watched"}
+
+ACTIONS = {"seat": "marlab.hunt.seat.serve:answer"}
 
 CAPTIONS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
 """Figures and films by the names of their files, without the run's own name."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-PAGES: dict[str, str] = {}
+from marlab.market.replay.words import WORDS as WORDS
 
-WORDS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
+PAGES = {"marlab.market.arena.plan:PlayConfig": "marlab.market.replay.pages:cup"}
 
 CAPTIONS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
 """Figures and films by the names of their files, without the run's own name."""

@@ -32,8 +32,6 @@ from marlab.lab.verdict import Sentence, say, side
 
 LADDER = ("sidestep", "random", "hold", "brake", "flee", "south")
 """Scripted policies in the order in which they are played: the strongest is needed most."""
-RIVALS = ("slip", "dodge", "swerve", "evade", "sidestep", "flee", "random", "hold")
-"""The same for seas whose predator is not the standard one."""
 ARENAS = 50
 """Arenas that are played at once. Networks round differently in batches of another size."""
 CODE = (
@@ -175,7 +173,7 @@ def compare(
     identity: of the weights that "policy" plays by; scripts are known by their names. measurements: what is known
     already is not played again.
     """
-    kept, bound = measurements or Measurements(), bound and not cfg.hunted
+    kept = measurements or Measurements()
     batches = [seeds[first : first + ARENAS] for first in range(0, len(seeds), ARENAS)]
     total = len(batches) * (len(players(0)) + bound)
     played: list[_Batch] = []
@@ -218,7 +216,7 @@ def _play(
 ) -> tuple[_Batch, bool]:  # fmt: skip
     """One batch, as far as it goes, and whether it was cut."""
     start, _ = seeded_reset(seeds, cfg, device=device)
-    doomed, deaths, bounds = doomed_mask(start, 1, cfg).sum(1).cpu().numpy(), {}, None
+    doomed, deaths, bounds = doomed_mask(start, 1).sum(1).cpu().numpy(), {}, None
     for name, policy in policies.items():
         deaths[name] = np.array(known(name, partial(_deaths, policy, cfg, seeds, device)))
         if cut():
@@ -226,7 +224,7 @@ def _play(
             return _Batch(seeds, deaths, doomed, None, everything), True
     stopped = False
     if bound:
-        low, high = known("ceiling", partial(_bounds, start, cfg))
+        low, high = known("ceiling", partial(_bounds, start))
         bounds, stopped = (low, high), cut()
     return _Batch(seeds, deaths, doomed, bounds, True), stopped
 
@@ -236,8 +234,8 @@ def _deaths(policy: Policy, cfg: SeaConfig, seeds: Sequence[int], device: torch.
     return found
 
 
-def _bounds(start: SeaState, cfg: SeaConfig) -> list[float]:
-    report = ceiling(start, cfg=cfg)
+def _bounds(start: SeaState) -> list[float]:
+    report = ceiling(start)
     return [report.lower, report.upper]
 
 
@@ -253,11 +251,6 @@ def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:
     scores = {name: Score((table < 0).mean(axis=1), table) for name, table in deaths.items()}
     arenas = tuple(seed for one in played for seed in one.seeds)
     return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything)
-
-
-def rivals(cfg: SeaConfig) -> tuple[str, ...]:
-    """The scripts to compare with in a sea."""
-    return RIVALS if cfg.hunted or cfg.predator_pull == "random" else LADDER
 
 
 def ladder(device: torch.device, names: Sequence[str] = LADDER, batch: int = 0) -> dict[str, Policy]:

@@ -27,13 +27,12 @@ def rows_of(found: Comparison) -> Cells:
         if iqm:
             line += ["", ""] if row.iqm is None else [show(row.iqm.value), row.iqm.interval()]
         if len(found.rows) > 1:
-            line += difference_cells(row)
+            line += _difference(row)
         cells.append(line)
     return cells
 
 
-def difference_cells(row: Row) -> list[str]:
-    """The difference to the reference, its interval, and what that says."""
+def _difference(row: Row) -> list[str]:
     if row.difference is None or row.outcome is None:
         return ["", "", "the reference"]
     gap = row.difference

@@ -33,7 +33,7 @@ FOLDER = "_notebook"
 """Where shared files lie, in the folder of all runs."""
 ROOM_FOR_TEXT = 400_000
 """Bytes kept for the words of a page that is one file, and for scripts of worlds."""
-SCRIPTS = ("notebook.js", "player.js", "kinds.js")
+SCRIPTS = ("notebook.js", "player.js", "chart.js", "kinds.js")
 """What every page loads, before words and the scripts of worlds."""
 
 
@@ -114,11 +114,11 @@ class Sheet:
         shared = sum(len(_content(name).encode()) for name in (*SCRIPTS, "words.js", "plotly.min.js", "notebook.css"))
         return shared + sum(len(value.encode()) for value in self.inside.values()) + ROOM_FOR_TEXT
 
-    def panels(self, panels: Sequence[Panel], named: str | None = None) -> list[dict[str, Any]]:
-        """What the template needs of panels; their data are kept, of a single one by the name that it is given."""
+    def panels(self, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+        """What the template needs of panels; their data are kept."""
         shown = []
         for panel in panels:
-            name = named or f"{self.stem}-{len(self.written) + len(self.inside)}"
+            name = f"{self.stem}-{len(self.written) + len(self.inside)}"
             self.keep(name, panel.data)
             for part, make in panel.parts.items():
                 self.keep(f"{name}-{part}", make())

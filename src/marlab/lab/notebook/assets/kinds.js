@@ -226,6 +226,7 @@
 // --- the curves of a training, stage by stage -------------------------------------------------------------------------
 {
   const { make, t, say } = notebook;
+  const FIRST = 2;
 
   notebook.panel("training", (element, data, tools) => {
     const plots = []; // {element, line} that are drawn
@@ -259,11 +260,10 @@
       select.addEventListener("change", () => { tools.memory.stage = select.value; plots.forEach((draw) => draw()); });
       element.append(make("label", { class: "stage" }, t("run.stage") + " ", select));
     }
-    const first = data.lines.some((line) => line.metric === data.judged) ? 1 : 2; // drawn at once
-    const main = data.lines.slice(0, first);
+    const main = data.lines.slice(0, FIRST);
     element.append(make("div", { class: "plots" }, ...main.map(one)));
     const groups = new Map();
-    for (const line of data.lines.slice(first)) {
+    for (const line of data.lines.slice(FIRST)) {
       const group = line.metric.includes("/") ? line.metric.split("/")[0] : "";
       groups.set(group, [...(groups.get(group) || []), line]);
     }

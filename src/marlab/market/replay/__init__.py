@@ -1,0 +1,1 @@
+"""Worlds and tournaments as plain values for pages."""
