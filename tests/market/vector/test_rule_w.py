@@ -12,7 +12,7 @@ from marlab.market.vector.market import Market
 from marlab.market.vector.replay import play_rule
 from marlab.market.vector.rule_w import RuleW
 from marlab.market.vector.setup import make_setup
-from tests.market.vector_worlds import recorded_worlds, small_config
+from tests.market.vector_worlds import recorded_worlds
 
 
 def test_the_first_day_of_a_world_is_equal() -> None:
@@ -33,20 +33,3 @@ def test_a_whole_world_is_equal_to_the_last_contract() -> None:
     np.testing.assert_allclose(again.balance, world.balance, rtol=1e-9)
     np.testing.assert_allclose(again.prices, world.prices, rtol=1e-9)
     assert (world.tables["contracts"]["negotiation"] >= 0).sum() > 10
-
-
-@pytest.mark.long
-def test_memory_begins_anew_with_a_world() -> None:
-    configs = small_config((2, 2), 12, supply_units=[[9] * 12] * 2, supply_price=[[10] * 12] * 2,
-                           demand_units=[[6] * 12] * 2, demand_price=[[30] * 12] * 2)  # fmt: skip
-    setup = make_setup(configs.take([0, 0]), torch.float64)
-    market = Market(setup)
-    rule = RuleW(market)
-    policy = Seated(market, torch.ones_like(setup.lines), {1: rule}, None)
-    play(market, policy, days=2)
-    assert rule.memory.records.negotiations[:, :, :, :, :].sum() > 0
-    market.restart(torch.tensor([True, False]), setup)
-    play(market, policy, days=2)
-    fresh = Market(setup)
-    play(fresh, Seated(fresh, torch.ones_like(setup.lines), {1: RuleW(fresh)}, None), days=2)
-    assert torch.equal(market.balance[0], fresh.balance[0])

@@ -170,7 +170,12 @@ def _torch() -> Any:
         return lowest.scatter_reduce(0, cell.long(), values, "amax")
 
     def put(ring: Any, place: Any, values: Any) -> Any:
-        return torch.cat([ring, ring[..., :1]], -1).scatter(-1, place, values.to(ring.dtype))[..., :-1]
+        out, (size, count) = ring.clone(), (ring.shape[-1], place.shape[-1])
+        flat = place.reshape(-1)
+        at = (flat < size).nonzero()[:, 0]
+        row = torch.div(at, count, rounding_mode="floor")
+        out.view(-1)[row * size + flat[at]] = values.reshape(-1)[at].to(ring.dtype)
+        return out
 
     return SimpleNamespace(
         where=torch.where,
@@ -218,8 +223,8 @@ def _torch() -> Any:
         add_up=add_up,
         largest=largest,
         put=put,
-        # asking the device for a number would make everything wait for it
-        surely=lambda mask: False,
-        most=lambda mask: mask.shape[-1],
-        bound=lambda values, largest: largest,
+        # asking a device for a number makes it wait, which costs less than what need not be done
+        surely=lambda mask: bool(mask.all()),
+        most=lambda mask: int(mask.sum(-1).max()) if mask.numel() else 0,
+        bound=lambda values, largest: int(values.max()) if values.numel() else 0,
     )  # fmt: skip

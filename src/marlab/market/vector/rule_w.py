@@ -1,7 +1,6 @@
 """Rule W in the vector market: the rules of play themselves, asked for all of its factories at once.
 
-`Memory` keeps what such a factory remembers: the offers of today and yesterday, faded and summed by delivery day, and
-the records of its partners. `RuleW` is told about every morning and every half-round, and decides as
+`RuleW` is told about every morning and every half-round, remembers what `Memory` keeps, and decides as
 `LitaAgentHRL(mode="heuristic")` does.
 """
 
@@ -14,212 +13,109 @@ import torch
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import features, goals, l1, plan, records, rule_w
-from marlab.market.rules.bargain import LAST_ROUND, RuleOptions
+from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.l1 import Action, L1Options
-from marlab.market.rules.offers import ROUNDS as YESTERDAY
-from marlab.market.rules.offers import OfferSlots
-from marlab.market.rules.prospects import Prospects, prospects
-from marlab.market.rules.records import Records
-from marlab.market.vector.books import HORIZON, SLOTS
+from marlab.market.rules.prospects import Fitting, Prospects, prospects
+from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
-from marlab.market.vector.rounds import HALVES, ROUNDS, Moves, Ranges, Threads
-from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows, Seats, movers
+from marlab.market.vector.memory import Memory
+from marlab.market.vector.rounds import ROUNDS, Moves
+from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows
 from marlab.market.vector.views import Mornings
 
 Tensor = Any
 """A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
-FADES = 0.3
-"""How fast trust in an offer fades with rounds, as in `rules.offers`."""
 RULES = L1Options(rules="economic", short_reserve=True)
-REPORT_DAYS = 5
-"""Factories publish their cash on every fifth day."""
+_NOBODY = records.empty((0, 0))
+"""Rule W asks nothing about suppliers."""
 
 
-class Memory:
-    """Offers and partners of all factories, [B, L, A, 2, ...] by side."""
+class Outlooks:
+    """What consumers may still offer to the factories that answer in one kind of half-rounds.
 
-    def __init__(self, market: Market, dtype: torch.dtype) -> None:
-        self.seats, self.dtype = Seats(market), dtype
-        seats, device = market.setup.lines.shape, market.device
-        threads = market.threads.units.shape
-        like = torch.zeros((), dtype=dtype, device=device)
-        self.records: Records = records.empty((*seats, 2, market.wide), like)
-        # offers of every half-round, [HALVES, B, P, C, R]; units 0: none was made
-        self.units = torch.zeros((HALVES, *threads), dtype=torch.int32, device=device)
-        self.price, self.ahead = torch.zeros_like(self.units), torch.zeros_like(self.units)
-        self.sums = torch.zeros((3, *seats, 2, SLOTS), dtype=dtype, device=device)  # weight, weighted price, pressure
-        self.latest = torch.full(seats, -math.inf, dtype=dtype, device=device)  # clock of the latest known offer
-        self._strangers = records.empty((1, 1, 1, 1, 1), like)
-        self._before: tuple[Tensor, Threads, Ranges] | None = None  # yesterday: threads in the morning and evening
-        self._opened = market.threads.running
-        self.condensed = records.condensed(self.records)
-        self._prospects = self._weighed(market)
+    Those who still negotiate are fewer and fewer in a day, so what was found out in the first half-round is kept, and
+    what fits is found out anew only where the room has changed.
+    """
 
-    def open(self, market: Market) -> None:
-        """A new morning: yesterday's negotiations enter the records, its offers fade; first days begin empty."""
-        fresh = (market.day == 0)[:, None, None, None, None]
-        if self._before is not None:
-            known = self._remembered(market, *self._before)
-            self.records = Records(*(_first(fresh, new, old) for new, old in zip(self._strangers, known)))
-        self.sums, self.latest = torch.zeros_like(self.sums), torch.full_like(self.latest, -math.inf)
-        for half in range(HALVES):
-            made = (self.units[half] > 0) & (market.day > 0)[:, None, None, None]
-            self._add(market, made, (self.units[half], self.price[half], self.ahead[half] - 1), half, -YESTERDAY)
-        self.units.zero_()
-        self._opened = market.threads.running
-        self.condensed = records.condensed(self.records)
-        self._prospects = self._weighed(market)
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._place = torch.zeros(memory.chosen.shape, dtype=torch.long, device=memory.units.device)
+        self._who = torch.zeros(0, dtype=torch.long, device=memory.units.device)  # [N] seats it is for
+        self._found: Prospects | None = None  # [N, A]
+        self._fitting: Fitting | None = None
+        self._room: Tensor | None = None  # [N, S] that it is for
 
-    def hear(self, market: Market) -> None:
-        """The offers of the half-round before, which are on the table now."""
-        half, threads = market.half - 1, market.threads
-        if half >= 0:
-            self.units[half] = threads.units * threads.running
-            self.price[half], self.ahead[half] = threads.price, threads.ahead
-            if half < HALVES - 1:
-                self._add(market, threads.running, (threads.units, threads.price, threads.ahead), half, 0)
+    @property
+    def all(self) -> Tensor:
+        """[N, A]: how many offers are known."""
+        assert self._found is not None
+        return self._found.all
 
-    def outlook(self, rows: Rows) -> Prospects:
-        """What consumers may still offer to rows [N, A]."""
-        return Prospects(*(values[rows.seat] for values in self._prospects))
+    def of(self, market: Market, rows: Rows) -> Outlooks:
+        """For rows [N]: in the first half-round any, later only some of those before are quick."""
+        who = (rows.world * market.levels + rows.level) * market.wide + rows.place
+        if market.half < 2 or not self._has(rows, who):
+            self._found, self._fitting, self._room = self._weighed(market, rows), None, None
+        elif self._found is not None and len(who) < len(self._who):
+            kept = self._place[rows.seat]
+            self._found = Prospects(*(values[kept] for values in self._found))
+            if self._fitting is not None and self._room is not None:
+                self._fitting = Fitting(*(values[kept] for values in self._fitting))
+                self._room = self._room[kept]
+        else:
+            return self
+        self._who = who
+        self._place[rows.seat] = torch.arange(len(rows), device=who.device)
+        return self
 
-    def _weighed(self, market: Market) -> Prospects:
-        """Earlier offers of all consumers [B, L, A, A, R] at today's prices."""
-        low, high = (
-            torch.nn.functional.pad(bound[..., 0], (0, 0, 0, 1)).to(self.dtype)[..., None]  # [B, L, 1, 1]
-            for bound in (market.ranges.price_low, market.ranges.price_high)
-        )
-        cost = market.setup.cost.to(self.dtype)[..., None]  # [B, L, A, 1]
-        return prospects(self.records.take((slice(None),) * 3 + (CONSUMERS,)), low, high, cost)
+    def _has(self, rows: Rows, who: Tensor) -> bool:
+        if len(who) > len(self._who):
+            return False
+        place = self._place[rows.seat].clamp(max=len(self._who) - 1)
+        return bool((self._who[place] == who).all())
 
-    def close(self, market: Market) -> None:
-        """The end of the negotiations: what they came to is remembered tomorrow."""
-        self.hear(market)
-        self._before = self._opened, market.threads, market.ranges
+    def fitting(self, room: Tensor) -> Fitting:
+        """As `Prospects.fitting`."""
+        assert self._found is not None
+        if self._fitting is None or self._room is None:
+            self._fitting = self._found.fitting(room)
+        else:
+            changed = (room != self._room).any(1).nonzero()[:, 0]
+            if len(changed):
+                new = Prospects(*(values[changed] for values in self._found)).fitting(room[changed])
+                self._fitting.money[changed], self._fitting.fits[changed] = new.money, new.fits
+        self._room = room
+        return self._fitting
 
-    def _add(
-        self, market: Market, made: Tensor, terms: tuple[Tensor, Tensor, Tensor], half: int, shift: int
-    ) -> None:  # fmt: skip
-        """Offers of one half-round into the sums of those who made them and of those who heard them."""
-        at = made.nonzero(as_tuple=True)
-        if not len(at[0]):
-            return
-        world, k, caller, responder = at
-        quantity, money, day = (values[at].to(self.dtype) for values in terms)
-        buying = self.seats.buyer_calls[k]
-        ends = (
-            (torch.where(buying, k + 1, k), caller, torch.where(buying, SUPPLIERS, CONSUMERS), half % 2 == 0),
-            (torch.where(buying, k, k + 1), responder, torch.where(buying, CONSUMERS, SUPPLIERS), half % 2 == 1),
-        )
-        for level, place, side, mine in ends:
-            if not mine and half == HALVES - 1:
-                continue  # nobody hears the last offer of a day
-            clock = (half // 2 if mine else (half + 1) // 2) + shift
-            self._add_up(market, (world, level, place), side, quantity, money, day, float(clock))
-
-    def _add_up(
-        self, market: Market, seat: tuple[Tensor, Tensor, Tensor], side: Tensor, units: Tensor, price: Tensor,
-        day: Tensor, clock: float,
-    ) -> None:  # fmt: skip
-        world, level, _ = seat
-        self.latest[seat] = torch.clamp(self.latest[seat], min=clock)
-        spot_in = market.prices[world, level].to(self.dtype).clamp(min=1)
-        spot_out = market.prices[world, level + 1].to(self.dtype).clamp(min=1)
-        good = torch.where(side == CONSUMERS, price / spot_out, spot_in / price.clamp(min=1)).clamp(0.5, 2)
-        weight = math.exp(FADES * clock) * torch.sqrt(units / (units + 10))
-        weight = weight * ((day >= 0) & (day < SLOTS))
-        slot = day.clamp(0, SLOTS - 1).long()
-        for sums, amount in zip(self.sums, (weight, weight * price, weight * units * good)):
-            sums.index_put_((*seat, side, slot), amount, accumulate=True)
-
-    def slots(self, rows: Rows) -> OfferSlots:
-        """Sums [N, 2, S] of the offers known to rows, faded by age."""
-        latest = self.latest[rows.seat]
-        faded = torch.where(latest > -math.inf, torch.exp(-FADES * latest), 0.0)[:, None, None]
-        return OfferSlots(*(sums[rows.seat] * faded for sums in self.sums))
-
-    def heard(self, market: Market, rows: Rows, side: int) -> Action:
-        """The partners' offers of today [N, A, T]: units, prices, days from today; nan where there is none."""
-        halves = range((market.half + 1) % 2, market.half, 2)
-        if not len(halves):
-            none = torch.full((len(rows), market.wide, 1), math.nan, dtype=self.dtype, device=market.device)
-            return Action(none, none, none)
-        cut = slice(halves[0], market.half, 2)
-        columns = [
-            values[cut].flatten(1)[:, rows.threads[:, side]].permute(1, 2, 0).to(self.dtype)
-            for values in (self.units, self.price, self.ahead)
-        ]
-        missing = columns[0] == 0
-        return Action(*(column.masked_fill(missing, math.nan) for column in columns))
-
-    def _remembered(self, market: Market, opened: Tensor, before: Threads, ranges: Ranges) -> Records:
-        """The records [B, L, A, 2, A] after yesterday."""
-
-        def every(values: Tensor) -> Tensor:
-            return self.seats.every(values).to(self.dtype)
-
-        there = self.seats.every(opened)
-        low, high = (every(values.expand(opened.shape)) for values in (ranges.price_low, ranges.price_high))
-        units, price = every(before.agreed_units), every(before.agreed_price)
-        ended = every(torch.where(before.running, HALVES, before.ended_half))
-        rounds = (torch.div(ended, 2, rounding_mode="floor") + 1).clamp(max=ROUNDS)
-        day = (market.day - 1).to(self.dtype)[:, None, None, None, None]
-        known = records.after_negotiations(self.records, there, day, rounds, units, price, low, high)
-        known = records.after_reports(known, *self._reports(market, there))
-        return records.after_talks(known, there, *self._talks(market, ended, units, low, high))
-
-    def _reports(self, market: Market, there: Tensor) -> tuple[Tensor, Tensor]:
-        """Whose cash was published yesterday evening [B, L, A, 2, A], and how much."""
-        published = ((market.day - 1) % REPORT_DAYS == 0)[:, None, None, None, None]
-        cash = torch.zeros_like(there, dtype=self.dtype)
-        exists = torch.zeros_like(there)
-        for level in range(market.levels):
-            for side, other in ((SUPPLIERS, level - 1), (CONSUMERS, level + 1)):
-                if 0 <= other < market.levels:
-                    cash[:, level, :, side] = market.balance[:, other, None].to(self.dtype)
-                    exists[:, level, :, side] = market.setup.exists[:, other, None]
-        return exists & published, cash
-
-    def _talks(
-        self, market: Market, ended: Tensor, agreed: Tensor, low: Tensor, high: Tensor
-    ) -> tuple[Action, Tensor, Tensor, Tensor]:
-        """Yesterday's negotiations as both sides saw them: offers heard, offers made, units taken, who left."""
-        calls = torch.zeros((market.levels, 1, 1, 1), dtype=torch.bool, device=market.device)
-        calls[movers(market.levels, 0)] = True
-        heard = torch.full((3, *agreed.shape, ROUNDS), math.nan, dtype=self.dtype, device=market.device)
-        made, last = torch.zeros_like(agreed), torch.zeros_like(agreed)
-        for half in range(HALVES):
-            units = self.seats.every(self.units[half]).to(self.dtype)
-            mine = (units > 0) & (calls == (half % 2 == 0))
-            made, last = made + mine, torch.where(mine, units, last)
-            if half < HALVES - 1:  # nobody hears the last offer
-                position = (self.seats.every(self.price[half]) - low) / (high - low).clamp(min=1)
-                terms = (units, position, self.seats.every(self.ahead[half]).to(self.dtype))
-                for column, values in zip(heard[..., half // 2].unbind(0), terms):
-                    column.copy_(torch.where((units > 0) & ~mine, values, column))
-        # the other one ended it in answer to my offer, by taking it or by leaving
-        answered = (made > 0) & (ended < HALVES) & (calls != (ended % 2 == 0))
-        taken = torch.where(answered & (last == agreed), agreed, 0.0)
-        left = answered & (agreed == 0) & (torch.div(ended - 1, 2, rounding_mode="floor") < LAST_ROUND)
-        return Action(*heard), made, taken, left
+    def _weighed(self, market: Market, rows: Rows) -> Prospects:
+        """Earlier offers of the rows' consumers at today's prices."""
+        bounds = (market.ranges.price_low, market.ranges.price_high)  # [B, P, 1, 1]
+        low, high = (bound[rows.world, rows.level, 0].to(self._memory.dtype) for bound in bounds)
+        cost = market.setup.cost[rows.seat].to(self._memory.dtype)[:, None]
+        return prospects(self._memory.known(rows, CONSUMERS), low, high, cost)
 
 
 class RuleW(Policy):
     """The policy."""
 
-    def __init__(self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None,
+        chosen: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """`chosen` [B, L, A]: the seats that it will be asked for, by default any."""
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
-        self.memory = Memory(market, self.mornings.dtype)
+        self.memory = Memory(market, self.mornings.dtype, chosen)
         self._features = features.FeatureOptions(horizon=HORIZON)
         self._goal: Tensor | None = None
+        self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # of callers, of those who answer
 
     def open(self, market: Market) -> None:
         """Every morning, after the market's `open_day`."""
         self.memory.open(market)
         self.mornings.open(market)
-        rows = self.memory.seats.rows(market.setup.exists)
+        rows = self.memory.seats.rows(market.setup.exists & self.memory.chosen)
         state = self.mornings.at(market, rows, alive=True)
         goal: Tensor = goals.economic_goal(state, l1.caps(state, RULES))
         self._goal = torch.zeros((*market.setup.exists.shape, goal.shape[-1]), dtype=goal.dtype, device=goal.device)
@@ -254,8 +150,9 @@ class RuleW(Policy):
             else:
                 wishes = rule_w.buy(now, limits, threads, issue, weights)
                 answers = plan.plan(now, RULES, selling, threads, issue, wishes, explain=False)
-            moves.append([values[here].to(torch.int32) for values in answers[:4]])
-            places.append(who.threads[:, side][here])
+            at = here.flatten().nonzero()[:, 0]
+            moves.append([values.flatten()[at].to(torch.int32) for values in answers[:4]])
+            places.append(who.threads[:, side].flatten()[at])
         return Moves(*(torch.cat(parts) for parts in zip(*moves))), torch.cat(places)
 
     def sale(
@@ -277,8 +174,11 @@ class RuleW(Policy):
         nothing = torch.full_like(table[0], math.nan)
         offered = torch.full_like(nothing, float(market.half // 2))
         heard = self.memory.heard(market, rows, side)
-        known = self.memory.condensed.take((*rows.seat, side))
-        before = self.memory.outlook(rows) if side == CONSUMERS else None
+        known, before = _NOBODY, None
+        if side == CONSUMERS:
+            partners = self.memory.partners[side]
+            known = partners.condensed().take(partners.number[rows.seat])
+            before = self._outlooks[market.half % 2].of(market, rows)
         return plan.Threads(
             there, offered.clone(), received, Action(nothing, nothing, nothing), heard, offered, known, before,
             market.half // 2,
@@ -307,8 +207,3 @@ class RuleW(Policy):
 
 def _taken(state: DayState, rows: Tensor) -> DayState:
     return DayState(*(values[rows] for values in state))
-
-
-def _first(fresh: Tensor, blank: Tensor, known: Tensor) -> Tensor:
-    """Records where a world goes on, blank ones where it has just begun."""
-    return torch.where(fresh.reshape(*fresh.shape, *(1,) * (known.ndim - fresh.ndim)), blank, known)
