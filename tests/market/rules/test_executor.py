@@ -1,12 +1,16 @@
 """The rules of L3 (acceptance, the heuristic executor) and the heuristic L4."""
 
+import math
+
 import numpy as np
 import pytest
+import torch
 
 from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.rules import l1
+from marlab.market.rules import executor, l1
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected, rule_accepts
 from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.plan import AS_TOLD
 from tests.market.days import a_day, random_days
 
 NEGOTIATED = L1Options()
@@ -79,3 +83,51 @@ def test_weights_share_one_and_follow_permutations(count: int) -> None:
     order = rng.permutation(count)
     np.testing.assert_allclose(HeuristicL4Coordinator().weights(days[order], priorities[order]), alpha[order])
     assert HeuristicL4Coordinator().weights(np.zeros(0), np.zeros(0)).shape == (0,)
+
+
+BASE = Action(np.array([[4.0, 5, 6]]), np.array([[20.0, 21, 22]]), np.array([[0.0, 1, 2]]))
+DECIDED = Decision(
+    np.array([[REJECT, REJECT, ACCEPT]]), np.array([[1.0, 0, -2]]), np.array([[0.5, 0, 0]]), np.array([[1.0, 1, 0]])
+)
+ALPHA = np.array([[0.2, 0.5, 0.3]])
+
+
+def test_acceptances_come_first_then_weights_and_residuals_are_added() -> None:
+    made = executor.wishes_of(BASE, DECIDED, ALPHA, 4)
+    assert made.order.tolist() == [[2, 1, 0]]
+    assert made.quantity.tolist() == [[5, 5, 4]] and made.price.tolist() == [[20.5, 21, 22]]
+    assert made.day.tolist() == [[1, 1, 0]] and (made.choice == AS_TOLD).all() and not made.rule.any()
+    assert made.held.shape == (1, 4) and not made.held.any() and made.score is None
+    strong = executor.wishes_of(BASE, DECIDED, ALPHA, 4, strength=ALPHA)
+    np.testing.assert_allclose(strong.quantity, [[4 + 1.2, 5, 6 - 2 * 1.3]])
+
+
+def test_tensors_give_the_same() -> None:
+    def tensors(values: tuple[np.ndarray, ...]) -> list[torch.Tensor]:
+        return [torch.as_tensor(value) for value in values]
+
+    base, decided = Action(*tensors(BASE)), Decision(*tensors(DECIDED))  # type: ignore[arg-type]
+    made = executor.wishes_of(base, decided, torch.as_tensor(ALPHA), 4, 0.5)  # type: ignore[arg-type]
+    for mine, theirs in zip(made, executor.wishes_of(BASE, DECIDED, ALPHA, 4, 0.5)):
+        if theirs is not None:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_l1_alone_offers_its_baseline_on_the_first_open_day() -> None:
+    mask = np.array([[[0, 0, 0.0], [-math.inf, -math.inf, 0], [-math.inf, 0, -math.inf]]])
+    made = executor.plain_decision(BASE, mask, np.array([[True, False, False]]))
+    assert made.op.tolist() == [[ACCEPT, REJECT, REJECT]] and made.day.tolist() == [[0, 2, 1]]
+    assert not made.quantity.any() and not made.price.any()
+
+
+def test_parts_of_two_deciders() -> None:
+    one = executor.wishes_of(BASE, DECIDED, ALPHA, 3, days=np.zeros((1, 3, 3)))
+    other = executor.wishes_of(
+        BASE, executor.plain_decision(BASE, np.zeros((1, 3, 3)), np.zeros((1, 3), bool)), ALPHA[:, ::-1], 3
+    )
+    both = executor.divided(one, other, np.array([[False, False, True]]))
+    assert both.op.tolist() == [[REJECT, REJECT, ACCEPT]] and both.quantity.tolist() == [[4, 5, 4]]
+    assert both.order is other.order and both.score is one.score
+    no_ops, no_offers = executor.ablated(one, other, False, True), executor.ablated(one, other, True, False)
+    assert no_ops.op is other.op and no_ops.quantity is one.quantity
+    assert no_offers.op is one.op and no_offers.price is other.price and no_offers.score is None

@@ -14,12 +14,11 @@ import numpy as np
 
 from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
-from marlab.market.logs.worldlog import ACCEPT, REJECT
-from marlab.market.rules import rule_w
+from marlab.market.rules import executor, rule_w
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, corrected
-from marlab.market.rules.l1 import Bools
-from marlab.market.rules.plan import AS_TOLD, Revise, Wishes, by_weight
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator
+from marlab.market.rules.l1 import Action, Bools
+from marlab.market.rules.plan import Revise, Wishes
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""
@@ -47,27 +46,17 @@ class Decider(Protocol):
 def wishes_of(
     at: Situation, alpha: Array, decision: Decision, strength: Array | float = 0.0, days: Array | None = None
 ) -> dict[bool, Wishes]:
-    """Wishes for all threads of a round, made at once.
-
-    Acceptances come first, then the others by weight. A sale goes to the best day that still holds the whole lot: who
-    decides for all threads at once cannot know what the others of the round will use, and several offers that want
-    the same day would all but one be cut. `strength` [K]: by how much more than 1 residuals count; `days` [K, H+1]:
-    how good each day is, by default only the decision's.
-    """
-    action = corrected(at.base, decision, strength)
+    """Wishes for all threads of a round, made at once, by `executor.wishes_of`; arguments are [K] and [K, H+1]."""
     sides = {}
     for selling in (False, True):
         here = at.of_side(selling)
         if len(here):
-            op, zero = np.asarray(decision.op)[here], np.zeros((1, len(here)), np.int64)
-            order = by_weight(alpha[here])
-            order = order[np.argsort(op[order] != ACCEPT, kind="stable")]
-            quantity, price, day = (part[None, here] for part in action)
-            sides[selling] = Wishes(
-                order[None], op[None], quantity, price, day, choice=zero + AS_TOLD, rule=zero > 0,
-                reason=zero, held=np.zeros((1, at.state.horizon + 1), bool),
-                score=None if days is None else days[None, here],
-            )  # fmt: skip
+            base = Action(*(part[None, here] for part in at.base))
+            quantity, price, day = (part[None, here] for part in decision[1:])
+            some = Decision(np.asarray(decision.op)[None, here], quantity, price, day)
+            more = strength[None, here] if isinstance(strength, np.ndarray) else strength
+            score = None if days is None else days[None, here]
+            sides[selling] = executor.wishes_of(base, some, alpha[None, here], at.state.horizon + 1, more, score)
     return sides
 
 
@@ -83,8 +72,7 @@ def residual_of(decision: Decision) -> Callable[[int, bool], dict[str, Any]]:
 
 def pure_l1(at: Situation, alpha: Array) -> Intentions:
     """L1's baseline and its acceptance rule, nothing else."""
-    zero = np.zeros(len(at.threads))
-    return by_decision(at, alpha, Decision(np.where(at.accepts, ACCEPT, REJECT), zero, zero, at.base_day))
+    return by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
 
 
 def heuristic(at: Situation, alpha: Array) -> Intentions:
@@ -111,13 +99,13 @@ class RuleW:
             threads, issue = at.side(selling)
             shared = (at.batch, at.batch_caps, threads, issue, alpha[None, here])
             if selling:
-                wishes, worth = rule_w.sell(*shared, self._options)
+                wished, worth = rule_w.sell(*shared, self._options)
                 cost = float(at.state.production_cost)
                 taken = threads.received.quantity[0] * (threads.received.price[0] - cost)
-                money[:, here] = taken, wishes.quantity[0] * (wishes.price[0] - cost), worth[0]
+                money[:, here] = taken, wished.quantity[0] * (wished.price[0] - cost), worth[0]
             else:
-                wishes = rule_w.buy(*shared)
-            sides[selling], reasons[here] = wishes, wishes.reason[0]
+                wished = rule_w.buy(*shared)
+            sides[selling], reasons[here] = wished, wished.reason[0]
 
         def explain(i: int, no_room: bool) -> dict[str, Any]:
             full = no_room and reasons[i] >= rule_w.FIRST_SALE_REASON
@@ -135,15 +123,10 @@ def ablated(inner: Decider, residual_off: bool, op_head_off: bool) -> Decider:
 
     def decide(at: Situation, alpha: Array) -> Intentions:
         own, plain = inner(at, alpha), pure_l1(at, alpha)
-        sides = {}
-        for side, wishes in own.wishes.items():
-            theirs = plain.wishes[side]
-            if op_head_off:
-                wishes = wishes._replace(op=theirs.op)
-            if residual_off:
-                offer = {name: getattr(theirs, name) for name in ("quantity", "price", "day", "choice", "score")}
-                wishes = wishes._replace(**offer)
-            sides[side] = wishes
+        sides = {
+            side: executor.ablated(mine, plain.wishes[side], residual_off, op_head_off)
+            for side, mine in own.wishes.items()
+        }
 
         def explain(i: int, no_room: bool) -> dict[str, Any]:
             return own.explain(i, no_room) | (plain.explain(i, no_room) if residual_off else {})
@@ -155,12 +138,10 @@ def ablated(inner: Decider, residual_off: bool, op_head_off: bool) -> Decider:
 
 def divided(at: Situation, first: Intentions, second: Intentions, by_first: Bools) -> Intentions:
     """The first's wishes in some threads [K], the second's in the others and its order in all."""
-    sides = {}
-    for side, other in second.wishes.items():
-        mine, here = first.wishes[side], by_first[at.of_side(side)][None]
-        names = ("op", "quantity", "price", "day", "choice", "rule", "reason")
-        chosen = {name: np.where(here, getattr(mine, name), getattr(other, name)) for name in names}
-        sides[side] = other._replace(**chosen, score=mine.score)
+    sides = {
+        side: executor.divided(first.wishes[side], other, by_first[at.of_side(side)][None])
+        for side, other in second.wishes.items()
+    }
     return Intentions(sides, lambda i, no_room: (first if by_first[i] else second).explain(i, no_room))
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, cast
 
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
@@ -61,20 +62,41 @@ def load_layers(settings: AgentSettings) -> Layers:
     return _loaded(settings)
 
 
-def _make(settings: AgentSettings) -> Layers:
-    plain = settings.residual_off and settings.op_head_off
+@dataclass(frozen=True)
+class Parts:
+    """What layers are made of, before it is said how they decide."""
+
+    l1: L1Options
+    features: FeatureOptions
+    l2: L2StrategicManager
+    executor: PlainExecutor | None  # L3's network; None: rules decide
+    coordinator: PlainCoordinator | None  # L4's network
+    l4: Literal["heuristic", "uniform", "neural"]
+
+    @property
+    def is_rule_w(self) -> bool:
+        """Whether rule W decides where no network does; else it is the rule of thumb that concedes in price."""
+        return self.l1.rules == "economic"
+
+    def learns_sales_only(self, settings: AgentSettings) -> bool:
+        """Whether L3's network sells only, and the rule buys."""
+        only_sales = self.is_rule_w and settings.l3_model_path != UNTRAINED
+        return (settings.learnt or ("sales" if only_sales else "both")) == "sales"
+
+
+def load_parts(settings: AgentSettings) -> Parts:
+    """Networks and options for some settings; raises UserError for weights that are missing or that learnt with other
+    options."""
     weighing = settings.l4 or ("neural" if settings.is_neural else "heuristic")
     if not settings.is_neural:
         if weighing == "neural":
             raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
         rules = settings.l1_options() or ECONOMIC
-        decider: Decider = _rule(rules, settings) if settings.mode != "learned" else _learned(rules, settings)
         features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
-        weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-        return Layers(rules, features, manager, _ablated(decider, settings), weigh, _observer(settings, decider))
+        return Parts(rules, features, manager, None, None, weighing)
     l2_path = None if settings.l2_model_path == UNTRAINED else find_weights("l2", settings.place_of("l2"))
-    executor = None if plain else _network("l3", settings)
+    executor = None if settings.is_pure_l1 else _network("l3", settings)
     coordinator = _network("l4", settings) if weighing == "neural" else None
     trained = {"l2": None if l2_path is None else load_for_play(l2_path, L2_KIND), "l3": executor, "l4": coordinator}
     learnt = _learnt({layer: network for layer, network in trained.items() if network is not None}, settings)
@@ -82,14 +104,10 @@ def _make(settings: AgentSettings) -> Layers:
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
     usual = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
     features = usual if learnt is None else learnt.features
-    decider = decide.pure_l1
-    if isinstance(executor, PlainExecutor):
-        network = Neural(executor, settings.decode == "sample", settings.modulation)
-        decider = _ablated(_shared(network, rules, settings), settings)
-    weigh = heuristic_weights if weighing == "heuristic" else uniform_weights
-    if isinstance(coordinator, PlainCoordinator):
-        weigh = NeuralWeights(coordinator)
-    return Layers(rules, features, manager, decider, weigh, _observer(settings, decider))
+    return Parts(
+        rules, features, manager, cast("PlainExecutor | None", executor), cast("PlainCoordinator | None", coordinator),
+        weighing,
+    )  # fmt: skip
 
 
 def _observer(settings: AgentSettings, decider: Decider) -> Observer | None:
@@ -99,9 +117,13 @@ def _observer(settings: AgentSettings, decider: Decider) -> Observer | None:
     return None if settings.observer is None else load_observer(Path(settings.observer))
 
 
-def _rule(rules: L1Options, settings: AgentSettings) -> Decider:
-    """What decides without a network, by the rules of L1."""
-    return RuleW(settings.rule_options()) if rules.rules == "economic" else decide.heuristic
+def _make(settings: AgentSettings) -> Layers:
+    parts = load_parts(settings)
+    weigh = heuristic_weights if parts.l4 == "heuristic" else uniform_weights
+    if parts.coordinator is not None:
+        weigh = NeuralWeights(parts.coordinator)
+    decider = _decider(parts, settings)
+    return Layers(parts.l1, parts.features, parts.l2, decider, weigh, _observer(settings, decider))
 
 
 def _learned(rules: L1Options, settings: AgentSettings) -> Decider:
@@ -130,18 +152,17 @@ def find_learned(place: Place) -> Path:
     raise UserError(f"There is no network around the rule at {path}; give a run of `marlab market online` or a file.")
 
 
-def _shared(network: Neural, rules: L1Options, settings: AgentSettings) -> Decider:
-    """The network alone, or with the rule where it is not to decide."""
-    only_sales = rules.rules == "economic" and settings.l3_model_path != UNTRAINED
-    learnt = settings.learnt or ("sales" if only_sales else "both")
-    if learnt == "both" and settings.min_confidence == 0:
-        return network
-    return partly(network, _rule(rules, settings), settings.min_confidence, sales_only=learnt == "sales")
-
-
-def _ablated(decider: Decider, settings: AgentSettings) -> Decider:
-    if settings.residual_off and settings.op_head_off:
+def _decider(parts: Parts, settings: AgentSettings) -> Decider:
+    """Who decides: L1 alone, the rule, the network, or the network with the rule where it is not to decide."""
+    if settings.is_pure_l1:
         return decide.pure_l1
+    rule: Decider = RuleW(settings.rule_options()) if parts.is_rule_w else decide.heuristic
+    decider = rule if settings.mode != "learned" else _learned(parts.l1, settings)
+    if parts.executor is not None:
+        network = decider = Neural(parts.executor, settings.decode == "sample", settings.modulation)
+        only_sales = parts.learns_sales_only(settings)
+        if only_sales or settings.min_confidence > 0:
+            decider = partly(network, rule, settings.min_confidence, only_sales)
     if settings.residual_off or settings.op_head_off:
         return decide.ablated(decider, settings.residual_off, settings.op_head_off)
     return decider

@@ -14,6 +14,7 @@ from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.forward import L3Arrays, PlainCoordinator, PlainExecutor, softmax
 from marlab.market.rules import features, l1
+from marlab.market.rules.arrays import namespace
 from marlab.market.rules.executor import Decision
 
 
@@ -97,6 +98,14 @@ def l3_inputs(at: Situation, partners: bool) -> L3Arrays:
     )  # fmt: skip
 
 
+def rounded_weights(weights: Array) -> Array:
+    """Weights [..., K] of a network to six digits, summing to 1: threads that are alike weigh the same, although
+    float32 products of equal rows differ in the seventh digit from library to library."""
+    xp = namespace(weights)
+    whole = xp.rint(weights * 1e6)
+    return whole / xp.maximum(1, whole.sum(-1)[..., None])
+
+
 class NeuralWeights:
     """L4 as a network: one pass over all threads of a round."""
 
@@ -109,4 +118,4 @@ class NeuralWeights:
             return np.zeros(0)
         parts = (at.thread_features.astype(np.float32), at.days.astype(np.int64), at.selling.astype(np.int64))
         weights = self._network(*parts, at.context.astype(np.float32)).astype(np.float64)
-        return weights / weights.sum()
+        return rounded_weights(weights)

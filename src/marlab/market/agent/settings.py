@@ -124,3 +124,8 @@ class AgentSettings:
         if self.mode is None:
             return any(self.place_of(layer) is not None for layer in LAYERS)
         return self.mode == "neural"
+
+    @property
+    def is_pure_l1(self) -> bool:
+        """Whether L1 alone decides about offers and acceptances."""
+        return self.residual_off and self.op_head_off

@@ -98,12 +98,6 @@ class Situation:
         self.accepts: Bools = rule_accepts(self.table, self.goal, self.cap, caps.budget, self.selling, self.issue)
 
     @cached_property
-    def base_day(self) -> Array:
-        """[K] the baseline's day, or the first open one where that is closed; meaningless where all are closed."""
-        is_open = self.mask == 0
-        return np.where(l1.at(self.mask, self.base.day) == 0, self.base.day, is_open.argmax(-1)).astype(np.float64)
-
-    @cached_property
     def days(self) -> Array:
         """delta* [K]."""
         return features.latest_day(self.latest.day, self.base.day, self.state.horizon)

@@ -20,7 +20,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3PolicyModel, TemporalDecisionTransformer
-from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND
+from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain
 from marlab.market.networks.learnt import LearntWith, learnt_with
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.rules.features import FeatureOptions
@@ -63,6 +63,14 @@ def load_network(path: Path, kind: str, device: torch.device | str = "cpu") -> n
         raise CheckpointError(f"The file {path} says in no readable way what its network learnt from.")
     model.data = dict(data)  # type: ignore[assignment]
     return model.to(device).eval()
+
+
+def from_plain(network: Plain) -> nn.Module:
+    """The inverse of `forward.plain`: a network in evaluation mode."""
+    tensors = {name: torch.as_tensor(value) for name, value in network.arrays.items()}
+    model = _built(network.kind, {"options": network.options, "plan": network.plan, "model": tensors})
+    model.data = dict(network.data)  # type: ignore[assignment]
+    return model.eval()
 
 
 def untrained(kind: str, horizon: int) -> nn.Module:

@@ -1,6 +1,7 @@
-"""L3 and L4 without learning: acceptance, the heuristic executor, and the coordinator that teaches L4's network.
+"""L3 and L4 without learning: acceptance, the heuristic executor, and the coordinator that teaches L4's network; and
+what deciders wish, from decisions and from parts of two deciders.
 
-Every function works on threads with any leading dimensions `...`.
+Every function works on threads with any leading dimensions `...`, if it does not say otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.rules import goals, l1
 from marlab.market.rules.arrays import namespace
 from marlab.market.rules.l1 import Action, Bools, Issue
+from marlab.market.rules.plan import AS_TOLD, Wishes, by_weight
 
 TOLERANCE = 0.1
 """A price may be this much worse than the goal's and still be accepted by rule."""
@@ -91,3 +93,60 @@ class HeuristicL4Coordinator:
             conflict, priorities = conflict * there[..., None, :], priorities * there
         raw = priorities / (days + 1) / (1 + conflict.sum(-1))
         return raw / xp.maximum(raw.sum(-1)[..., None], TINY)
+
+
+# --- wishes for the threads [N, K] of one side, S = H + 1 days of a plan ------------------------------------------
+
+
+def wishes_of(
+    base: Action, decision: Decision, alpha: Array, slots: int, strength: Array | float = 0.0, days: Array | None = None
+) -> Wishes:
+    """Wishes for threads [N, K] that were decided all at once.
+
+    Acceptances come first, then the others by weight. A sale goes to the best day that still holds the whole lot: who
+    decides for all threads at once cannot know what the others of the round will use, and several offers that want
+    the same day would all but one be cut. `strength` [N, K]: by how much more than 1 residuals count; `days`
+    [N, K, S]: how good each day is, by default only the decision's; `slots`: S.
+    """
+    xp = namespace(alpha)
+    quantity, price, day = corrected(base, decision, strength)
+    order = by_weight(alpha)
+    order = xp.gather(order, xp.argsort(1 * (xp.gather(decision.op, order) != ACCEPT)))
+    zero = xp.zeros_like(order)
+    held = xp.zeros((len(alpha), slots), alpha) > 0
+    return Wishes(
+        order, decision.op, quantity, price, day, choice=zero + AS_TOLD, rule=zero > 0, reason=zero, held=held,
+        score=days,
+    )  # fmt: skip
+
+
+def plain_decision(base: Action, mask: Array, accepts: Bools) -> Decision:
+    """L1's baseline and its acceptance rule, nothing else; `mask` [..., S] by `l1.time_mask`."""
+    xp = namespace(mask)
+    zero = xp.zeros_like(base.quantity)
+    return Decision(xp.where(accepts, ACCEPT, REJECT), zero, zero, open_day(base.day, mask))
+
+
+def open_day(day: Array, mask: Array) -> Array:
+    """A day [...], or the first open one where it is closed; meaningless where all are closed."""
+    xp = namespace(mask)
+    return xp.floats(xp.where(l1.at(mask, day) == 0, day, xp.floats(xp.argmax(mask == 0), day)), mask)
+
+
+def ablated(own: Wishes, other: Wishes, residual_off: bool, op_head_off: bool) -> Wishes:
+    """Wishes with the operators or the offers of another decider."""
+    if op_head_off:
+        own = own._replace(op=other.op)
+    if residual_off:
+        own = own._replace(
+            quantity=other.quantity, price=other.price, day=other.day, choice=other.choice, score=other.score
+        )
+    return own
+
+
+def divided(first: Wishes, second: Wishes, by_first: Bools) -> Wishes:
+    """The first's wishes in some threads [N, K], the second's in the others and its order in all."""
+    xp = namespace(first.quantity)
+    names = ("op", "quantity", "price", "day", "choice", "rule", "reason")
+    chosen = {name: xp.where(by_first, getattr(first, name), getattr(second, name)) for name in names}
+    return second._replace(**chosen, score=first.score)

@@ -23,9 +23,9 @@ from marlab.market.logs.worldlog import AGREED, END, NONE, REJECT, Table
 from marlab.market.vector.builtin import Seated, play
 from marlab.market.vector.configs import Configs, join
 from marlab.market.vector.market import Market
-from marlab.market.vector.rounds import HALVES, Moves
+from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.rule_w import RuleW
-from marlab.market.vector.seats import Seats
+from marlab.market.vector.seats import Policy, Seats, moving
 from marlab.market.vector.setup import buyer_calls, make_setup
 from marlab.market.vector.views import Mornings
 
@@ -226,15 +226,49 @@ def replay_moves(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> 
     ]
 
 
-def play_rule(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> list[Replayed]:
-    """Play the configs with rule W in all seats: it draws no random numbers, so whole worlds can be compared."""
+def play_rule(
+    worlds: list[Recorded], dtype: torch.dtype = torch.float64, make: Callable[[Market], Policy] = RuleW
+) -> list[Replayed]:
+    """Play the configs with rule W (or another policy that draws no random numbers) in all seats: whole worlds can be
+    compared."""
     market, places = _market(worlds, dtype)
-    policy = Seated(market, torch.ones_like(market.setup.lines), {1: RuleW(market)}, None)
+    policy = Seated(market, torch.ones_like(market.setup.lines), {1: make(market)}, None)
     track = _Track(market)
     while bool(market.playing.any()):
         play(market, policy, days=1)
         track.note()
     return [track.world(w, world, where) for w, (world, where) in enumerate(zip(worlds, places))]
+
+
+def ask(worlds: list[Recorded], make: Callable[[Market], Policy], mine: Array | None = None) -> tuple[int, list[str]]:
+    """Play the recorded moves and ask a policy in every half-round what it would answer in the place of those who
+    answered: how many answers were compared, and those that differ, in words.
+
+    `mine` [F], bool: whose answers are compared, by default everybody's; all worlds have the same seats then.
+    """
+    market, places = _market(worlds, torch.float64)
+    script, policy, chosen = _Script(worlds, places, market), make(market), torch.zeros_like(market.setup.exists)
+    for w, where in enumerate(places):
+        there = slice(None) if mine is None else mine
+        chosen[w, where.level[there], where.place[there]] = True
+    seats, asked, different = Seats(market), 0, []
+    for day in range(int(market.setup.n_steps.max())):
+        market.open_day()
+        policy.open(market)
+        for half in range(HALVES):
+            policy.hear(market)
+            told, rows = script.moves(day, half), seats.rows(moving(market) & chosen)
+            if len(rows):
+                made, threads = policy.answer(market, rows)
+                found, wanted = (torch.stack(v).T for v in (made, [part.reshape(-1)[threads] for part in told]))
+                same = (found == wanted).all(1) | ((found[:, 0] == wanted[:, 0]) & (found[:, 0] != OFFER))
+                asked += len(threads)
+                for i in torch.nonzero(~same)[:, 0].tolist():
+                    different.append(f"day {day} half {half}: {found[i].tolist()} instead of {wanted[i].tolist()}")
+            market.move(told)
+        policy.close(market)
+        market.close_day()
+    return asked, different
 
 
 class _Track:

@@ -1,0 +1,385 @@
+"""LitaAgentHRL in the vector market: all its factories at once, by the same rules and networks.
+
+`Batched` plays what `LitaAgentHRL(**settings)` plays, decision for decision: pure L1, the rules, and networks that were
+trained (frozen checkpoints as opponents and as sellers). Only `decode="sample"` draws other numbers.
+
+Letters: N factories that decide, K = 2 A threads of each (suppliers, then consumers), S = H + 1 days of a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from marlab.lab.errors import UserError
+from marlab.market.agent.layers import Parts, load_parts
+from marlab.market.agent.neural import rounded_weights
+from marlab.market.agent.settings import AgentSettings
+from marlab.market.logs.daystate import SCHEDULES, DayState
+from marlab.market.logs.worldlog import ACCEPT, REJECT
+from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
+from marlab.market.networks.manager import HorizonManagerPPO
+from marlab.market.networks.weights import from_plain
+from marlab.market.rules import executor, features, goals, l1, plan, records, rule_w
+from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, rule_accepts
+from marlab.market.rules.l1 import Action, Caps, Issue
+from marlab.market.rules.offers import OfferSlots
+from marlab.market.rules.partners import extra_features
+from marlab.market.rules.plan import Wishes
+from marlab.market.rules.records import Records
+from marlab.market.vector.market import Market
+from marlab.market.vector.rounds import ROUNDS, Moves
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows
+
+Tensor = Any
+"""A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
+
+
+@dataclass(frozen=True)
+class Today:
+    """What the day's plans start from, for all factories [B, L, A]."""
+
+    goal: Tensor  # [..., 16]
+    x_static: Tensor  # [..., 12]
+    bought: Tensor  # [..., S] units that were signed before the morning, by delivery
+    sold: Tensor  # [..., S]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One joint decision of N factories. Costly features are computed when they are first asked for."""
+
+    state: DayState  # [N], the morning with the deals signed since
+    caps: Caps
+    parts: Parts
+    goal: Tensor  # [N, 16]
+    x_static: Tensor  # [N, 12]
+    signed: Tensor  # [N, K, S] units signed today on the thread's side
+    slots: OfferSlots  # [N, 2, S] offers known so far
+    there: Tensor  # [N, K]
+    selling: Tensor  # [N, K]
+    half: int
+    table: Action  # each [N, K]: the partner's offer, which is the latest of both; nan without one
+    sides: tuple[plan.Threads, plan.Threads]  # [N, A] each
+    history: Tensor  # [N, K, T, 4] the latest offers, at least one row
+    partners: Records  # [N, K]
+
+    @cached_property
+    def rounds(self) -> Tensor:
+        """[N, K]"""
+        return torch.full(self.there.shape, float(self.half // 2), dtype=self.goal.dtype, device=self.goal.device)
+
+    @property
+    def relative_time(self) -> Tensor:
+        """[N, K]"""
+        return (self.rounds + 1) / (ROUNDS + 1)
+
+    @cached_property
+    def threads_state(self) -> DayState:
+        """The state with an axis for threads."""
+        return self.state.per_thread()
+
+    @cached_property
+    def issue(self) -> Issue:
+        """[N, K] each"""
+        return l1.issue_of(self.threads_state, self.selling)
+
+    @cached_property
+    def cap(self) -> Tensor:
+        """[N, K, S]"""
+        return self.caps.per_thread().of(self.selling)
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """[N, K, S]"""
+        return l1.time_mask(self.cap, self.issue)
+
+    @cached_property
+    def base(self) -> Action:
+        """L1's baseline, [N, K] each."""
+        return l1.baseline(self.threads_state, self.caps.per_thread(), self.selling, self.parts.l1, self.rounds)
+
+    @cached_property
+    def accepts(self) -> Tensor:
+        """[N, K] whether L1's rule takes the offer on the table."""
+        budget = self.caps.budget[:, None]
+        return rule_accepts(self.table, self.goal[:, None], self.cap, budget, self.selling, self.issue)
+
+    @cached_property
+    def days(self) -> Tensor:
+        """delta* [N, K]"""
+        return features.latest_day(self.table.day, self.base.day, self.state.horizon)
+
+    @cached_property
+    def _negotiations(self) -> features.Negotiations:
+        length: Tensor = torch.full_like(self.rounds, float(self.half))  # both have made an offer in every round
+        return features.Negotiations(
+            self.selling, self.base, self.cap, self.mask, self.table, length, self.relative_time
+        )
+
+    @property
+    def length(self) -> Tensor:
+        """[N, K] offers of both parties so far."""
+        return self._negotiations.history_length
+
+    @property
+    def priorities(self) -> Tensor:
+        """[N, K]"""
+        return features.priorities(self.state, self.slots, self.parts.features, self.goal, self._negotiations)
+
+    @property
+    def thread_features(self) -> Tensor:
+        """[N, K, 24]"""
+        temporal = features.temporal_features(self.state, self.slots, self.parts.features)
+        goal = self.goal[:, None]
+        return features.thread_features(self.threads_state, temporal[:, None], goal, self._negotiations)
+
+    @property
+    def context(self) -> Tensor:
+        """global_feat [N, 30]"""
+        buying, selling = ((self.there & side).sum(1) for side in (~self.selling, self.selling))
+        return features.global_features(self.goal, self.x_static, buying, selling)
+
+    @property
+    def aux(self) -> Tensor:
+        """[N, K, 7]"""
+        return features.micro_aux(
+            self.threads_state, self.caps.budget[:, None], self.selling, self.issue, self.relative_time,
+            self.table.day, self.base.day, self.goal[:, None], self.signed,
+        )  # fmt: skip
+
+    def l3_inputs(self, partners: bool) -> L3Inputs:
+        """The threads [N K] as L3's network takes them; `partners`: with statistics of the partners."""
+        known: Tensor = records.features(self.partners) if partners else self.goal.new_zeros((*self.there.shape, 0))
+        open_mask: Tensor = l1.open_mask(self.mask, self.base.day)
+        goal = self.goal[:, None].expand(*self.there.shape, self.goal.shape[1])
+        present = torch.full(self.history.shape[:3], self.half > 0, device=goal.device)
+        rule_op = torch.where(self.accepts, ACCEPT, REJECT)
+        numbers = (self.history, goal, torch.stack(cast(Any, tuple(self.base)), -1), self.aux, known)
+        history, goal, baseline, aux, known = (values.flatten(0, 1).float() for values in numbers)
+        others = (present, self.selling.long(), open_mask == 0, rule_op)
+        present, role, time_open, rule_op = (values.flatten(0, 1) for values in others)
+        return L3Inputs(history, present, goal, role, baseline, aux, time_open, rule_op, known)
+
+    def side(self, values: Any, side: int) -> Any:
+        """The half of an array [N, K, ...], or of each array of a tuple, that belongs to one side."""
+        if isinstance(values, tuple):
+            return type(values)(*(self.side(part, side) for part in values))
+        half = values.shape[1] // 2
+        return values[:, half:] if side == CONSUMERS else values[:, :half]
+
+
+class Batched(RuleW):
+    """LitaAgentHRL with some settings as a policy; `dtype`: of everything but the networks, which have float32."""
+
+    def __init__(
+        self, market: Market, settings: AgentSettings, generator: torch.Generator | None = None,
+        dtype: torch.dtype = torch.float64,
+    ) -> None:  # fmt: skip
+        if settings.mode == "learned":
+            raise UserError("A network around the rule is no layer of this policy: it has a policy of its own.")
+        super().__init__(market, settings.rule_options(), dtype)
+        self.settings, self.parts, self.generator = settings, load_parts(settings), generator
+        device = market.device
+
+        def module(network: Any) -> nn.Module | None:
+            return None if network is None else from_plain(network).to(device)
+
+        self._manager = cast("HorizonManagerPPO | None", module(self.parts.l2.network))
+        self._executor = cast("TemporalDecisionTransformer | None", module(self.parts.executor))
+        self._coordinator = cast("GlobalCoordinator | None", module(self.parts.coordinator))
+        self._today: Today | None = None
+
+    @torch.no_grad()
+    def open(self, market: Market) -> None:
+        """Every morning: L2's goal."""
+        self.memory.open(market)
+        self.mornings.open(market)
+        rows = self.memory.seats.rows(market.setup.exists)
+        # networks learnt from mornings as they are told
+        state = self._wide(self.mornings.at(market, rows, alive=not self.settings.is_neural))
+        static: Tensor = features.static_features(state, self.parts.features)
+        values = (self._goals(market, rows, state), static, state.q_in, state.q_out)
+        self._today = Today(*(_everywhere(market, rows, value) for value in values))
+
+    @torch.no_grad()
+    def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
+        """The moves of these rows."""
+        at = self._round(market, rows)
+        alpha = self._alpha(at)
+        wished = self._wishes(at, alpha)
+        answers = []
+        for side, selling in ((SUPPLIERS, False), (CONSUMERS, True)):
+            issue = l1.issue_of(at.state, selling)
+            mine = wished[side]
+            answers.append(plan.plan(at.state, self.parts.l1, selling, at.sides[side], issue, mine, explain=False))
+        running = at.there.view(len(rows), 2, -1)
+        both = (
+            torch.stack([getattr(each, name) for each in answers], 1) for name in ("op", "quantity", "price", "day")
+        )
+        op, units, price, ahead = (values[running].to(torch.int32) for values in both)
+        return Moves(op, units, price, ahead), rows.threads[running]
+
+    # --- what is known --------------------------------------------------------------------------------------------
+
+    def _wide(self, state: DayState) -> DayState:
+        """The state with as many days as the plans look ahead."""
+        return state.replace(**{name: self._padded(getattr(state, name)) for name in SCHEDULES})
+
+    def _padded(self, schedule: Tensor) -> Tensor:
+        missing = self.settings.horizon + 1 - schedule.shape[-1]
+        return torch.nn.functional.pad(schedule, (0, missing))
+
+    def _slots(self, rows: Rows) -> OfferSlots:
+        return OfferSlots(*(self._padded(part) for part in self.memory.slots(rows)))
+
+    def _round(self, market: Market, rows: Rows) -> Round:
+        assert self._today is not None
+        state = self._wide(self.mornings.at(market, rows, alive=True))
+        running = rows.gather(market.threads.running) & rows.sides[:, :, None]  # [N, 2, A]
+        there = running.flatten(1)
+        selling = torch.arange(2, device=there.device).repeat_interleave(market.wide) == CONSUMERS
+        selling = selling.expand(there.shape)
+        known = self.memory.records.take(rows.seat)  # [N, 2, A]
+        suppliers, consumers = (self._threads(market, rows, side, running[:, side]) for side in (SUPPLIERS, CONSUMERS))
+        pairs: Any = zip(suppliers.received, consumers.received)
+        columns: list[Tensor] = [torch.cat(pair, 1) for pair in pairs]
+        bought, sold = (now - before[rows.seat] for now, before in zip(
+            (state.q_in, state.q_out), (self._today.bought, self._today.sold)
+        ))  # fmt: skip
+        signed = torch.where(selling[..., None], sold[:, None], bought[:, None])
+        return Round(
+            state, l1.caps(state, self.parts.l1), self.parts, self._today.goal[rows.seat],
+            self._today.x_static[rows.seat], signed, self._slots(rows), there, selling, market.half,
+            Action(*columns),
+            (suppliers, consumers), self._history(market, rows), _flat(known),
+        )  # fmt: skip
+
+    def _history(self, market: Market, rows: Rows) -> Tensor:
+        """[N, K, T, 4] the latest offers of both parties."""
+        half = market.half
+        longest = max(1, min(features.MAX_HISTORY, half))
+        cut = slice(half - longest, half) if half else slice(0, 1)
+        columns: list[Tensor] = [
+            values[cut].flatten(1)[:, rows.threads].permute(1, 2, 3, 0).flatten(1, 2).to(self.mornings.dtype)
+            for values in (self.memory.units, self.memory.price, self.memory.ahead)
+        ]
+        mine: Tensor = torch.arange(half - longest, half, device=market.device) % 2 == half % 2
+        units, price, ahead = columns
+        rows_of: Tensor = features.history_rows(units, price, ahead, mine.expand(units.shape), self.settings.horizon)
+        return rows_of * float(half > 0)
+
+    # --- what is decided ------------------------------------------------------------------------------------------
+
+    def _goals(self, market: Market, rows: Rows, state: DayState) -> Tensor:
+        """L2's goals [N, 16]."""
+        if self.settings.goal_zero:
+            return torch.zeros((len(rows), goals.GOAL_SIZE), dtype=self.mornings.dtype, device=market.device)
+        if self._manager is None:
+            if self.parts.is_rule_w:
+                return goals.economic_goal(state, l1.caps(state, self.parts.l1))
+            return goals.heuristic_goal(state)
+        options = self.parts.l2.features
+        static: Tensor = features.static_features(state, options)
+        if options.extra:
+            known = self.memory.records.take(rows.seat)
+            sides = (known.take((slice(None), side)) for side in (CONSUMERS, SUPPLIERS))
+            pooled: list[Tensor] = [records.pooled(side, state.day) for side in sides]
+            more: Tensor = torch.cat(pooled, -1)
+            static = torch.cat([static, cast(Tensor, extra_features(state, more))], -1)
+        temporal: Tensor = features.temporal_features(state, self._slots(rows), options)
+        inputs: tuple[Tensor, ...] = (static, temporal, goals.roles(state))
+        mean, _, _ = self._manager(*(values.float() for values in inputs))
+        return goals.mask_goal(mean.to(self.mornings.dtype), goals.roles(state))
+
+    def _alpha(self, at: Round) -> Tensor:
+        """L4's weights [N, K]."""
+        if self._coordinator is not None:
+            alpha, _ = self._coordinator(
+                at.thread_features.float(), at.days.long(), at.selling.long(), at.context.float(), at.there
+            )
+            return rounded_weights(alpha.to(self.mornings.dtype))
+        if self.parts.l4 == "uniform":
+            return at.there / at.there.sum(1, keepdim=True).clamp(min=1).to(self.mornings.dtype)
+        return HeuristicL4Coordinator().weights(at.days, at.priorities, at.there)
+
+    def _wishes(self, at: Round, alpha: Tensor) -> list[Wishes]:
+        """L3's wishes for suppliers and for consumers."""
+        if self.settings.is_pure_l1:
+            return self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
+        if self._executor is None:
+            own = self._rule(at, alpha)
+        else:
+            own, chances = self._network(at, alpha)
+            least, only_sales = self.settings.min_confidence, self.parts.learns_sales_only(self.settings)
+            if only_sales or least > 0:
+                may = (chances >= least) & (at.selling | (not only_sales))
+                rule = self._rule(at, alpha)
+                own = [executor.divided(own[side], rule[side], at.side(may, side)) for side in (SUPPLIERS, CONSUMERS)]
+        if self.settings.residual_off or self.settings.op_head_off:
+            plain = self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
+            switches = self.settings.residual_off, self.settings.op_head_off
+            own = [executor.ablated(mine, theirs, *switches) for mine, theirs in zip(own, plain)]
+        return own
+
+    def _by_decision(
+        self, at: Round, alpha: Tensor, decision: Decision, strength: Tensor | float = 0.0, days: Tensor | None = None
+    ) -> list[Wishes]:
+        slots = at.state.horizon + 1
+        return [
+            executor.wishes_of(
+                at.side(at.base, side), at.side(decision, side), at.side(alpha, side), slots,
+                strength if isinstance(strength, float) else at.side(strength, side),
+                None if days is None else at.side(days, side),
+            )
+            for side in (SUPPLIERS, CONSUMERS)
+        ]  # fmt: skip
+
+    def _rule(self, at: Round, alpha: Tensor) -> list[Wishes]:
+        """Rule W, or the rule of thumb of the guide."""
+        if not self.parts.is_rule_w:
+            decision = HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts)
+            return self._by_decision(at, alpha, decision, strength=alpha)
+        bought, sold = l1.issue_of(at.state, False), l1.issue_of(at.state, True)
+        buying = rule_w.buy(at.state, at.caps, at.sides[SUPPLIERS], bought, at.side(alpha, SUPPLIERS))
+        mine = at.side(alpha, CONSUMERS)
+        return [buying, rule_w.sell(at.state, at.caps, at.sides[CONSUMERS], sold, mine, self.options)[0]]
+
+    def _network(self, at: Round, alpha: Tensor) -> tuple[list[Wishes], Tensor]:
+        """L3's network: its wishes, and how probable its operators are [N, K]."""
+        assert self._executor is not None
+        inputs = at.l3_inputs(bool(self._executor.options["d_partner"]))
+        output = self._executor(inputs)
+        op_logits, residual, time_logits = (values.unflatten(0, at.there.shape) for values in output)
+        chances = op_logits.softmax(-1).amax(-1)
+        if self.settings.decode == "sample":
+            op_logits, time_logits = (logits + self._noise(logits) for logits in (op_logits, time_logits))
+        quantity, price = residual.to(self.mornings.dtype).unbind(-1)
+        day = time_logits.argmax(-1).to(self.mornings.dtype)
+        decision = Decision(op_logits.argmax(-1), quantity, price, day)
+        strength = alpha if self.settings.modulation else 0.0
+        return self._by_decision(at, alpha, decision, strength, time_logits.to(self.mornings.dtype)), chances
+
+    def _noise(self, logits: Tensor) -> Tensor:
+        """Gumbel noise: added to logits, the largest is a draw from their softmax."""
+        draws = torch.rand(logits.shape, generator=self.generator, device=logits.device)
+        return -torch.log(-torch.log(draws.clamp(1e-12, 1 - 1e-7)))
+
+
+def _flat(known: Any) -> Records:
+    """Records [N, 2, A] as [N, K]."""
+    return Records(*(part.flatten(1, 2) for part in known))
+
+
+def _everywhere(market: Market, rows: Rows, values: Tensor) -> Tensor:
+    """Values [N, ...] of rows as [B, L, A, ...]; 0 elsewhere."""
+    shape = (*market.setup.exists.shape, *values.shape[1:])
+    found = torch.zeros(shape, dtype=values.dtype, device=values.device)
+    found[rows.seat] = values
+    return found
