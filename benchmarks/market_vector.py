@@ -20,6 +20,7 @@ import torch
 from machine import commit, describe
 
 from marlab.market.vector.builtin import Seated
+from marlab.market.vector.clones import load
 from marlab.market.vector.generate import generate_like
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES
@@ -31,9 +32,11 @@ from marlab.market.vector.sync_random import SyncRandom
 LEVELS, WIDE, DAYS = 3, 4, 50
 CONFIGS = 4096
 """Different configs; larger batches repeat them, with play of their own."""
-SEATS = ("Random", "Random and SyncRandom", "SyncRandom", "rule W")
+CLONES = "clones"
+SEATS = ("Random", "Random and SyncRandom", "SyncRandom", "rule W", CLONES)
 AGENTS = {"Random": ("RandomStdAgent",), "SyncRandom": ("SyncRandomStdAgent",)}
 AGENTS["rule W"] = ('marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")',)
+AGENTS[CLONES] = load().names
 AGENTS["Random and SyncRandom"] = AGENTS["Random"] + AGENTS["SyncRandom"]
 
 
@@ -62,7 +65,11 @@ def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[fl
     market, generator = Market(setup), torch.Generator(device).manual_seed(0)
     kind = torch.zeros_like(setup.lines)
     others: dict[int, Policy] = {}
-    if seats != "Random":
+    if seats == CLONES:  # all experts of the pack that comes with the package, a network for every factory
+        names, places = load().names, torch.arange(setup.lines.numel(), device=device)
+        kind = kind + 1
+        others[1] = load().policies(market, (places % len(names)).view(kind.shape), generator)
+    elif seats != "Random":
         kind[:, :, 1::2] = 1
         kind[:, :, ::2] = 0 if seats == "Random and SyncRandom" else 1
         others[1] = RuleW(market) if seats == "rule W" else SyncRandom(generator)
