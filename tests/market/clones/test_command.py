@@ -22,3 +22,10 @@ def test_nothing_is_written_for_a_wrong_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a folder"):
         main(["AS0", "--recorded", str(tmp_path / "none"), "--output-dir", str(tmp_path / "run"), "--quiet"])
     assert not (tmp_path / "run").exists()
+
+
+def test_help_names_the_common_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert "--recorded" in told and "EXPERTS" in told.upper()

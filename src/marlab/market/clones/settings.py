@@ -26,7 +26,7 @@ class CloneConfig:
     """Whose clones are made, from which worlds, and how."""
 
     KIND: ClassVar = "clones"
-    COMMON: ClassVar = ("experts", "recorded", "worlds", "days", "units", "seed", "device")
+    COMMON: ClassVar = ("recorded", "worlds", "days", "units", "seed", "device")
 
     experts: tuple[str, ...] = ENTRANTS
     """Agents to clone, by their class names; by default the entrants of the reference population."""
