@@ -13,6 +13,7 @@ MOST = 20
 WITHOUT = {
     "fish/sea/constants.py": "numbers alone; test_dynamics.py compares what follows from them with a plain loop",
     "market/learn/figures.py": "drawn by test_phases.py, which looks for every file of a whole training",
+    "market/online/figures.py": "drawn by test_work.py, which looks for the file of a whole training",
     "lab/errors.py": "one exception class without behaviour; every test of bad input raises it",
     "lab/engine/nodes.py": "a program; the cluster tests of test_faults.py, test_dask.py and test_ray.py start it",
     "lab/engine/no_dashboard.py": "what Dask imports in its own processes; test_cluster.py counts the open ports",

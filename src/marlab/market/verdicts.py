@@ -34,6 +34,16 @@ SENTENCES = {
         "that were never fitted: cross-entropy {value:.3f} a decision instead of {trivial:.3f}.",
         "cloned_scores": "In worlds of clones, scores by agent and place in the chain are off by {gap:.3f} of the "
         "opening balance on average ({worlds} configs).",
+        "online_above": "Training helped: in the same seats of the same worlds of the vector market the learner "
+        "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
+        "online_below": "Training did harm: in the same seats of the same worlds of the vector market the learner "
+        "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
+        "online_unclear": "Training is not seen to help: in the same seats of the same worlds of the vector market the "
+        "learner earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
+        "online_start": "It began {start:+.3f} from the rule, with a start that was made bad, and ends at {now:+.3f}.",
+        "online_unmeasured": "The learner was not compared with the rule yet.",
+        "next_online": "Next: `marlab market play --design seats --replace LitaAgentHRL --agents "
+        '"LitaAgentHRL(mode=learned, weights={run})"` shows what it earns in the simulator.',
         "l2_above": "L2 is worse than what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
         "units, {trivial} by {other:.3f}.",
         "l2_below": "L2 has learnt: its quantities are off by {value:.3f} {interval:.3f} units, {trivial} by "

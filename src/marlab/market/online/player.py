@@ -1,0 +1,106 @@
+"""The learner in the vector market: rule W's memory and purchases, with a network's choices in selling threads.
+
+Policies of one market share the memory of one rule: what is remembered about partners is the same for the rule, the
+learner and its past selves, and it is the costly part.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import torch
+
+from marlab.lab.ppo.choices import apply_mask, log_prob
+from marlab.market.logs.daystate import DayState
+from marlab.market.online.net import AroundRule
+from marlab.market.rules import around, l1, plan
+from marlab.market.rules.l1 import Action
+from marlab.market.vector.market import Market
+from marlab.market.vector.rule_w import RULES, RuleW
+from marlab.market.vector.seats import CONSUMERS, Rows
+
+Tensor = Any
+"""A torch.Tensor; the rules' types name numpy's arrays."""
+
+
+class SharedRule(RuleW):
+    """Rule W in other seats of a market, with the memory of a rule that already listens."""
+
+    def __init__(self, other: RuleW) -> None:
+        self.options, self.mornings, self.memory = other.options, other.mornings, other.memory
+        self.other = other
+        self.__dict__.update({name: value for name, value in vars(other).items() if name not in self.__dict__})
+
+    def open(self, market: Market) -> None:
+        """The other one was told before."""
+        self._goal = self.other._goal
+
+    def hear(self, market: Market) -> None:
+        """The other one was told."""
+
+    def close(self, market: Market) -> None:
+        """The other one was told."""
+
+
+class Notes(Protocol):
+    """Where choices are written down."""
+
+    def add(self, market: Market, seats: Tensor, x: Tensor, chosen: around.Chosen, logp: Tensor) -> None:
+        """Choices of seats [n] (their numbers) with inputs [n, K, D] and log-probabilities [n, K]."""
+
+
+class Player(SharedRule):
+    """A network around the rule, in the seats `mine` [B, L, A]."""
+
+    def __init__(
+        self, market: Market, other: RuleW, mine: Tensor, net: AroundRule, generator: torch.Generator | None,
+        notes: Notes | None = None, may_leave: bool = False,
+    ) -> None:  # fmt: skip
+        """`generator`: draw choices; None: greedy."""
+        super().__init__(other)
+        self.mine, self.net, self.generator, self.notes, self._may_leave = mine, net, generator, notes, may_leave
+        self.rows = other.memory.seats.rows(mine)  # [N]
+        self.number = torch.zeros(mine.shape, dtype=torch.long, device=market.device)
+        self.number[self.rows.seat] = torch.arange(len(self.rows), device=market.device)
+        self._partners: Tensor | None = None  # [N, A, 24]
+
+    def open(self, market: Market) -> None:
+        """A new morning: what is known about partners."""
+        super().open(market)
+        side = torch.full_like(self.rows.world, CONSUMERS)
+        known = self.memory.records.take((*self.rows.seat, side))
+        day = market.day[self.rows.world].to(self.mornings.dtype)
+        self._partners = around.partner_inputs(known, day).float()
+
+    @torch.no_grad()
+    def sale(
+        self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
+        alpha: Tensor,
+    ) -> plan.Answers:  # fmt: skip
+        """The network's choices around the rule's wishes."""
+        assert self._partners is not None
+        sale = around.look(state, caps, threads, issue, alpha, self.options)
+        seats = self.number[rows.seat]
+        partners = self._partners[seats].to(alpha.dtype)
+        x = around.inputs(sale, self._own(market, rows, alpha.dtype), partners).float()
+        logits = self.net.logits(x)
+        noise = None
+        if self.generator is not None:
+            noise = torch.empty_like(logits).exponential_(generator=self.generator)
+            noise = -noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
+        chosen = around.serve(sale, RULES, logits, noise, self._may_leave)
+        if self.notes is not None:
+            logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
+            self.notes.add(market, seats, x, chosen, logp)
+        return chosen.answers
+
+    def _own(self, market: Market, rows: Rows, dtype: torch.dtype) -> Action:
+        """My last offers of today [n, A], of the half-round before the partner's; nan without one."""
+        half, memory = market.half - 2, self.memory
+        if half < 0:
+            nothing = torch.full((len(rows), market.wide), math.nan, dtype=dtype, device=market.device)
+            return Action(nothing, nothing, nothing)
+        places = rows.threads[:, CONSUMERS]
+        units, price, ahead = (part[half].reshape(-1)[places] for part in (memory.units, memory.price, memory.ahead))
+        return Action(*(part.to(dtype).masked_fill(units == 0, math.nan) for part in (units, price, ahead)))

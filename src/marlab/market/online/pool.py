@@ -1,0 +1,113 @@
+"""Who the learner plays against: rule, built-in agents, clones of experts, its own past.
+
+Whoever earns more than the learner beside it is drawn more often. Past selves take turns in a few places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from marlab.lab.errors import UserError
+from marlab.market.online.net import AroundRule
+from marlab.market.online.player import Player, SharedRule
+from marlab.market.online.settings import BUILTINS
+from marlab.market.vector.builtin import BUILTIN
+from marlab.market.vector.market import Market
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import Policy
+
+Tensor = Any
+RANDOM = "RandomStdAgent"
+SPREAD = 0.05
+"""A difference of scores that doubles how often an opponent is drawn."""
+MEMORY = 0.8
+"""How much of what was known about an opponent is kept from generation to generation."""
+PAST = "past self"
+
+
+class Pool:
+    """Names of opponents and how often each is drawn. Number 0 is Random (the market's own), 1 the learner."""
+
+    def __init__(self, opponents: Sequence[str], clones: Path | None, past_selves: int) -> None:
+        self._pack: Any = None
+        if clones is not None:
+            from marlab.market.vector.clones import load
+
+            self._pack = load(clones)
+        known = list(self._pack.names) if self._pack is not None else []
+        names = list(opponents) or (["rule", *known] if known else list(BUILTINS))
+        for name in names:
+            if name not in BUILTINS and name not in known:
+                raise UserError(f"There is no opponent {name}; there are {', '.join([*BUILTINS, *known])}.")
+        self.names = [RANDOM, "learner", *(n for n in dict.fromkeys(names) if n != RANDOM)]
+        self.names += [f"{PAST} {i + 1}" for i in range(past_selves)]
+        self._drawn = torch.tensor([RANDOM in names, False, *([True] * (len(self.names) - 2))])
+        self.ahead = torch.zeros(len(self.names), dtype=torch.float64)  # how much more each earns than the learner
+        self.past: list[dict[str, Tensor]] = []  # weights of frozen selves, the newest last
+        self._past_selves = past_selves
+
+    @property
+    def kinds(self) -> int:
+        """How many numbers there are."""
+        return len(self.names)
+
+    @property
+    def lasting(self) -> list[int]:
+        """Numbers of the opponents that are there from the beginning."""
+        return [i for i, name in enumerate(self.names) if self._drawn[i] and not name.startswith(PAST)]
+
+    def chances(self) -> Tensor:
+        """[kinds] how often each is drawn."""
+        weight = torch.exp2((self.ahead / SPREAD).clamp(-1, 2)) * self._drawn
+        for i in range(self._past_selves):
+            if len(self.past) <= i:
+                weight[len(self.names) - self._past_selves + i] = 0
+        if not weight.sum() > 0:
+            raise UserError("There is nobody to play against.")
+        return weight / weight.sum()
+
+    def learn(self, ahead: Tensor, seen: Tensor) -> None:
+        """Take over by how much each kind was ahead of the learner [kinds], where it was `seen`."""
+        mixed = MEMORY * self.ahead + (1 - MEMORY) * ahead.cpu().double()
+        self.ahead = torch.where(seen.cpu(), mixed, self.ahead)
+
+    def remember(self, net: AroundRule) -> None:
+        """Freeze the learner as it is."""
+        if self._past_selves:
+            weights = {name: value.detach().cpu().clone() for name, value in net.state_dict().items()}
+            self.past = [*self.past, weights][-self._past_selves :]
+
+    def policies(
+        self, market: Market, rule: RuleW, kind: Tensor, net: AroundRule, generator: torch.Generator
+    ) -> dict[int, Policy]:
+        """A policy for every number but 0 and the learner's; `rule` listens, the others share its memory."""
+        found: dict[int, Policy] = {}
+        cloned = {}
+        for number, name in enumerate(self.names):
+            if number < 2 or not bool((kind == number).any()):
+                continue
+            if name == "rule":
+                found[number] = SharedRule(rule)
+            elif name in BUILTIN:
+                found[number] = BUILTIN[name](generator)
+            elif name.startswith(PAST):
+                weights = self.past[-1 - (number - (len(self.names) - self._past_selves))]
+                frozen = AroundRule(net.hidden, net.critic_size, net.bonus, torch.Generator(), net.beliefs)
+                frozen.load_state_dict(weights)
+                found[number] = Player(market, rule, kind == number, frozen.to(market.device), generator)
+            else:
+                cloned[number] = name
+        for number, name in cloned.items():
+            found[number] = self._pack.policy(name, market, generator)
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """What changes."""
+        return {"ahead": self.ahead, "past": self.past}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.ahead, self.past = state["ahead"], list(state["past"])

@@ -1,0 +1,125 @@
+"""Settings of `marlab market online`; free of torch, so that help comes at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from marlab.lab.checks import at_least, positive
+from marlab.lab.errors import UserError
+from marlab.lab.runs.judged import Judged
+
+Algo = Literal["ppo", "ippo", "mappo"]
+BUILTINS = ("rule", "RandomStdAgent", "SyncRandomStdAgent", "GreedyStdAgent")
+"""Opponents that need no file."""
+RULE, WEAK = "rule", "weak"
+"""Words for `start`."""
+
+
+@dataclass(frozen=True)
+class OnlineConfig:
+    """Learn to sell in the vector market, starting from rule W."""
+
+    COMMON: ClassVar = (
+        "algo", "start", "generations", "worlds", "clones", "opponents", "learning_rate", "bonus", "share", "seed",
+        "device",
+    )  # fmt: skip
+    algo: Algo = "mappo"
+    """ippo: every thread is an agent, all share one network; mappo: their critic also sees who the others are; ppo:
+    only the order in which threads are served is learnt (L4), what is done in them stays the rule's."""
+    start: str = RULE
+    """Where learning begins: rule (its greedy play is rule W), weak (it never does as the rule does), or the network of
+    an earlier run."""
+    bonus: float = 3.0
+    """Logit of doing as the rule does: the larger, the less is tried out."""
+    clones: Path | None = None
+    """File of cloned experts (`marlab market clone`) to play against."""
+    opponents: tuple[str, ...] = ()
+    """Who plays the other seats: rule, built-in agents, names of clones. Default: all clones, or the built-ins."""
+    past_selves: int = 1
+    """Frozen earlier versions of the learner among the opponents."""
+    shapes: tuple[str, ...] = ("3x4",)
+    """Levels x factories of a level of the worlds, in turn; `official`: 2 to 4 levels of 3 to 6 factories."""
+    days: tuple[int, int] = (50, 60)
+    """Fewest and most days of a world."""
+    worlds: int = 64
+    """Worlds that are played in lockstep."""
+    learners: int = 3
+    """Selling factories of a world that the learner plays."""
+    generations: int = 20
+    """Batches of worlds to learn from; training is saved between two of them."""
+    generation_days: int = 60
+    """Days that a generation goes on; worlds that end are replaced by new ones."""
+    rollout_days: int = 5
+    """Days between two updates; one more is played to see what they led to."""
+    hidden: tuple[int, ...] = (128, 128)
+    """Units of the hidden layers."""
+    learning_rate: float = 3e-4
+    """Adam's step size at the start; it falls linearly to a tenth."""
+    epochs: int = 3
+    """Passes over the choices of a rollout."""
+    batch_size: int = 8192
+    """Choices per gradient step."""
+    clip_range: float = 0.2
+    """How far a probability ratio may move before it stops paying."""
+    entropy_coef: float = 0.001
+    """Weight of the entropy bonus."""
+    target_kl: float = 0.02
+    """An update ends when the mean divergence from the policy that played passes 1.5 times this."""
+    leash: float = 0.0
+    """Weight of the divergence from where learning began."""
+    gamma: float = 0.95
+    """Discount per day."""
+    gae_lambda: float = 0.9
+    """Mixing of short and long returns, per choice of a thread."""
+    share: float = 0.5
+    """How much of what its factory's other threads and its evenings bring counts for a thread, beside its own deals."""
+    may_leave: bool = False
+    """Leaving a negotiation is a choice also while there is room."""
+    steer_every: int = 2
+    """Generations between two comparisons with the rule, seat by seat on fixed configs; 0: only at the end."""
+    steer_worlds: int = 64
+    """Worlds of such a comparison."""
+    steer_days: int = 50
+    """Days of such a world."""
+    patience: int = 0
+    """Stop after this many comparisons without a better one; 0 never does."""
+    seed: int = 0
+    device: str = "auto"
+    """cpu, cuda, cuda:N or auto."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 1, "worlds", "learners", "generations", "rollout_days", "epochs", "batch_size", "steer_worlds")
+        at_least(self, 0, "past_selves", "steer_every", "patience", "seed")
+        positive(self, "learning_rate", "clip_range", "target_kl")
+        if self.generation_days <= self.rollout_days:
+            raise UserError("generation_days must be more than rollout_days: one day more is played to look ahead.")
+        if not 5 <= self.days[0] <= self.days[1]:
+            raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
+        if self.steer_days < 5:
+            raise UserError(f"steer_days is {self.steer_days}, expected at least 5.")
+        for name in ("gamma", "gae_lambda", "share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} is {getattr(self, name)}, expected a share from 0 to 1.")
+        for shape in self.shapes:
+            shape_of(shape)
+        if self.clones is None:
+            for name in self.opponents:
+                if name not in BUILTINS:
+                    raise UserError(f"The opponent {name} is none of {', '.join(BUILTINS)}; clones need --clones FILE.")
+
+    @property
+    def judged_by(self) -> Judged:
+        """What it earns more than the rule, in the vector market."""
+        return Judged(("learner minus rule",), "steer/gain", "higher")
+
+
+def shape_of(text: str) -> tuple[int, int] | None:
+    """Levels and factories of a level; None for worlds of official shape."""
+    if text == "official":
+        return None
+    levels, x, factories = text.partition("x")
+    if not (x and levels.isdigit() and factories.isdigit() and 2 <= int(levels) <= 4 and 2 <= int(factories) <= 8):
+        raise UserError(f"The shape '{text}' is not levels x factories such as 3x4 (2 to 4 levels), or official.")
+    return int(levels), int(factories)

@@ -1,0 +1,180 @@
+"""The trainer: a generation of worlds at a time, PPO after every few days of it, comparison with the rule."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from marlab.lab.ppo.config import PPOConfig
+from marlab.lab.ppo.ppo import PPO
+from marlab.lab.runs.rng import Rngs
+from marlab.market.agent.layers import find_learned
+from marlab.market.networks import around as files
+from marlab.market.online.credit import advantages, team_rewards
+from marlab.market.online.ground_vector import Ground, Rows
+from marlab.market.online.net import AroundRule
+from marlab.market.online.pool import Pool
+from marlab.market.online.protect import Guard, alarms
+from marlab.market.online.settings import RULE, WEAK, OnlineConfig
+from marlab.market.online.steer import Outcome, compared, fare
+from marlab.market.rules import around
+from marlab.market.vector.rounds import ROUNDS
+
+LEAST_RATE = 0.1
+"""Share of the first learning rate that is left at the end."""
+HEADS = ("op", "lot", "price", "day")
+
+
+def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRule:
+    """The network that learning begins with."""
+    rngs = Rngs(config.seed)
+    size = around.INPUTS + (3 * pool.kinds if config.algo == "mappo" else 0)
+    net = AroundRule(config.hidden, size, config.bonus, rngs.torch("online/net"))
+    if config.start == WEAK:
+        net.weaken()
+    elif config.start != RULE:
+        net.start_from(files.load(find_learned(Path(config.start))))
+    return net.to(device)
+
+
+def ppo_config(config: OnlineConfig) -> PPOConfig:
+    """PPO's part of the settings."""
+    return PPOConfig(
+        n_steps=config.rollout_days * ROUNDS, n_epochs=config.epochs, batch_size=config.batch_size,
+        learning_rate=config.learning_rate, clip_range=config.clip_range, target_kl=config.target_kl,
+        entropy_coef=config.entropy_coef, gamma=config.gamma, gae_lambda=config.gae_lambda,
+    )  # fmt: skip
+
+
+class OnlineTrainer:
+    """Learns in generations; between two of them everything that matters is in `state_dict`."""
+
+    def __init__(self, config: OnlineConfig, device: torch.device) -> None:
+        self.config, self.device = config, device
+        self.pool = Pool(config.opponents, config.clones, config.past_selves)
+        self.net = make_net(config, self.pool, device)
+        generator = torch.Generator(device=device).manual_seed(Rngs(config.seed).draw_seed("online/ppo"))
+        self.ppo = PPO(self.net, ppo_config(config), generator)
+        self.step, self.total = 0, config.generations
+        self.guard = Guard(config.patience)
+        self.stopped, self.improved = False, False
+        self.kept: dict[str, Any] = _copied(self.ppo.state_dict())  # the best version so far
+        self._rule: Outcome | None = None  # how the rule fares where the learner is compared with it
+        self.alarms: list[str] = []
+
+    def iterate(self) -> Mapping[str, Any]:
+        """One generation."""
+        began, config = time.perf_counter(), self.config
+        ground = Ground(config, self.net, self.pool, self.step, self.device)
+        others = ground.others() if config.algo == "mappo" else None
+        updates = config.generation_days // (config.rollout_days + 1)
+        collected: list[dict[str, float]] = []
+        for update in range(updates):
+            played, rewards = ground.play(config.rollout_days + 1)
+            progress = (self.step + update / updates) / self.total
+            data, told = self.rows(played, rewards, others)
+            rate = config.learning_rate * (1 - (1 - LEAST_RATE) * progress)
+            told |= self.ppo.learn(data, rate, config.entropy_coef)
+            collected.append(told)
+        ground.tell_pool()
+        self.step += 1
+        self.pool.remember(self.net)
+        means = {name: _mean([told[name] for told in collected if name in told]) for name in collected[-1]}
+        seconds = time.perf_counter() - began
+        days = config.worlds * updates * (config.rollout_days + 1)
+        means |= {"time/seconds": seconds, "time/world_days_per_second": days / seconds}
+        every = config.steer_every
+        self.improved = False
+        if self.step == self.total or (every and self.step % every == 0):
+            means |= self.steer()
+        self.alarms = alarms(means)
+        return means
+
+    def compare(self) -> dict[str, float]:
+        """The learner as it is beside the rule."""
+        if self._rule is None:
+            self._rule = fare(self.config, self.pool, None, self.device)
+        return compared(fare(self.config, self.pool, self.net, self.device), self._rule)
+
+    def steer(self) -> dict[str, float]:
+        """Compare with the rule; keep the best version, go back to it from a worse one."""
+        began = time.perf_counter()
+        told = self.compare()
+        turn = self.guard.judge(self.step, told["steer/gain"], told["steer/error"])
+        if turn == "better":
+            self.kept, self.improved = _copied(self.ppo.state_dict()), True
+        elif turn == "roll back":
+            self.ppo.load_state_dict(_copied(self.kept))
+        self.stopped = turn == "stop"
+        rolled = float(turn == "roll back")
+        return told | {"steer/rolled_back": rolled, "time/steer_seconds": time.perf_counter() - began}
+
+    def best_net(self) -> AroundRule:
+        """The best version so far."""
+        net = make_net(self.config, self.pool, self.device)
+        net.load_state_dict(self.kept["net"])
+        return net
+
+    def rows(self, played: Rows, rewards: Any, others: Tensor | None) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """What PPO learns from: the choices of all days but the last, with their advantages."""
+        config = self.config
+        place = (played.step, played.seat, played.partner)
+        critic = played.x if others is None else torch.cat([played.x, others[played.seat, played.partner]], -1)
+        with torch.no_grad():
+            value = torch.cat([self.net.value(part) for part in critic.split(1 << 18)]) if len(critic) else critic[:, 0]
+        dense = torch.zeros_like(rewards.own)
+        dense[place] = value
+        acts = torch.zeros(dense.shape, dtype=torch.bool, device=dense.device)
+        acts[place] = True
+        reward = team_rewards(rewards, config.share)
+        advantage, target = advantages(reward, dense, acts, rewards.ended, config.gamma, config.gae_lambda)
+        learnt = played.step < config.rollout_days * ROUNDS
+        at = tuple(part[learnt] for part in place)
+        data = {
+            "obs": played.x[learnt], "mask": played.mask[learnt], "actions": played.choices[learnt],
+            "logp": played.logp[learnt], "value": value[learnt], "advantage": advantage[at], "target": target[at],
+        }  # fmt: skip
+        if others is not None:
+            data["critic"] = critic[learnt]
+        if config.leash > 0:
+            data["anchor"] = self.net.prior.expand(len(data["obs"]), -1)
+            data["leash"] = torch.full_like(data["logp"], config.leash)
+        told = {
+            "reward/day": float((rewards.own.sum((0, 2)) + rewards.evening.sum(0)).mean() / len(rewards.evening)),
+            "reward/signed": float(rewards.own.sum((0, 2)).mean() / len(rewards.evening)),
+        }  # fmt: skip
+        changed = (played.choices > 0).float().mean(0).tolist() if len(played.choices) else [math.nan] * len(HEADS)
+        told |= {f"choices/{head}_changed": share for head, share in zip(HEADS, changed)}
+        return data, told
+
+    def state_dict(self) -> dict[str, Any]:
+        """Networks, optimiser, generator, pool."""
+        return {
+            "step": self.step, "ppo": self.ppo.state_dict(), "pool": self.pool.state_dict(), "kept": self.kept,
+            "guard": self.guard.state_dict(), "stopped": self.stopped,
+            "rule": None if self._rule is None else self._rule.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = int(state["step"])
+        self.ppo.load_state_dict(state["ppo"])
+        self.pool.load_state_dict(state["pool"])
+        self.guard.load_state_dict(state["guard"])
+        self.kept, self.stopped = state["kept"], bool(state["stopped"])
+        self._rule = None if state["rule"] is None else Outcome(**state["rule"])
+
+
+def _copied(state: dict[str, Any]) -> dict[str, Any]:
+    """A state that later steps do not change."""
+    return copy.deepcopy(state)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / max(1, len(values))

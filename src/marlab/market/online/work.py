@@ -1,0 +1,113 @@
+"""The work of `marlab market online`: train in a run, keep the best version, say what it earns beside the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marlab.lab.config import Preset
+from marlab.lab.device import choose_device
+from marlab.lab.progress import stage
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
+from marlab.lab.verdict import Sentence, say, side
+from marlab.market.agent.layers import AROUND
+from marlab.market.networks import around as files
+from marlab.market.online.settings import RULE, WEAK, OnlineConfig
+from marlab.market.online.trainer import OnlineTrainer
+
+KIND = "market/online"
+LAST = "around_last.npz"
+"""The newest network; `around.npz` is the best one."""
+SHOWN = ("reward/day", "steer/gain")
+
+
+def learn(
+    config: OnlineConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
+    """Train (or resume) by a config; returns the run, closed."""
+    device = choose_device(config.device)
+    trainer = OnlineTrainer(config, device)
+    with Run.open("market", config, options, preset=preset, command=command) as run:
+        run.set_device(device)
+        run.judge_by(config.judged_by)
+        for number, name in enumerate(trainer.pool.names):
+            run.log(f"seat number {number}: {name}")
+        store = CheckpointStore(run.checkpoints, KIND, "online_{step}.ckpt.pt", Keep(last=2))
+
+        def save() -> None:
+            files.save(run.checkpoints / LAST, trainer.net.plain())
+            files.save(run.checkpoints / AROUND, trainer.best_net().plain())
+
+        def note(values: Mapping[str, Any]) -> None:
+            for alarm in trainer.alarms:
+                run.log(f"alarm after generation {trainer.step}: {alarm}")
+            if values.get("steer/rolled_back"):
+                run.log(f"generation {trainer.step} fell too far below the best: rolled back")
+
+        def begin() -> bool:
+            if config.start != RULE and trainer.step == 0:
+                with stage("comparing the start with the rule", quiet):
+                    told = trainer.compare()
+                trainer.guard.best = trainer.guard.best._replace(gain=told["steer/gain"])
+                run.add_results({"start minus rule": _result(told, "gain")})
+            return True
+
+        done = drive(
+            trainer, run, store, save_every=1, unit="generations", show=SHOWN, quiet=quiet, on_save=save,
+            on_unit=note, prepare=begin, device=device, stay=True,
+        )  # fmt: skip
+        if not run.signalled:
+            told = newest(run)
+            if told:
+                run.add_results(results_of(told))
+            run.set_verdict(*verdict(run.results, config, trainer.guard.rollbacks, done))
+            draw(run)
+    return run
+
+
+def newest(run: Run) -> dict[str, Any]:
+    """The metrics of the best comparison with the rule."""
+    rows = [row for row in read_metrics(run.path / "metrics.jsonl") if "steer/gain" in row]
+    return max(rows, key=lambda row: float(row["steer/gain"]), default={})
+
+
+def results_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The comparison as results of the run."""
+    found = {"learner minus rule": _result(told, "gain")}
+    for level in ("first", "middle"):
+        if f"steer/gain_{level}" in told:
+            found[f"learner minus rule, {level} level"] = _result(told, f"gain_{level}")
+    found["score of the learner"] = {"value": told["steer/score"]}
+    found["score of the rule"] = {"value": told["steer/rule_score"]}
+    return found
+
+
+def _result(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value, low, high = (float(told[f"steer/{name}{end}"]) for end in ("", "_low", "_high"))
+    return {"value": value, "low": low, "high": high, "unit": "of the opening balance"}
+
+
+def verdict(results: Mapping[str, Any], config: OnlineConfig, rollbacks: int, done: bool) -> list[Sentence]:
+    """Did training help, from where, and what to do next."""
+    after = say("market.next_online") if done else say("lab.go_on")
+    gain = results.get("learner minus rule")
+    if gain is None:
+        return [say("market.online_unmeasured"), after]
+    interval = (gain["low"], gain["high"])
+    told = say(f"market.online_{side(interval)}", difference=gain["value"], interval=interval)
+    start = results.get("start minus rule")
+    if config.start == WEAK and start is not None:
+        recovered = say("market.online_start", start=start["value"], now=gain["value"])
+        return [told, recovered, after]
+    return [told, after]
+
+
+def draw(run: Run) -> None:
+    """The curves, where there is something to draw with."""
+    from marlab.market.online.figures import draw_learning
+
+    draw_learning(run)

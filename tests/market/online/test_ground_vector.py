@@ -1,0 +1,43 @@
+"""The ground: rewards sum to what the worlds earned, places are renewed, the learner sells."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.market.online_cases import ground
+
+
+def test_rewards_of_whole_worlds_sum_to_what_they_earned() -> None:
+    _, there = ground(torch.float64)
+    seat, opening = there.rows.seat, there.market.setup.balance[there.rows.seat]
+    there._renew = lambda over: None  # type: ignore[method-assign]  # keep the worlds after their end
+    sunk = []
+    morning = there._morning
+
+    def noted() -> None:
+        sunk.append(there._sunk)
+        morning()
+
+    there._morning = noted  # type: ignore[method-assign]
+    played, rewards = there.play(5)
+    assert rewards.ended[-1].all() and not rewards.ended[:-1].any()
+    total = rewards.own.sum((0, 2)) + rewards.evening.sum(0)
+    earned = (there.market.balance[seat] - opening) / opening
+    torch.testing.assert_close(total, earned + torch.stack(sunk).sum(0), atol=1e-9, rtol=1e-9)
+    assert rewards.own.sum() > 0 and len(played.step) > 30
+
+
+def test_places_are_renewed_and_the_same_seed_is_the_same_play() -> None:
+    first, second = (ground(days=(5, 6))[1].play(7) for _ in range(2))
+    assert first[1].ended.any()
+    assert torch.equal(first[0].choices, second[0].choices)
+    assert torch.equal(first[1].evening, second[1].evening)
+    assert first[1].evening.isfinite().all()
+    assert first[0].mask.gather(1, first[0].choices[:, :1]).all()  # what was chosen was open
+
+
+def test_a_critic_may_see_who_the_others_are() -> None:
+    trainer, there = ground()
+    others = there.others()
+    assert others.shape == (len(there.rows), there.market.wide, 3 * trainer.pool.kinds)
+    assert (others[..., : trainer.pool.kinds].sum(-1) == 1).all()

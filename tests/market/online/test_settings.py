@@ -1,0 +1,25 @@
+"""Settings of online learning refuse what cannot be played."""
+
+from __future__ import annotations
+
+import pytest
+
+from marlab.lab.errors import UserError
+from marlab.market.online.settings import OnlineConfig, shape_of
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"worlds": 0}, {"days": (60, 50)}, {"generation_days": 5}, {"share": 1.5}, {"shapes": ("9x9",)},
+        {"opponents": ("Nobody",)}, {"learning_rate": 0.0}, {"steer_days": 2},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UserError):
+        OnlineConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_shapes_are_levels_by_factories_or_official() -> None:
+    assert shape_of("3x4") == (3, 4)
+    assert shape_of("official") is None

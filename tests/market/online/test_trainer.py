@@ -1,0 +1,49 @@
+"""The trainer: ratios are 1 before the first step, resumption is exact, a generation learns."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from marlab.market.online.trainer import OnlineTrainer
+from tests.market.online_cases import CPU, ground, tiny
+
+
+def weights(trainer: OnlineTrainer) -> list[torch.Tensor]:
+    return list(trainer.net.state_dict().values())
+
+
+def test_before_the_first_step_every_ratio_is_one() -> None:
+    trainer, there = ground(algo="mappo")
+    played, rewards = there.play(2)
+    data, told = trainer.rows(played, rewards, there.others())
+    logp, entropy, _ = trainer.ppo.chances(data)
+    assert (logp - data["logp"]).abs().max() < 1e-5
+    assert (entropy > 0).any() and told["reward/signed"] > 0
+    assert 0 < len(data["obs"]) < len(played.step)  # the last day is only looked at
+    assert data["critic"].shape[1] > data["obs"].shape[1]
+
+
+def test_going_on_from_a_saved_state_is_exact() -> None:
+    one = OnlineTrainer(tiny(algo="ippo", past_selves=1), CPU)
+    one.iterate()
+    saved = copy.deepcopy(one.state_dict())
+    one.iterate()
+    two = OnlineTrainer(tiny(algo="ippo", past_selves=1), CPU)
+    before = weights(two)
+    two.load_state_dict(saved)
+    two.iterate()
+    assert two.step == 2
+    assert all(torch.equal(a, b) for a, b in zip(weights(one), weights(two)))
+    assert not all(torch.equal(a, b) for a, b in zip(before, weights(OnlineTrainer(tiny(start="weak"), CPU))))
+
+
+def test_a_leash_pulls_back_to_the_rule() -> None:
+    trainer, there = ground(leash=0.5)
+    played, rewards = there.play(2)
+    data, _ = trainer.rows(played, rewards, there.others())
+    assert trainer.ppo.chances(data)[2].abs().max() < 1e-6  # type: ignore[union-attr]  # it has not moved yet
+    with torch.no_grad():
+        trainer.net.policy[-1].bias[1] += 1.0  # type: ignore[union-attr]
+    assert trainer.ppo.chances(data)[2].max() > 0.01  # type: ignore[union-attr]
