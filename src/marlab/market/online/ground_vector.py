@@ -152,7 +152,8 @@ class Ground:
         )
         sells = self.rows.sides[:, CONSUMERS, None] & (units > 0)
         state, dtype = self._state, self.market.balance.dtype
-        gain: Tensor = worth.contract(state, units.to(dtype), price.to(dtype), ahead.to(dtype))
+        terms: list[Tensor] = [part.to(dtype) for part in (units, price, ahead)]
+        gain: Tensor = worth.contract(state, *terms)
         out = torch.zeros((ROUNDS, *units.shape), dtype=self.dtype, device=self.device)
         place = signing_round(half, self._calls)[None].long()
         return out.scatter_(0, place, torch.where(sells, gain, 0.0)[None])

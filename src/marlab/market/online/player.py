@@ -84,12 +84,12 @@ class Player(SharedRule):
         seats = self.number[rows.seat]
         partners = self._partners[seats].to(alpha.dtype)
         x = around.inputs(sale, self._own(market, rows, alpha.dtype), partners).float()
-        logits = self.net.logits(x)
-        noise = None
+        logits: Tensor = self.net.logits(x)
+        noise: Tensor = None
         if self.generator is not None:
             noise = torch.empty_like(logits).exponential_(generator=self.generator)
             noise = -noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
-        chosen = around.serve(sale, RULES, logits, noise, self._may_leave)
+        chosen: Any = around.serve(sale, RULES, logits, noise, self._may_leave)
         if self.notes is not None:
             logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
             self.notes.add(market, seats, x, chosen, logp)
@@ -99,8 +99,8 @@ class Player(SharedRule):
         """My last offers of today [n, A], of the half-round before the partner's; nan without one."""
         half, memory = market.half - 2, self.memory
         if half < 0:
-            nothing = torch.full((len(rows), market.wide), math.nan, dtype=dtype, device=market.device)
+            nothing: Tensor = torch.full((len(rows), market.wide), math.nan, dtype=dtype, device=market.device)
             return Action(nothing, nothing, nothing)
         places = rows.threads[:, CONSUMERS]
-        units, price, ahead = (part[half].reshape(-1)[places] for part in (memory.units, memory.price, memory.ahead))
-        return Action(*(part.to(dtype).masked_fill(units == 0, math.nan) for part in (units, price, ahead)))
+        terms: list[Tensor] = [part[half].reshape(-1)[places] for part in (memory.units, memory.price, memory.ahead)]
+        return Action(*(part.to(dtype).masked_fill(terms[0] == 0, math.nan) for part in terms))

@@ -5,6 +5,7 @@ Whoever earns more than the learner beside it is drawn more often. Past selves t
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,7 @@ class Pool:
     def __init__(self, opponents: Sequence[str], clones: Path | None, past_selves: int) -> None:
         self._pack: Any = None
         if clones is not None:
-            from marlab.market.vector.clones import load
-
-            self._pack = load(clones)
+            self._pack = importlib.import_module("marlab.market.vector.clones").load(clones)
         known = list(self._pack.names) if self._pack is not None else []
         names = list(opponents) or (["rule", *known] if known else list(BUILTINS))
         for name in names:

@@ -112,7 +112,7 @@ def compared(learner: Outcome, rule: Outcome) -> dict[str, float]:
     """The learner minus the rule, seat by seat, and what warns of harm."""
     difference = (learner.score.cpu() - rule.score.cpu()).double()
     first = learner.first.cpu()
-    told = {}
+    told: dict[str, float] = {}
     for name, which in (("gain", torch.ones_like(first)), ("gain_first", first), ("gain_middle", ~first)):
         values = difference[which].numpy()
         if len(values) > 1:
