@@ -11,7 +11,7 @@ from marlab.market.online.settings import OnlineConfig, shape_of
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"worlds": 0}, {"days": (60, 50)}, {"generation_days": 5}, {"share": 1.5}, {"shapes": ("9x9",)},
+        {"worlds": 0}, {"days": (60, 50)}, {"generation_days": 3}, {"share": 1.5}, {"shapes": ("9x9",)},
         {"opponents": ("Nobody",)}, {"learning_rate": 0.0}, {"steer_days": 2},
     ],
 )  # fmt: skip

@@ -16,12 +16,12 @@ def weights(trainer: OnlineTrainer) -> list[torch.Tensor]:
 
 def test_before_the_first_step_every_ratio_is_one() -> None:
     trainer, there = ground(algo="mappo")
-    played, rewards = there.play(2)
-    data, told = trainer.rows(played, rewards, there.others())
+    before, after = there.play(1), there.play(1)
+    data, told = trainer.rows(before, after, there.others())
     logp, entropy, _ = trainer.ppo.chances(data)
     assert (logp - data["logp"]).abs().max() < 1e-5
     assert (entropy > 0).any() and told["reward/signed"] > 0
-    assert 0 < len(data["obs"]) < len(played.step)  # the last day is only looked at
+    assert 0 < len(data["obs"]) == len(before[0].step)  # the last day is only looked at
     assert data["critic"].shape[1] > data["obs"].shape[1]
 
 
@@ -41,8 +41,7 @@ def test_going_on_from_a_saved_state_is_exact() -> None:
 
 def test_a_leash_pulls_back_to_the_rule() -> None:
     trainer, there = ground(leash=0.5)
-    played, rewards = there.play(2)
-    data, _ = trainer.rows(played, rewards, there.others())
+    data, _ = trainer.rows(there.play(1), there.play(1), there.others())
     assert trainer.ppo.chances(data)[2].abs().max() < 1e-6  # type: ignore[union-attr]  # it has not moved yet
     with torch.no_grad():
         trainer.net.policy[-1].bias[1] += 1.0  # type: ignore[union-attr]

@@ -69,6 +69,12 @@ class Rows(NamedTuple):
     logp: Tensor  # [M]
 
 
+def join(before: Rows, after: Rows, steps: int) -> Rows:
+    """Choices of days that follow each other; the first ones have so many rounds."""
+    later = after._replace(step=after.step + steps)
+    return Rows(*(torch.cat(parts) for parts in zip(before, later)))
+
+
 class Ground:
     """The worlds of one generation."""
 
@@ -94,8 +100,8 @@ class Ground:
         calls = torch.zeros(self.market.levels, dtype=torch.bool, device=device)
         calls[movers(self.market.levels, 0)] = True
         self._calls = calls[self.rows.level][:, None]  # [N, 1]
-        others = pool.policies(self.market, rule, self.kind, net, self.generator)
-        self.seated = Seated(self.market, self.kind, {-1: rule, LEARNER: self.player, **others}, self.generator)
+        others, asked = pool.policies(self.market, rule, self.kind, net, self.generator)
+        self.seated = Seated(self.market, asked, {-1: rule, LEARNER: self.player, **others}, self.generator)
         self._notes: list[Rows] = []
         self._step = 0
         self._gaps: list[Tensor] = []  # [kinds, 2] of worlds that ended: sums of how far each was ahead, and counts

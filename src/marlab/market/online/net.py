@@ -44,7 +44,7 @@ class AroundRule(ActorCritic):
         arrays = tuple(
             (layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in layers
         )
-        return AroundNet(arrays, self.bonus, {}, self.beliefs)
+        return AroundNet(arrays, self.bonus)
 
     def start_from(self, net: AroundNet) -> None:
         """Take over the policy of an earlier training; its layers must be as large."""
@@ -52,9 +52,9 @@ class AroundRule(ActorCritic):
         shapes = [tuple(weight.shape) for weight, _ in net.layers]
         if shapes != [tuple(layer.weight.shape) for layer in layers]:
             raise UserError(f"The network to start from has layers {shapes}; give the same --hidden.")
-        shift = torch.tensor(around.prior(net.bonus)) - self.prior.cpu()  # the same logits with another prior
+        shift = torch.tensor(around.prior(net.bonus)).to(self.prior) - self.prior  # the same logits with another prior
         with torch.no_grad():
             for layer, (weight, bias) in zip(layers, net.layers):
                 layer.weight.copy_(torch.as_tensor(np.asarray(weight)))
                 layer.bias.copy_(torch.as_tensor(np.asarray(bias)))
-            layers[-1].bias += shift.to(layers[-1].bias.device)
+            layers[-1].bias.add_(shift)

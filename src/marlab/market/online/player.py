@@ -70,8 +70,9 @@ class Player(SharedRule):
         super().open(market)
         side = torch.full_like(self.rows.world, CONSUMERS)
         known = self.memory.records.take((*self.rows.seat, side))
-        day = market.day[self.rows.world].to(self.mornings.dtype)
-        self._partners = around.partner_inputs(known, day).float()
+        day: Tensor = market.day[self.rows.world].to(self.mornings.dtype)
+        partners: Tensor = around.partner_inputs(known, day)
+        self._partners = partners.float()
 
     @torch.no_grad()
     def sale(
@@ -83,7 +84,8 @@ class Player(SharedRule):
         sale = around.look(state, caps, threads, issue, alpha, self.options)
         seats = self.number[rows.seat]
         partners = self._partners[seats].to(alpha.dtype)
-        x = around.inputs(sale, self._own(market, rows, alpha.dtype), partners).float()
+        seen: Tensor = around.inputs(sale, self._own(market, rows, alpha.dtype), partners)
+        x = seen.float()
         logits: Tensor = self.net.logits(x)
         noise: Tensor = None
         if self.generator is not None:

@@ -5,7 +5,6 @@ Whoever earns more than the learner beside it is drawn more often. Past selves t
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player, SharedRule
 from marlab.market.online.settings import BUILTINS
 from marlab.market.vector.builtin import BUILTIN
+from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.market import Market
 from marlab.market.vector.rule_w import RuleW
 from marlab.market.vector.seats import Policy
@@ -34,9 +34,9 @@ class Pool:
     """Names of opponents and how often each is drawn. Number 0 is Random (the market's own), 1 the learner."""
 
     def __init__(self, opponents: Sequence[str], clones: Path | None, past_selves: int) -> None:
-        self._pack: Any = None
+        self._pack: ClonePack | None = None
         if clones is not None:
-            self._pack = importlib.import_module("marlab.market.vector.clones").load(clones)
+            self._pack = load(clones)
         known = list(self._pack.names) if self._pack is not None else []
         names = list(opponents) or (["rule", *known] if known else list(BUILTINS))
         for name in names:
@@ -82,10 +82,13 @@ class Pool:
 
     def policies(
         self, market: Market, rule: RuleW, kind: Tensor, net: AroundRule, generator: torch.Generator
-    ) -> dict[int, Policy]:
-        """A policy for every number but 0 and the learner's; `rule` listens, the others share its memory."""
+    ) -> tuple[dict[int, Policy], Tensor]:
+        """Policies for every number but 0 and the learner's, and the numbers [B, L, A] that ask them.
+
+        `rule` listens, the others share its memory. All clones are one policy, which is quicker.
+        """
         found: dict[int, Policy] = {}
-        cloned = {}
+        asked, expert, clones = kind.clone(), torch.zeros_like(kind), 0
         for number, name in enumerate(self.names):
             if number < 2 or not bool((kind == number).any()):
                 continue
@@ -99,10 +102,13 @@ class Pool:
                 frozen.load_state_dict(weights)
                 found[number] = Player(market, rule, kind == number, frozen.to(market.device), generator)
             else:
-                cloned[number] = name
-        for number, name in cloned.items():
-            found[number] = self._pack.policy(name, market, generator)
-        return found
+                assert self._pack is not None
+                clones = clones or number
+                expert[kind == number] = self._pack.number(name)
+                asked[kind == number] = clones
+        if clones and self._pack is not None:
+            found[clones] = self._pack.policies(market, expert, generator)
+        return found, asked
 
     def state_dict(self) -> dict[str, Any]:
         """What changes."""

@@ -51,8 +51,8 @@ class OnlineConfig:
     """Batches of worlds to learn from; training is saved between two of them."""
     generation_days: int = 60
     """Days that a generation goes on; worlds that end are replaced by new ones."""
-    rollout_days: int = 5
-    """Days between two updates; one more is played to see what they led to."""
+    rollout_days: int = 2
+    """Days between two updates; an update learns from the days before the latest ones, which show what they led to."""
     hidden: tuple[int, ...] = (128, 128)
     """Units of the hidden layers."""
     learning_rate: float = 3e-4
@@ -93,8 +93,11 @@ class OnlineConfig:
         at_least(self, 1, "worlds", "learners", "generations", "rollout_days", "epochs", "batch_size", "steer_worlds")
         at_least(self, 0, "past_selves", "steer_every", "patience", "seed")
         positive(self, "learning_rate", "clip_range", "target_kl")
-        if self.generation_days <= self.rollout_days:
-            raise UserError("generation_days must be more than rollout_days: one day more is played to look ahead.")
+        if self.generation_days < 2 * self.rollout_days:
+            raise UserError(
+                "generation_days must be at least twice rollout_days: the latest days only show what the "
+                "ones before them led to."
+            )
         if not 5 <= self.days[0] <= self.days[1]:
             raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
         if self.steer_days < 5:

@@ -73,8 +73,8 @@ def fare(config: OnlineConfig, pool: Pool, net: AroundRule | None, device: torch
     rule = RuleW(market)
     mine = SharedRule(rule) if net is None else Player(market, rule, kind == LEARNER, net, None)
     reference = net if net is not None else AroundRule((8,), 8, 1.0, torch.Generator().manual_seed(0))
-    others = pool.policies(market, rule, kind, reference, generator)
-    seated = Seated(market, kind, {-1: rule, LEARNER: mine, **others}, generator)
+    others, asked = pool.policies(market, rule, kind, reference, generator)
+    seated = Seated(market, asked, {-1: rule, LEARNER: mine, **others}, generator)
     return _played(market, seated, rule.memory.seats.rows(kind == LEARNER))
 
 

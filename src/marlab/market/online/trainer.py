@@ -17,8 +17,8 @@ from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.rng import Rngs
 from marlab.market.agent.layers import find_learned
 from marlab.market.networks import around as files
-from marlab.market.online.credit import advantages, team_rewards
-from marlab.market.online.ground_vector import Ground, Rows
+from marlab.market.online.credit import Rewards, advantages, team_rewards
+from marlab.market.online.ground_vector import Ground, Rows, join
 from marlab.market.online.net import AroundRule
 from marlab.market.online.pool import Pool
 from marlab.market.online.protect import Guard, alarms
@@ -30,6 +30,7 @@ from marlab.market.vector.rounds import ROUNDS
 LEAST_RATE = 0.1
 """Share of the first learning rate that is left at the end."""
 HEADS = ("op", "lot", "price", "day")
+Played = tuple[Rows, Rewards]
 
 
 def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRule:
@@ -74,21 +75,23 @@ class OnlineTrainer:
         began, config = time.perf_counter(), self.config
         ground = Ground(config, self.net, self.pool, self.step, self.device)
         others = ground.others() if config.algo == "mappo" else None
-        updates = config.generation_days // (config.rollout_days + 1)
+        updates = config.generation_days // config.rollout_days - 1
         collected: list[dict[str, float]] = []
+        before = ground.play(config.rollout_days)
         for update in range(updates):
-            played, rewards = ground.play(config.rollout_days + 1)
+            after = ground.play(config.rollout_days)
             progress = (self.step + update / updates) / self.total
-            data, told = self.rows(played, rewards, others)
+            data, told = self.rows(before, after, others)
             rate = config.learning_rate * (1 - (1 - LEAST_RATE) * progress)
             told |= self.ppo.learn(data, rate, config.entropy_coef)
             collected.append(told)
+            before = after
         ground.tell_pool()
         self.step += 1
         self.pool.remember(self.net)
         means = {name: _mean([told[name] for told in collected if name in told]) for name in collected[-1]}
         seconds = time.perf_counter() - began
-        days = config.worlds * updates * (config.rollout_days + 1)
+        days = config.worlds * (updates + 1) * config.rollout_days
         means |= {"time/seconds": seconds, "time/world_days_per_second": days / seconds}
         every = config.steer_every
         self.improved = False
@@ -122,20 +125,26 @@ class OnlineTrainer:
         net.load_state_dict(self.kept["net"])
         return net
 
-    def rows(self, played: Rows, rewards: Any, others: Tensor | None) -> tuple[dict[str, Tensor], dict[str, float]]:
-        """What PPO learns from: the choices of all days but the last, with their advantages."""
-        config = self.config
+    def rows(self, before: Played, after: Played, others: Tensor | None) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """What PPO learns from: choices of some days; the days `after` them say what they led to.
+
+        Those were already played by the policy that learning on `before` will change: play is never more than one
+        update old, and ratios are taken to what was really played.
+        """
+        config, steps = self.config, len(before[1].own)
+        played = join(before[0], after[0], steps)
+        rewards = Rewards(*(torch.cat(parts) for parts in zip(before[1], after[1])))
         place = (played.step, played.seat, played.partner)
         critic = played.x if others is None else torch.cat([played.x, others[played.seat, played.partner]], -1)
         with torch.no_grad():
             value = torch.cat([self.net.value(part) for part in critic.split(1 << 18)]) if len(critic) else critic[:, 0]
-        dense = torch.zeros_like(rewards.own)
+        dense = torch.zeros_like(rewards.own, dtype=value.dtype)
         dense[place] = value
         acts = torch.zeros(dense.shape, dtype=torch.bool, device=dense.device)
         acts[place] = True
-        reward = team_rewards(rewards, config.share)
+        reward = team_rewards(rewards, config.share).to(value.dtype)
         advantage, target = advantages(reward, dense, acts, rewards.ended, config.gamma, config.gae_lambda)
-        learnt = played.step < config.rollout_days * ROUNDS
+        learnt = played.step < steps
         at = tuple(part[learnt] for part in place)
         data = {
             "obs": played.x[learnt], "mask": played.mask[learnt], "actions": played.choices[learnt],
@@ -146,10 +155,9 @@ class OnlineTrainer:
         if config.leash > 0:
             data["anchor"] = self.net.prior.expand(len(data["obs"]), -1)
             data["leash"] = torch.full_like(data["logp"], config.leash)
-        told = {
-            "reward/day": float((rewards.own.sum((0, 2)) + rewards.evening.sum(0)).mean() / len(rewards.evening)),
-            "reward/signed": float(rewards.own.sum((0, 2)).mean() / len(rewards.evening)),
-        }  # fmt: skip
+        own, evening = before[1].own.sum((0, 2)), before[1].evening.sum(0)
+        days = len(before[1].evening)
+        told = {"reward/day": float((own + evening).mean() / days), "reward/signed": float(own.mean() / days)}
         changed = (played.choices > 0).float().mean(0).tolist() if len(played.choices) else [math.nan] * len(HEADS)
         told |= {f"choices/{head}_changed": share for head, share in zip(HEADS, changed)}
         return data, told
