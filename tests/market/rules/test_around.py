@@ -15,6 +15,7 @@ from marlab.market.vector.builtin import Seated, play
 from marlab.market.vector.generate import generate
 from marlab.market.vector.market import Market
 from marlab.market.vector.rule_w import RULES, RuleW
+from marlab.market.vector.seats import CONSUMERS
 from marlab.market.vector.setup import make_setup
 from marlab.market.vector.sync_random import SyncRandom
 
@@ -24,6 +25,7 @@ class Around(RuleW):
 
     bonus, drawn = 3.0, False
     seen: list[tuple[around.Sale, around.Chosen, Any]]
+    known: list[Any]
 
     def sale(self, market, rows, state, caps, threads, issue, alpha):  # type: ignore[no-untyped-def]
         sale = around.look(state, caps, threads, issue, alpha, self.options)
@@ -31,6 +33,7 @@ class Around(RuleW):
         noise = -torch.rand(logits.shape, generator=self.noise).log().neg().log() if self.drawn else None
         chosen = around.serve(sale, RULES, logits, noise)
         self.seen.append((sale, chosen, logits))
+        self.known.append(self.memory.known(rows, CONSUMERS))
         return chosen.answers
 
 
@@ -42,7 +45,13 @@ def played(policy: type[RuleW], days: int = 3, drawn: bool = False, bonus: float
     kind = torch.randint(0, 3, market.setup.lines.shape, generator=generator)
     rule = policy(market)
     if isinstance(rule, Around):
-        rule.seen, rule.drawn, rule.bonus, rule.noise = [], drawn, bonus, torch.Generator().manual_seed(1)  # type: ignore[attr-defined]
+        rule.seen, rule.known, rule.drawn, rule.bonus, rule.noise = (
+            [],
+            [],
+            drawn,
+            bonus,
+            torch.Generator().manual_seed(1),
+        )  # type: ignore[attr-defined]
     play(market, Seated(market, kind, {1: rule, 2: SyncRandom(generator)}, generator))
     return market, rule
 
@@ -103,9 +112,9 @@ def test_masks_leave_out_what_would_be_the_rule() -> None:
 def test_inputs_have_their_sizes_and_stay_small() -> None:
     _, rule = played(Around)
     assert isinstance(rule, Around)
-    for sale, _, _ in rule.seen[::7]:
+    for (sale, _, _), known in zip(rule.seen[::7], rule.known[::7]):
         nothing = torch.full_like(sale.alpha, float("nan"))
-        partners = around.partner_inputs(sale.threads.records, sale.state.day)
+        partners = around.partner_inputs(known, sale.state.day)
         x = around.inputs(sale, Action(nothing, nothing, nothing), partners)
         assert x.shape == (*sale.alpha.shape, around.INPUTS)
         assert x.isfinite().all() and x.abs().max() < 50

@@ -92,7 +92,7 @@ class Ground:
         self._pad = (int(self._shapes.n_levels.max()), int(self._shapes.sizes.max()), config.days[1])
         self.market = Market(self._setup(np.arange(config.worlds), first))
         self.kind = self._seats()
-        rule = RuleW(self.market)
+        rule = RuleW(self.market, chosen=pool.remembering(self.kind))
         self.player = Player(
             self.market, rule, self.kind == LEARNER, net, self.generator, self, config.may_leave
         )  # fmt: skip

@@ -17,7 +17,7 @@ from marlab.market.online.net import AroundRule
 from marlab.market.rules import around, l1, plan
 from marlab.market.rules.l1 import Action
 from marlab.market.vector.market import Market
-from marlab.market.vector.rule_w import RULES, RuleW
+from marlab.market.vector.rule_w import RULES, Outlooks, RuleW
 from marlab.market.vector.seats import CONSUMERS, Rows
 
 Tensor = Any
@@ -28,9 +28,9 @@ class SharedRule(RuleW):
     """Rule W in other seats of a market, with the memory of a rule that already listens."""
 
     def __init__(self, other: RuleW) -> None:
-        self.options, self.mornings, self.memory = other.options, other.mornings, other.memory
+        self.__dict__.update(vars(other))
         self.other = other
-        self.__dict__.update({name: value for name, value in vars(other).items() if name not in self.__dict__})
+        self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # these are for the rows that one asks about
 
     def open(self, market: Market) -> None:
         """The other one was told before."""
@@ -68,8 +68,7 @@ class Player(SharedRule):
     def open(self, market: Market) -> None:
         """A new morning: what is known about partners."""
         super().open(market)
-        side = torch.full_like(self.rows.world, CONSUMERS)
-        known = self.memory.records.take((*self.rows.seat, side))
+        known = self.memory.known(self.rows, CONSUMERS)
         day: Tensor = market.day[self.rows.world].to(self.mornings.dtype)
         partners: Tensor = around.partner_inputs(known, day)
         self._partners = partners.float()

@@ -80,6 +80,14 @@ class Pool:
             weights = {name: value.detach().cpu().clone() for name, value in net.state_dict().items()}
             self.past = [*self.past, weights][-self._past_selves :]
 
+    def remembering(self, kind: Tensor) -> Tensor:
+        """[B, L, A], bool: seats that remember partners as the rule does."""
+        mine = kind == 1
+        for number, name in enumerate(self.names):
+            if name == "rule" or name.startswith(PAST):
+                mine = mine | (kind == number)
+        return mine
+
     def policies(
         self, market: Market, rule: RuleW, kind: Tensor, net: AroundRule, generator: torch.Generator
     ) -> tuple[dict[int, Policy], Tensor]:

@@ -70,7 +70,7 @@ def fare(config: OnlineConfig, pool: Pool, net: AroundRule | None, device: torch
     order[:, -1] = 2.0
     seat = order.flatten(1).argmin(1)  # [W]
     kind = kind.flatten(1).scatter(1, seat[:, None], LEARNER).view(exists.shape).to(device)
-    rule = RuleW(market)
+    rule = RuleW(market, chosen=pool.remembering(kind))
     mine = SharedRule(rule) if net is None else Player(market, rule, kind == LEARNER, net, None)
     reference = net if net is not None else AroundRule((8,), 8, 1.0, torch.Generator().manual_seed(0))
     others, asked = pool.policies(market, rule, kind, reference, generator)
