@@ -44,6 +44,10 @@ SENTENCES = {
         "online_unmeasured": "The learner was not compared with the rule yet.",
         "next_online": "Next: `marlab market play --design seats --replace LitaAgentHRL --agents "
         '"LitaAgentHRL(mode=learned, weights={run})"` shows what it earns in the simulator.',
+        "believed": "After {day} days of talking the true type of a partner is the likeliest of {types} in {hit:.0%} "
+        "of the cases, with a probability of {own:.2f} instead of {chance:.2f}; probabilities are off by {error:.3f}.",
+        "believed_strangers": "{agents} agents without a type are taken for strangers with {share:.2f} at the end, "
+        "agents with one with {types:.2f}.",
         "l2_above": "L2 is worse than what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
         "units, {trivial} by {other:.3f}.",
         "l2_below": "L2 has learnt: its quantities are off by {value:.3f} {interval:.3f} units, {trivial} by "

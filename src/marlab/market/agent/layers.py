@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -45,6 +45,10 @@ class Layers:
     l4: Weigh
     observer: Observer | None = None
     """Who the partners may be; None: the agent asks itself nothing of the kind."""
+
+    def with_decider(self, l3: Decider) -> Layers:
+        """The same with another L3."""
+        return replace(self, l3=l3)
 
 
 @functools.lru_cache(maxsize=16)

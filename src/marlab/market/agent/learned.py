@@ -42,6 +42,11 @@ class Learned:
 
     def turn(self, at: Situation, alpha: Array) -> around.Turn:
         """What the network chooses when the turn of each selling thread comes."""
+        sale, x = self.looked(at, alpha)
+        return around.Turn(sale, self._net(x))
+
+    def looked(self, at: Situation, alpha: Array) -> tuple[around.Sale, Array]:
+        """The rule's view of the selling threads, and the network's inputs [1, K, D]."""
         threads, issue = at.side(True)
         sale = around.look(at.batch, at.batch_caps, threads, issue, alpha[None, at.of_side(True)], self._options)
         partners = around.partner_inputs(threads.records, at.batch.day)
@@ -49,7 +54,7 @@ class Learned:
         if self.observer is not None:
             assert at.beliefs is not None
             block = outlook(self.observer, at.beliefs[None, at.of_side(True)], sale)
-        return around.Turn(sale, self._net(around.inputs(sale, last_offers(at), partners, block)))
+        return sale, around.inputs(sale, last_offers(at), partners, block)
 
 
 def last_offers(at: Situation) -> Action:

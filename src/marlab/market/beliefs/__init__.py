@@ -1,0 +1,1 @@
+"""Beliefs about partners: an observer is fitted to recorded worlds and held against others."""
