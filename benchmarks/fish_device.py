@@ -2,6 +2,7 @@
 
     python benchmarks/fish_device.py                         # 11 and 18 inputs, about six minutes, most of it compiling
     python benchmarks/fish_device.py --arenas 16384 --inputs 18 --tune
+    python benchmarks/fish_device.py --sea pursuit --inputs 18 --layouts "fish innermost"
 
 Before anything is timed, the compiled step is compared with the eager one over 40 steps with resets. Timing replays a
 CUDA graph of 16 steps with random actions and renews the starts every 128 steps, as a trainer does. A fish-step is one
@@ -14,20 +15,27 @@ from __future__ import annotations
 import argparse
 import time
 import traceback
+from dataclasses import replace
 
 import torch
 from machine import commit, describe
 
 from marlab.fish.sea import dynamics
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.seas import SEAS
 from marlab.fish.sea.world import FishWorld
 
 FISH, GRAPH_STEPS, REFILL_STEPS, TIMED_S = 25, 16, 128, 1.0
 LAYOUTS = ("fish innermost", "arena innermost")
 
 
+SEA = ["v32"]
+"""The name of the sea that is timed."""
+
+
 def config(inputs: int) -> SeaConfig:
-    return SeaConfig(num_fish=FISH, include_neighbor_features=inputs == 18, density_penalty_coef=0.04 * (inputs == 18))
+    social = {"include_neighbor_features": inputs == 18, "density_penalty_coef": 0.04 * (inputs == 18)}
+    return replace(SEAS[SEA[0]], num_fish=FISH, **social)
 
 
 def use_layout(layout: str, device: str) -> None:
@@ -114,7 +122,9 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tune", action="store_true", help="let the compiler search for better block sizes")
     parser.add_argument("--unroll", action="store_true", help="unroll sums over neighbours into straight code")
+    parser.add_argument("--sea", default="v32", choices=SEAS, help="whose predators")
     args = parser.parse_args()
+    SEA[0] = args.sea
     torch.set_grad_enabled(False)
     print(describe(), "commit", commit())
     if args.tune:

@@ -33,6 +33,8 @@ def sea_of(
         torch.full(alive.shape, -1, dtype=torch.int32),
         *hunter,
         torch.zeros(1, dtype=torch.int32),
+        place.new_zeros(1, 0),
+        place.new_zeros(1, 0),
     )
 
 

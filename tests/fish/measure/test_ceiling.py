@@ -12,7 +12,7 @@ import marlab.fish.measure.ceiling as measure_ceiling
 from marlab.fish.measure.ceiling import _branch, _furthest, _search, ceiling, doomed_mask, doomed_share
 from marlab.fish.measure.policies import play, sidestep
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.sea.dynamics import SeaState, advance, ballistic
 from marlab.fish.sea.reset import seeded_reset
 from tests.fish.build import reference_of, sea_of
 
@@ -99,7 +99,7 @@ def test_the_furthest_branches_of_every_fish_are_kept() -> None:
 
 def test_branches_know_their_parents_and_actions() -> None:
     two = SeaState(*(torch.cat(parts) for parts in zip(*(sea_of([p], [(1.0, 0.0)]) for p in ((5.0, 0.0), (0.0, 5.0))))))
-    after, parent, action = _branch(two, PREDATOR_STEPS["ballistic"])
+    after, parent, action = _branch(two, ballistic)
     assert parent.tolist() == [0] * 5 + [1] * 5 and action.tolist() == [0, 1, 2, 3, 4] * 2
     for row in (0, 1):
         for taken in range(5):
@@ -114,11 +114,11 @@ def test_plans_begin_with_the_free_actions_of_the_branch_that_lived() -> None:
     state, _ = seeded_reset(list(range(40)), CFG, fish=96)
     open_ = state.alive & ~doomed_mask(state, 2)
     plan = torch.full((500, *state.x.shape), 4, dtype=torch.uint8)
-    _search(state, open_, plan, 0, "ballistic")
+    _search(state, open_, plan, 0, SeaConfig())
     left = int(open_.sum())
     assert left > 0, "choose other seeds: side-stepping saves everybody"
     before = open_.clone()
-    _search(state, open_, plan, 6, "ballistic")
+    _search(state, open_, plan, 6, SeaConfig())
     found = before & ~open_
     assert found.any()
     final = state
@@ -130,5 +130,5 @@ def test_plans_begin_with_the_free_actions_of_the_branch_that_lived() -> None:
 def test_a_fish_alone_and_far_away_gets_its_plan_at_once() -> None:
     state = sea_of([(-8.0, -3.0)], predator=(5.0, 5.0))
     open_, plan = state.alive.clone(), torch.full((500, 1, 1), 4, dtype=torch.uint8)
-    _search(state, open_, plan, 0, "ballistic")
+    _search(state, open_, plan, 0, SeaConfig())
     assert not open_.any()

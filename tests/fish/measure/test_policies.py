@@ -96,4 +96,4 @@ def test_unknown_names_and_missing_generators_are_refused() -> None:
         scripted("swim")
     with pytest.raises(UserError):
         scripted("random")
-    assert len(SCRIPTED) == 9
+    assert len(SCRIPTED) == 13

@@ -13,7 +13,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.flags import OldFlags, Parsed, parse_run
 from marlab.lab.help import docs_of
 
-NAMES = ("v32", "v32-runA", "v32-planB", "v33", "best", "quickstart")
+SEA_PRESETS = ("pull", "pursuit", "intercept", "burst", "pack", "shoal")
+NAMES = ("v32", "v32-runA", "v32-planB", "v33", "best", "quickstart", *SEA_PRESETS)
 
 
 def preset(name: str) -> FishTrainConfig:
@@ -241,7 +242,7 @@ def test_presets_are_whole_and_say_only_what_differs(name: str) -> None:
                     "penalty_gate_failure_tolerance", "penalty_gate_success_p10", "tail_override_probability",
                     "multi_eval_probe_episodes"}  # fmt: skip
     queue, warnings = assemble.start_queue(config)
-    assert bool(queue.stages) == (name != "quickstart") and warnings == []
+    assert bool(queue.stages) == (name not in ("quickstart", *SEA_PRESETS)) and warnings == []
     assert {p.stem for p in PRESETS.glob("*.toml")} == set(NAMES)
 
 

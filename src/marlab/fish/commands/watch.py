@@ -6,15 +6,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from marlab.fish.measure.config import SCRIPTED
-from marlab.fish.sea import constants as sea
+from marlab.fish.measure.config import SCRIPTED, SeaName
+from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.lab.checks import at_least
 from marlab.lab.command import begins_anew
 from marlab.lab.errors import UserError
@@ -32,11 +32,13 @@ class WatchConfig:
 
     checkpoint: str = ""
     """A model_iter_N.pt, a run directory, a shipped policy (best), or the name of a scripted policy."""
+    sea: SeaName = "trained"
+    """The sea that the policy was trained in (scripts: v32), or a frozen one."""
     fish: int = 25
     """Fish in the arena."""
     seed: int = 0
     """Seed of the arena."""
-    steps: int = sea.EPISODE_STEPS
+    steps: int = EPISODE_STEPS
     """Longest time to watch."""
     fps: int = 30
     """Frames per second."""
@@ -60,12 +62,17 @@ def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
     from marlab.fish.measure.policies import scripted
     from marlab.fish.measure.probe import greedy
     from marlab.fish.sea.config import SeaConfig
+    from marlab.fish.sea.seas import named_sea
     from marlab.fish.training.networks import find_checkpoint, load_policy
 
     if config.checkpoint in SCRIPTED:
-        return scripted(config.checkpoint, torch.Generator().manual_seed(config.seed)), SeaConfig(num_fish=config.fish)
-    trained = load_policy(find_checkpoint(config.checkpoint))
-    return greedy(trained.net), trained.sea_with(config.fish)
+        policy, cfg = scripted(config.checkpoint, torch.Generator().manual_seed(config.seed)), SeaConfig()
+    else:
+        trained = load_policy(find_checkpoint(config.checkpoint))
+        policy, cfg = greedy(trained.net), trained.sea
+    if config.sea != "trained":
+        cfg = named_sea(config.sea, cfg)
+    return policy, replace(cfg, num_fish=config.fish)
 
 
 def frames(config: WatchConfig) -> Iterator[np.ndarray]:
@@ -76,7 +83,7 @@ def frames(config: WatchConfig) -> Iterator[np.ndarray]:
 
     policy, cfg = shoal(config)
     start, _ = seeded_reset([config.seed], cfg)
-    steps = min(config.steps, sea.EPISODE_STEPS)
+    steps = min(config.steps, EPISODE_STEPS)
     for state in chain([start], (moment.state for moment in moments(start, policy, cfg, steps))):
         t = int(state.t)
         if t % 50 == 0:
@@ -129,7 +136,7 @@ def main(argv: list[str]) -> int:
     from marlab.lab.film import until, write_film
 
     file = config.film or Path(f"watch_{Path(config.checkpoint).stem}_seed{config.seed}.mp4")
-    total = min(config.steps, sea.EPISODE_STEPS) + 1
+    total = min(config.steps, EPISODE_STEPS) + 1
     with begins_anew("marlab fish watch"), Progress("filming", total=total, unit="frames") as bar:
         count = write_film(file, until(lambda: False, frames(config), bar), config.fps)
     print(f"{count} frames in {file}")

@@ -12,8 +12,9 @@ import torch
 from marlab.fish.envs.frame import paint
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.sea.dynamics import SeaState, advance
 from marlab.fish.sea.perception import neighbours, observe
+from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.reset import Override, seeded_reset
 from marlab.fish.sea.rewards import reward
 
@@ -51,7 +52,7 @@ class Arena:
         """Actions of all N fish; those of the dead are ignored."""
         before = self._begun()
         chosen = torch.as_tensor(np.asarray(actions), dtype=torch.int64)[None]
-        state = self.state = advance(before, chosen, PREDATOR_STEPS[self.cfg.predator_mode])
+        state = self.state = advance(before, chosen, predator_step(self.cfg))
         social = neighbours(state, self.cfg)
         gain = reward(state, before.alive, self.cfg, social).total()[0]
         died = (before.alive & ~state.alive)[0]

@@ -25,6 +25,7 @@ INK = (60, 68, 78)
 TAIL = ((0.0, 4.0), (2.8, 3.3), (5.2, 2.4), (7.4, 1.5))
 """A fish is four discs: distance behind its centre and radius, in pixels of an 800 px frame."""
 PREDATOR_RADIUS = 10.0
+EMPTY = np.zeros((0, 2), dtype=np.float32)
 AHEAD = tuple((14.0 + 7.0 * i, 2.6 - 0.35 * i) for i in range(5))
 
 
@@ -37,14 +38,18 @@ class Scene(NamedTuple):
     predator_position: np.ndarray  # [2]
     predator_velocity: np.ndarray  # [2]
     t: int
+    pack_positions: np.ndarray = EMPTY  # [P - 1, 2] the other predators
+    pack_velocities: np.ndarray = EMPTY
 
     @classmethod
     def of(cls, state: SeaState, arena: int = 0) -> Scene:
         exists = state.exists[arena].cpu().numpy()
         row = SeaState(*(tensor[arena : arena + 1].cpu() for tensor in state))
+        mates = row.predators
         return cls(
             row.positions[0].numpy()[exists], row.velocities[0].numpy()[exists], row.alive[0].numpy()[exists],
             row.predator_position[0].numpy(), row.predator_velocity[0].numpy(), int(row.t[0]),
+            np.stack((mates.x[0, 1:], mates.y[0, 1:]), 1), np.stack((mates.vx[0, 1:], mates.vy[0, 1:]), 1),
         )  # fmt: skip
 
 
@@ -54,15 +59,17 @@ def paint(scene: Scene | SeaState, size: int = 800, caption: str | None = None) 
         scene = Scene.of(scene)
     frame = _background(size).copy()
     unit = size / 800  # drawing sizes are meant for 800 px
-    predator = _pixels(scene.predator_position[None], size)
-    _discs(frame, predator, np.array([sea.VISION_RADIUS * size / (2 * sea.ARENA_RADIUS)]), PREDATOR, strength=0.06)
-    _discs(frame, predator, np.array([sea.KILL_DISTANCE * size / (2 * sea.ARENA_RADIUS)]), PREDATOR, strength=0.16)
+    predator = _pixels(np.concatenate((scene.predator_position[None], scene.pack_positions)), size)
+    metre, many = size / (2 * sea.ARENA_RADIUS), np.ones(len(predator))
+    _discs(frame, predator, sea.VISION_RADIUS * metre * many, PREDATOR, strength=0.06)
+    _discs(frame, predator, sea.KILL_DISTANCE * metre * many, PREDATOR, strength=0.16)
     places = _pixels(scene.positions, size)
     gone = places[~scene.alive]
     _discs(frame, gone, np.full(len(gone), 2.4 * unit), GONE)
     _trails(frame, places[scene.alive], _directions(scene.velocities[scene.alive]), TAIL, -unit, FISH)
-    _trails(frame, predator, _directions(scene.predator_velocity[None]), AHEAD, unit, PREDATOR)
-    _discs(frame, predator, np.array([PREDATOR_RADIUS * unit]), PREDATOR)
+    swimming = np.concatenate((scene.predator_velocity[None], scene.pack_velocities))
+    _trails(frame, predator, _directions(swimming), AHEAD, unit, PREDATOR)
+    _discs(frame, predator, PREDATOR_RADIUS * unit * many, PREDATOR)
     text = f"{int(scene.alive.sum())}/{len(scene.alive)} alive, step {scene.t}" if caption is None else caption
     _write(frame, text, size)
     return frame

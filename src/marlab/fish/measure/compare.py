@@ -32,6 +32,8 @@ from marlab.lab.verdict import Sentence, say, side
 
 LADDER = ("sidestep", "random", "hold", "brake", "flee", "south")
 """Scripted policies in the order in which they are played: the strongest is needed most."""
+RIVALS = ("slip", "dodge", "swerve", "evade", "sidestep", "flee", "random", "hold")
+"""The same for seas whose predator is not the standard one."""
 ARENAS = 50
 """Arenas that are played at once. Networks round differently in batches of another size."""
 CODE = (
@@ -173,7 +175,7 @@ def compare(
     identity: of the weights that "policy" plays by; scripts are known by their names. measurements: what is known
     already is not played again.
     """
-    kept = measurements or Measurements()
+    kept, bound = measurements or Measurements(), bound and not cfg.hunted
     batches = [seeds[first : first + ARENAS] for first in range(0, len(seeds), ARENAS)]
     total = len(batches) * (len(players(0)) + bound)
     played: list[_Batch] = []
@@ -216,7 +218,7 @@ def _play(
 ) -> tuple[_Batch, bool]:  # fmt: skip
     """One batch, as far as it goes, and whether it was cut."""
     start, _ = seeded_reset(seeds, cfg, device=device)
-    doomed, deaths, bounds = doomed_mask(start, 1).sum(1).cpu().numpy(), {}, None
+    doomed, deaths, bounds = doomed_mask(start, 1, cfg).sum(1).cpu().numpy(), {}, None
     for name, policy in policies.items():
         deaths[name] = np.array(known(name, partial(_deaths, policy, cfg, seeds, device)))
         if cut():
@@ -224,7 +226,7 @@ def _play(
             return _Batch(seeds, deaths, doomed, None, everything), True
     stopped = False
     if bound:
-        low, high = known("ceiling", partial(_bounds, start))
+        low, high = known("ceiling", partial(_bounds, start, cfg))
         bounds, stopped = (low, high), cut()
     return _Batch(seeds, deaths, doomed, bounds, True), stopped
 
@@ -234,8 +236,8 @@ def _deaths(policy: Policy, cfg: SeaConfig, seeds: Sequence[int], device: torch.
     return found
 
 
-def _bounds(start: SeaState) -> list[float]:
-    report = ceiling(start)
+def _bounds(start: SeaState, cfg: SeaConfig) -> list[float]:
+    report = ceiling(start, cfg=cfg)
     return [report.lower, report.upper]
 
 
@@ -251,6 +253,11 @@ def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:
     scores = {name: Score((table < 0).mean(axis=1), table) for name, table in deaths.items()}
     arenas = tuple(seed for one in played for seed in one.seeds)
     return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything)
+
+
+def rivals(cfg: SeaConfig) -> tuple[str, ...]:
+    """The scripts to compare with in a sea."""
+    return RIVALS if cfg.hunted or cfg.predator_pull == "random" else LADDER
 
 
 def ladder(device: torch.device, names: Sequence[str] = LADDER, batch: int = 0) -> dict[str, Policy]:

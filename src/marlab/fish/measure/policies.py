@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -16,19 +16,31 @@ from torch import Tensor
 from marlab.fish.measure.config import SCRIPTED
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance
+from marlab.fish.sea.dynamics import SeaState, advance
 from marlab.fish.sea.perception import Neighbours, Sight, neighbours, observe, pair_scratch, sight
+from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.rewards import crowding, reward
 from marlab.lab.errors import UserError
 
 Policy = Callable[[Tensor], Tensor]
 """Observations [..., D] -> actions [...] in 0-4."""
 
+
+class Seer(Protocol):
+    """Somebody who knows the whole state, not only what fish see: a reference, no rival."""
+
+    def act(self, state: SeaState, cfg: SeaConfig) -> Tensor:
+        """[B, F] actions in 0-4"""
+        ...
+
+
 AIM_COSINE = math.cos(math.radians(15))
 """A heading within 15 degrees of the wanted direction is good enough to accelerate."""
 REFUGE_Y = -7.5
 REFUGE_HALF_WIDTH = 5.0
 REFUGE_RADIUS = 0.5
+WALL_SHARE, TURN_BACK_SHARE = 0.25, 0.2
+"""Reactive scripts keep off the wall within these shares of the radius: while they flee, and while they cruise."""
 BEHIND = -0.7
 """A fish further than this (m) behind the predator has been passed and need not step aside."""
 
@@ -86,6 +98,37 @@ def sidestep(obs: Tensor) -> Tensor:
     return torch.where(_visible(obs) & (ahead > BEHIND), aside, south(obs))
 
 
+def reactive(near: float, behind: float, idle: int) -> Policy:
+    """Flee from a visible predator; nearer than `near` (m) leave its line instead, and by `behind` towards its tail.
+
+    Fish keep off the wall while they do. With no predator in sight they play `idle`; those that go `FORWARD` turn
+    inwards at the wall.
+    """
+
+    def policy(obs: Tensor) -> Tensor:
+        x, y = -obs[..., 6] * sea.VISION_RADIUS, -obs[..., 7] * sea.VISION_RADIUS  # fish minus predator
+        wx, wy = _unit(obs[..., 8], obs[..., 9])
+        line = x * wx + y * wy
+        aside_x, aside_y = _unit(x - line * wx, y - line * wy)
+        away_x, away_y = _unit(x, y)
+        close = torch.hypot(x, y) < near
+        out_x, out_y = _unit(obs[..., 0], obs[..., 1])
+        from_wall = (1 - obs[..., 4] / WALL_SHARE).clamp(min=0.0)
+        to_x = torch.where(close, aside_x - behind * wx, away_x) - from_wall * out_x
+        to_y = torch.where(close, aside_y - behind * wy, away_y) - from_wall * out_y
+        rest = torch.full_like(close, idle, dtype=torch.int64)
+        if idle == sea.FORWARD:
+            rest = torch.where(obs[..., 4] < TURN_BACK_SHARE, _steer(obs, -obs[..., 0], -obs[..., 1]), rest)
+        return torch.where(_visible(obs), _steer(obs, to_x, to_y), rest)
+
+    return policy
+
+
+def _unit(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    length = torch.hypot(x, y).clamp(min=1e-6)
+    return x / length, y / length
+
+
 def _visible(obs: Tensor) -> Tensor:
     return obs[..., 5] > 0
 
@@ -101,7 +144,9 @@ def _steer(obs: Tensor, to_x: Tensor, to_y: Tensor) -> Tensor:
 
 _FIXED: dict[str, Policy] = {
     "hold": always(sea.HOLD), "brake": always(sea.BRAKE), "forward": always(sea.FORWARD), "left": always(sea.LEFT),
-    "flee": flee, "south": south, "sidestep": sidestep,
+    "flee": flee, "south": south, "sidestep": sidestep, "evade": reactive(0.0, 0.0, sea.FORWARD),
+    "swerve": reactive(2.0, 0.0, sea.FORWARD), "dodge": reactive(4.0, 0.0, sea.FORWARD),
+    "slip": reactive(4.0, 0.7, sea.BRAKE),
 }  # fmt: skip
 
 
@@ -139,17 +184,17 @@ class Moment(NamedTuple):
 
 
 @torch.no_grad()
-def moments(state: SeaState, policy: Policy, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS) -> Iterator[Moment]:
+def moments(state: SeaState, policy: Policy | Seer, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS) -> Iterator[Moment]:
     """Let `policy` steer every fish from `state`, step by step."""
-    predator_step = PREDATOR_STEPS[cfg.predator_mode]
+    hunt = predator_step(cfg)
     social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
-    seen, scratch = sight(state), pair_scratch(state)
+    seen, scratch = sight(state, cfg.vision_radius), pair_scratch(state)
     social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
     for _ in range(steps):
-        actions = policy(observe(state, cfg, social, seen))
+        actions = policy(observe(state, cfg, social, seen)) if callable(policy) else policy.act(state, cfg)
         was_alive = state.alive
-        state = advance(state, actions, predator_step)
-        seen = sight(state)
+        state = advance(state, actions, hunt)
+        seen = sight(state, cfg.vision_radius)
         social = neighbours(state, cfg, scratch) if social is not None else None
         yield Moment(was_alive, state, seen, social)
 
@@ -157,7 +202,7 @@ def moments(state: SeaState, policy: Policy, cfg: SeaConfig, steps: int = sea.EP
 @torch.no_grad()
 def play(
     state: SeaState,
-    policy: Policy,
+    policy: Policy | Seer,
     cfg: SeaConfig,
     steps: int = sea.EPISODE_STEPS,
     on_step: Callable[[SeaState], None] | None = None,

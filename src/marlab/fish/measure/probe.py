@@ -82,7 +82,7 @@ def run_probe(
         start_velocity=_pairs(start.predator_vx, start.predator_vy),
         step_one_position=_pairs(first.predator_x, first.predator_y),
         step_one_velocity=_pairs(first.predator_vx, first.predator_vy), step_one_fish=_pairs(first.x, first.y),
-        pre_roll_stats=pre_roll, doomed=doomed_mask(start, 1).sum(1).cpu().numpy(),
+        pre_roll_stats=pre_roll, doomed=doomed_mask(start, 1, cfg).sum(1).cpu().numpy(),
     )  # fmt: skip
 
 

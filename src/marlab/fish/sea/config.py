@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from marlab.lab.checks import at_least, share
+from marlab.fish.sea.constants import VISION_RADIUS
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 
 C = TypeVar("C")
@@ -95,8 +96,24 @@ class SeaConfig:
     """Weighted wedges of the predator's first heading, `start-end:weight,...` in degrees; empty: always +x."""
     predator_pre_roll_speed_bias: str = V32_SPEED_BIAS
     """Weighted bins of the speed set before each pre-roll step, `low-high:weight,...` in m/s; empty: none."""
-    predator_mode: Literal["ballistic"] = "ballistic"
-    """How the predator moves once the fish may."""
+    predator_mode: Literal["ballistic", "pursuit", "intercept", "burst", "pack"] = "ballistic"
+    """How the predator moves once the fish may: a ball that falls north, or a hunter (docs/fish.md has the seas)."""
+    predator_pull: Literal["north", "random"] = "north"
+    """Where the ballistic predator falls to: north, or a side that every episode draws."""
+    predator_speed: float = 2.4
+    """Top speed of a hunting predator (m/s)."""
+    predator_speed_factor: float = 1.0
+    """Factor on the predator's speed: a ballistic one takes its path so much faster, a hunter's top speed grows."""
+    predator_turn_rate: float = 2.0
+    """How fast a hunting predator can turn (rad/s)."""
+    predator_vision: float = 6.0
+    """A hunting predator sees fish within this distance (m)."""
+    predator_count: int = 1
+    """Predators per arena; more than one in a pack."""
+    predator_confusion: float = 0.0
+    """Every further fish within 1 m of the hunted one divides the hunter's turn rate: by 1 + this for each; 0: off."""
+    vision_radius: float = VISION_RADIUS
+    """How far (m) fish see the predator."""
     episode_end: Literal["truncated", "terminated"] | None = None
     """Step 500 cuts an episode off, or (compat) counts as the death of all who live."""
     vision_reward: Literal["continuous", "cliff"] | None = None
@@ -112,10 +129,37 @@ class SeaConfig:
         share(self, "escape_boost_speed", "density_target")
         at_least(self, 0, "escape_jitter_std", "predator_spawn_jitter_radius", "predator_pre_roll_steps")
         at_least(self, 0, "predator_pre_roll_angle_jitter", "predator_pre_roll_speed_jitter")
-        if self.predator_mode != "ballistic":
-            raise UserError(f"predator_mode is {self.predator_mode!r}; it must be ballistic.")
+        at_least(self, 0, "predator_confusion")
+        positive(
+            self, "predator_speed", "predator_speed_factor", "predator_turn_rate", "predator_vision", "vision_radius"
+        )
+        self._check_predators()
         check_switches(self)
         _ = self.heading_wedges, self.speed_bins  # a malformed bias is refused now, not at the first reset
+
+    def _check_predators(self) -> None:
+        modes = typing.get_args(typing.get_type_hints(SeaConfig)["predator_mode"])
+        if self.predator_mode not in modes:
+            raise UserError(f"predator_mode is {self.predator_mode!r}; it must be one of {', '.join(modes)}.")
+        if self.predator_pull not in ("north", "random"):
+            raise UserError(f"predator_pull is {self.predator_pull!r}; it must be north or random.")
+        if self.predator_pull == "random" and self.predator_mode != "ballistic":
+            raise UserError(f"predator_pull is random, but a predator in the mode {self.predator_mode} is not pulled.")
+        if (self.predator_mode == "pack") != (self.predator_count > 1) or self.predator_count < 1:
+            raise UserError(
+                f"predator_count is {self.predator_count} with predator_mode={self.predator_mode}; a pack has at least "
+                "2 predators, every other mode 1."
+            )
+
+    @property
+    def hunted(self) -> bool:
+        """Whether the predator minds the fish. Where it does not, what is possible at best can be computed."""
+        return self.predator_mode != "ballistic"
+
+    @property
+    def predator_memory(self) -> int:
+        """Numbers that the predator carries beside place and velocity (`sea/predators.py`)."""
+        return 2 if self.predator_mode == "burst" or self.predator_pull == "random" else 0
 
     @cached_property
     def heading_wedges(self) -> tuple[Bin, ...]:

@@ -27,6 +27,18 @@ PREDATOR_PULL = 0.5
 """Added to the predator's v_y per second: it falls towards the north pole."""
 PREDATOR_SPEED = 1.5
 PREDATOR_RESTITUTION = 0.85
+HUNTER_ACCELERATION = 4.0
+"""How fast (m/s per second) a predator that hunts comes to the speed it wants."""
+INTERCEPT_HORIZON = 2.0
+"""A predator that intercepts looks at most so many seconds ahead."""
+STRIKE_RANGE = 2.5
+"""A bursting predator spends its breath on fish nearer than this."""
+BURST_FACTOR, TIRED_FACTOR = 1.6, 0.4
+"""Its speed while it bursts and while it rests, as a factor on its top speed."""
+BREATH, RECOVERY = 1.5, 3.0
+"""Seconds that it can burst, and that it rests until it may again."""
+CONFUSION_RADIUS = 1.0
+"""Fish this near to a hunted fish confuse the predator, where that is switched on."""
 ACTION_COUNT = 5
 FORWARD, LEFT, RIGHT, BRAKE, HOLD = range(ACTION_COUNT)
 HORIZONS = (100, 224, 500)

@@ -43,10 +43,22 @@ class SeaState(NamedTuple):
     predator_vx: Tensor  # [B]
     predator_vy: Tensor  # [B]
     t: Tensor  # [B] int32: steps taken in this episode
+    pack: Tensor  # [B, 4 (P - 1)] the predators beside the first: all x, all y, all vx, all vy
+    memory: Tensor  # [B, M] what the predator carries besides; the columns are its mode's (`sea/predators.py`)
 
     @property
     def predator(self) -> Predator:
         return Predator(self.predator_x, self.predator_y, self.predator_vx, self.predator_vy)
+
+    @property
+    def predators(self) -> Predator:
+        """All predators of each arena, the first one and its pack; every plane [B, P]."""
+        mates = self.pack.shape[1] // 4
+        if not mates:
+            return Predator(*(plane[:, None] for plane in self.predator))
+        return Predator(
+            *(torch.cat((one[:, None], more), 1) for one, more in zip(self.predator, self.pack.split(mates, 1)))
+        )
 
     @property
     def positions(self) -> Tensor:
@@ -73,6 +85,13 @@ class SeaState(NamedTuple):
             predator_x=predator.x, predator_y=predator.y, predator_vx=predator.vx, predator_vy=predator.vy
         )
 
+    def with_predators(self, predators: Predator) -> SeaState:
+        """With all predators, planes [B, P]."""
+        state = self.with_predator(Predator(*(plane[:, 0] for plane in predators)))
+        if not self.pack.shape[1]:
+            return state
+        return state._replace(pack=torch.cat([plane[:, 1:] for plane in predators], 1))
+
     def clone(self) -> SeaState:
         return SeaState(*(tensor.clone() for tensor in self))
 
@@ -84,8 +103,11 @@ class SeaState(NamedTuple):
         return SeaState(*(tensor[arenas] for tensor in self))
 
 
-PredatorStep = Callable[[Predator, SeaState], Predator]
-"""One step of the predator, given the fish after their move. A mode that hunts reads the fish; ballistic does not."""
+FISH_PLANES = 7
+"""The first planes of a `SeaState` are [B, F]; all others have one row per arena."""
+
+PredatorStep = Callable[[SeaState], SeaState]
+"""The predators' move, given the fish after theirs."""
 
 
 ARENA_INNERMOST = {"cpu"}
@@ -141,15 +163,16 @@ def fish_step(state: SeaState, actions: Tensor) -> SeaState:
     return state._replace(x=x, y=y, vx=vx, vy=vy)
 
 
-def ballistic_step(predator: Predator, state: SeaState | None = None) -> Predator:
-    """A ball under constant pull that loses energy at the wall; it does not see the fish."""
-    vy = predator.vy + sea.PREDATOR_PULL * sea.DT
+def ballistic_step(predator: Predator, pull: float = sea.PREDATOR_PULL) -> Predator:
+    """A ball under constant pull to the north that loses energy at the wall; it does not see the fish."""
+    vy = predator.vy + pull * sea.DT
     x, y = predator.x + sea.DT * predator.vx, predator.y + sea.DT * vy
     return Predator(*bounce(x, y, predator.vx, vy, sea.PREDATOR_RESTITUTION))
 
 
-PREDATOR_STEPS: dict[str, PredatorStep] = {"ballistic": ballistic_step}
-"""`SeaConfig.predator_mode` -> the step function."""
+def ballistic(state: SeaState) -> SeaState:
+    """The predator of the original: it falls north."""
+    return state.with_predator(ballistic_step(state.predator))
 
 
 def collide(state: SeaState) -> SeaState:
@@ -157,14 +180,16 @@ def collide(state: SeaState) -> SeaState:
     dx = state.x - state.predator_x[:, None]
     dy = state.y - state.predator_y[:, None]
     distance = torch.sqrt(dx * dx + dy * dy)  # a squared test would misjudge 0.7 itself in float32
+    if state.pack.shape[1]:
+        mates = state.predators
+        distance = torch.hypot(state.x[:, None] - mates.x[..., None], state.y[:, None] - mates.y[..., None]).amin(1)
     hit = state.alive & (distance < sea.KILL_DISTANCE)
     death_step = torch.where(hit, state.t[:, None], state.death_step)
     return state._replace(alive=state.alive & ~hit, death_step=death_step)
 
 
-def advance(state: SeaState, actions: Tensor, predator_step: PredatorStep = ballistic_step) -> SeaState:
+def advance(state: SeaState, actions: Tensor, predator_step: PredatorStep = ballistic) -> SeaState:
     """One step of the sea for actions [B, F]: clock, fish, predator, collisions."""
     state = state._replace(t=state.t + 1)
     state = fish_step(state, actions)
-    state = state.with_predator(predator_step(state.predator, state))
-    return collide(state)
+    return collide(predator_step(state))

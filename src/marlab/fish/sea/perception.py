@@ -102,18 +102,30 @@ def _far_from_oneself(x: Tensor) -> Tensor:
 
 
 class Sight(NamedTuple):
-    """The predator as each fish sees it; every plane [B, F]."""
+    """The (nearest) predator as each fish sees it; every plane [B, F], the velocity also [B, 1]."""
 
     dx: Tensor  # m, predator minus fish
     dy: Tensor
     distance: Tensor
     visible: Tensor  # bool: strictly inside the vision radius
+    vx: Tensor  # m/s, of the predator
+    vy: Tensor
 
 
-def sight(state: SeaState) -> Sight:
-    dx, dy = state.predator_x[:, None] - state.x, state.predator_y[:, None] - state.y
+def sight(state: SeaState, radius: float = sea.VISION_RADIUS) -> Sight:
+    """What each fish sees of the predator, of several the nearest, within `radius` (m)."""
+    if not state.pack.shape[1]:
+        dx, dy = state.predator_x[:, None] - state.x, state.predator_y[:, None] - state.y
+        distance = torch.sqrt(dx * dx + dy * dy)
+        vx, vy = state.predator_vx[:, None], state.predator_vy[:, None]
+        return Sight(dx, dy, distance, distance < radius, vx, vy)
+    all_ = state.predators
+    dx, dy = all_.x[..., None] - state.x[:, None], all_.y[..., None] - state.y[:, None]  # [B, P, F]
+    nearest = (dx * dx + dy * dy).argmin(1, keepdim=True)
+    dx, dy = dx.gather(1, nearest)[:, 0], dy.gather(1, nearest)[:, 0]
     distance = torch.sqrt(dx * dx + dy * dy)
-    return Sight(dx, dy, distance, distance < sea.VISION_RADIUS)
+    vx, vy = (plane.gather(1, nearest[:, 0]) for plane in (all_.vx, all_.vy))
+    return Sight(dx, dy, distance, distance < radius, vx, vy)
 
 
 def wall_distance(state: SeaState) -> Tensor:
@@ -129,7 +141,7 @@ def observe(
     out: Tensor | None = None,
 ) -> Tensor:
     """Observations [B, F, D], zero rows for fish that are not alive; `social` and `seen` are computed unless given."""
-    seen = sight(state) if seen is None else seen
+    seen = sight(state, cfg.vision_radius) if seen is None else seen
     seeing = (seen.visible & state.alive).to(state.x.dtype)
     living = state.alive.to(state.x.dtype)
     over_arena, over_speed = living * (1 / sea.ARENA_RADIUS), living * (1 / sea.FISH_MAX_SPEED)
@@ -137,7 +149,7 @@ def observe(
     columns = [
         state.x * over_arena, state.y * over_arena, state.vx * over_speed, state.vy * over_speed,
         wall_distance(state) * over_arena, seeing, seen.dx * over_vision, seen.dy * over_vision,
-        state.predator_vx[:, None] * over_speed_seen, state.predator_vy[:, None] * over_speed_seen,
+        seen.vx * over_speed_seen, seen.vy * over_speed_seen,
         seen.distance * over_vision,
     ]  # fmt: skip
     if cfg.include_neighbor_features:

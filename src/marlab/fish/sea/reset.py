@@ -22,6 +22,7 @@ from torch import Tensor
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import Bin, SeaConfig
 from marlab.fish.sea.dynamics import Predator, SeaState, ballistic_step, plane
+from marlab.fish.sea.predators import company, faster, first_memory, turned
 
 MIN_SPEED_SCALE = 0.05
 CENTRE_EPSILON = 1e-5
@@ -46,6 +47,8 @@ class Starts(NamedTuple):
     predator_y: Tensor
     predator_vx: Tensor
     predator_vy: Tensor
+    pack: Tensor  # [N, 4 (P - 1)]
+    memory: Tensor  # [N, M]
 
 
 def begin(starts: Starts, exists: Tensor) -> SeaState:
@@ -55,7 +58,7 @@ def begin(starts: Starts, exists: Tensor) -> SeaState:
         x=x, y=y, vx=vx, vy=vy, exists=exists, alive=exists.clone(),
         death_step=torch.full_like(exists, -1, dtype=torch.int32), predator_x=starts.predator_x,
         predator_y=starts.predator_y, predator_vx=starts.predator_vx, predator_vy=starts.predator_vy,
-        t=torch.zeros_like(starts.predator_x, dtype=torch.int32),
+        t=torch.zeros_like(starts.predator_x, dtype=torch.int32), pack=starts.pack, memory=starts.memory,
     )  # fmt: skip
 
 
@@ -110,12 +113,18 @@ def seeded_reset(
         rng = np.random.default_rng(seed)
         shoals.append(_draw_shoal(rng, fish, cfg))
         draws.append(_draw_predator(rng, cfg, override))
+        if cfg.predator_pull == "random":
+            draws[-1].turned = rng.uniform(0.0, 2 * math.pi)
     predator = _seeded_predators(draws, cfg)
     stats = [_record(draw, velocity) for draw, velocity in zip(draws, torch.stack(predator[2:], 1).tolist())]
     planes = (
         plane(len(seeds), fish, dtype, device).copy_(torch.from_numpy(values)) for values in np.stack(shoals, axis=1)
     )
-    starts = Starts(*planes, *(values.to(device, dtype) for values in predator))
+    beside = (
+        company(predator, cfg),
+        first_memory(predator, cfg, _turns(draws) if cfg.predator_pull == "random" else None),
+    )
+    starts = Starts(*planes, *(values.to(device, dtype) for values in (*predator, *beside)))
     return begin(starts, torch.ones_like(starts.x, dtype=torch.bool)), stats
 
 
@@ -146,6 +155,7 @@ class _PredatorDraws:
     scale: list[float] = field(default_factory=list)
     target: list[float] = field(default_factory=list)
     steps: int = 0
+    turned: float = 0.0  # rad: the whole start turned around the centre, the pull with it
 
 
 def _draw_predator(rng: np.random.Generator, cfg: SeaConfig, override: Override | None) -> _PredatorDraws:
@@ -197,7 +207,7 @@ def _seeded_predators(draws: list[_PredatorDraws], cfg: SeaConfig) -> Predator:
     rolled = pre_roll(
         Predator(*first.unbind(1)), PreRoll(rows("turn"), rows("scale"), rows("target")), cfg.predator_pre_roll_steps
     )
-    final = torch.stack(rolled, dim=1)  # [B, 4]
+    final = torch.stack(_as_the_sea_wants(rolled, cfg, _turns(draws)), dim=1)  # [B, 4]
     if cfg.override_preroll != "rerandomised":
         for arena, draw in enumerate(draws):
             if draw.override is not None:
@@ -205,6 +215,20 @@ def _seeded_predators(draws: list[_PredatorDraws], cfg: SeaConfig) -> Predator:
                 if draw.override.position is not None:
                     final[arena, :2] = torch.tensor(draw.override.position, dtype=torch.float64)
     return Predator(*final.unbind(1))
+
+
+def _turns(draws: list[_PredatorDraws]) -> Tensor:
+    """[B] rad"""
+    return torch.tensor([draw.turned for draw in draws], dtype=torch.float64)
+
+
+def _as_the_sea_wants(rolled: Predator, cfg: SeaConfig, angle: Tensor) -> Predator:
+    """The predator after its pre-roll, turned to the side that pulls it and at the speed of the settings."""
+    if cfg.predator_pull == "random":
+        rolled = turned(rolled, angle)
+    if not cfg.hunted and cfg.predator_speed_factor != 1:
+        rolled = faster(rolled, cfg.predator_speed_factor)
+    return rolled
 
 
 def _record(draws: _PredatorDraws, final_velocity: list[float]) -> dict[str, Any]:
@@ -246,9 +270,14 @@ def sample_starts(
         speed = torch.full_like(heading, sea.FISH_MAX_SPEED * cfg.escape_boost_speed)
     else:
         heading, speed = uniform(2 * math.pi), uniform(sea.SPAWN_MAX_SPEED)
+    predator = sample_predators(count, cfg, generator, dtype)
+    side = None
+    if cfg.predator_pull == "random":
+        side = torch.rand(count, generator=generator, device=generator.device, dtype=dtype) * (2 * math.pi)
+        predator = turned(predator, side)
     return Starts(
         radius * torch.cos(angle), radius * torch.sin(angle), speed * torch.cos(heading),
-        speed * torch.sin(heading), *sample_predators(count, cfg, generator, dtype),
+        speed * torch.sin(heading), *predator, company(predator, cfg), first_memory(predator, cfg, side),
     )  # fmt: skip
 
 
@@ -285,7 +314,10 @@ def sample_predators(
         uniform(1 - change, 1 + change, steps, count).clamp_(min=MIN_SPEED_SCALE) if change > 0 else None,
         from_bins(cfg.speed_bins, steps, count) if cfg.speed_bins else None,
     )
-    return pre_roll(Predator(radius * torch.cos(angle), radius * torch.sin(angle), *velocity), draws, steps)
+    rolled = pre_roll(Predator(radius * torch.cos(angle), radius * torch.sin(angle), *velocity), draws, steps)
+    if not cfg.hunted and cfg.predator_speed_factor != 1:
+        rolled = faster(rolled, cfg.predator_speed_factor)
+    return rolled
 
 
 def _sample_bins(bins: tuple[Bin, ...], pick: Tensor, inside: Tensor) -> Tensor:

@@ -59,9 +59,9 @@ def reward(
     Living fish get the shaped terms, those that died in this step the death penalty, the others nothing. Without
     `social` the density and divergence terms are zero: give it whenever their weights are not.
     """
-    seen = sight(state) if seen is None else seen
+    seen = sight(state, cfg.vision_radius) if seen is None else seen
     living = state.alive.to(state.x.dtype) * SCALE
-    inside = seen.distance * (VISION_TOP / sea.VISION_RADIUS)
+    inside = seen.distance * (VISION_TOP / cfg.vision_radius)
     near_wall = (WALL_MARGIN - wall_distance(state)).clamp(min=0.0)
     zero = torch.zeros_like(living)
     density = divergence = zero

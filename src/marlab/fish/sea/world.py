@@ -21,8 +21,9 @@ from torch import Tensor
 
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import PREDATOR_STEPS, SeaState, advance, plane
+from marlab.fish.sea.dynamics import PredatorStep, SeaState, advance, plane
 from marlab.fish.sea.perception import neighbours, observe, pair_scratch, sight
+from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.reset import Starts, begin, sample_predators, sample_starts
 from marlab.fish.sea.rewards import RewardTerms, crowding, reward
 from marlab.fish.sea.stats import EpisodeStats
@@ -66,11 +67,12 @@ class FishWorld:
 
     def __init__(
         self, cfg: SeaConfig, arenas: int, *, seed: int = 0, device: torch.device | str = "cpu",
-        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False,
+        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False, hunter: PredatorStep | None = None,
     ) -> None:  # fmt: skip
         """`force_reset_steps` > 0 truncates every episode after that many steps; `bank` fresh starts, default 2 B.
 
-        `compile` fuses the step with torch.compile; without it the same functions run eagerly.
+        `compile` fuses the step with torch.compile; without it the same functions run eagerly. `hunter` moves the
+        predators in place of the config's mode.
         """
         if arenas < 1:
             raise UserError(f"The world has {arenas} arenas; it needs at least 1.")
@@ -80,7 +82,7 @@ class FishWorld:
         self.stats = EpisodeStats(arenas, self.device)
         self.bank_size = max(arenas, 2 * arenas if bank is None else bank)
         self._branching = self.device.type == "cpu" and not compile  # reading a flag is free there; skip idle work
-        self._predator_step = PREDATOR_STEPS[cfg.predator_mode]
+        self._predator_step = predator_step(cfg) if hunter is None else hunter
         self._crowd = crowding(cfg, self.device)
         self._boost = cfg.escape_boost_speed
         self._penalised = cfg.density_penalty_coef != 0
@@ -273,7 +275,7 @@ class FishWorld:
 
     def _perceive(self, state: SeaState, was_alive: Tensor) -> RewardTerms:
         """Observe `state` into the buffer; neighbours are looked up once for observation and reward."""
-        seen = sight(state)
+        seen = sight(state, self.cfg.vision_radius)
         social = neighbours(state, self.cfg, self._scratch) if self.uses_neighbours else None
         observe(state, self.cfg, social, seen, out=self._obs)
         return reward(state, was_alive, self.cfg, social, seen, self._crowd)
@@ -351,6 +353,8 @@ class FishWorld:
             exists=fish(torch.bool), alive=fish(torch.bool), death_step=fish(torch.int32),
             predator_x=arena(torch.float32), predator_y=arena(torch.float32), predator_vx=arena(torch.float32),
             predator_vy=arena(torch.float32), t=arena(torch.int32),
+            pack=torch.zeros(self.arenas, 4 * (self.cfg.predator_count - 1), device=self.device),
+            memory=torch.zeros(self.arenas, self.cfg.predator_memory, device=self.device),
         )  # fmt: skip
 
     def _empty_queue(self, slots: int) -> _Queue:

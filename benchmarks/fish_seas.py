@@ -1,0 +1,167 @@
+"""Train a shoal in each named sea, several seeds, and measure it beside the reactive scripts and the look-ahead.
+
+    python benchmarks/fish_seas.py --device cuda --seas pursuit,intercept --seeds 0,1,2 --out runs/seas
+
+Per sea: survival on held-out arenas (the same for everybody) with Student's 95 % intervals over arenas, each seed's
+paired difference to the best script, and the look-ahead's survival on some of these arenas. Writes `SEA.json` and a
+policy file per seed. Several seas run side by side, one process each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from machine import commit, describe
+
+from marlab.fish.measure.compare import RIVALS, ladder
+from marlab.fish.measure.config import HELD_OUT_SEED
+from marlab.fish.measure.lookahead import LookAhead
+from marlab.fish.measure.policies import Policy, Seer, play
+from marlab.fish.measure.probe import draw_seeds, greedy
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.seas import SEAS, named_sea
+from marlab.fish.training import assemble
+from marlab.fish.training.config import PRESETS, FishTrainConfig
+from marlab.fish.training.networks import Trained, save_policy
+from marlab.fish.training.train import FishTrainer
+from marlab.lab.config import altered, from_dict, load_preset
+from marlab.lab.stats import mean_interval
+
+GPU = {"num_envs": 512, "batch_size": 32768, "cuda_graph": True}
+"""What differs from the presets on a GPU: more arenas at once, and gradient steps that are recorded."""
+
+
+def config_of(sea: str, seed: int, device: str, iterations: int | None, **settings: Any) -> FishTrainConfig:
+    config = from_dict(FishTrainConfig, load_preset(sea, PRESETS).values, f"preset {sea}")
+    total = iterations or config.iterations
+    half, late = total // 2, 3 * total // 4  # the preset's windows, for this many iterations
+    windows = f"{half}-{late - 1}:0.003,{late}+:0.0"
+    changes = {"multi_eval_interval": 0, "total_iterations": total, "entropy_coef_schedule": windows, **settings}
+    return altered(config, seed=seed, device=device, **(GPU if device == "cuda" else {}), **changes)
+
+
+def trained(config: FishTrainConfig) -> tuple[FishTrainer, dict[str, float]]:
+    trainer, began, samples, last = FishTrainer(config), time.time(), 0.0, 0.0
+    while trainer.step < trainer.total:
+        metrics = trainer.iterate()
+        samples += metrics.get("ppo/samples", 0.0)
+        last = metrics.get("custom/avg_survival_rate", last)
+    return trainer, {
+        "iterations": trainer.step, "seconds": round(time.time() - began, 1), "samples": samples,
+        "training_survival": last,
+    }  # fmt: skip
+
+
+def fitting(config: FishTrainConfig, seconds: float) -> int:
+    """How many iterations take `seconds`, from a few that are thrown away; schedules need to know it beforehand."""
+    trainer = FishTrainer(config)
+    trainer.iterate()
+    began = time.time()
+    for _ in range(5):
+        trainer.iterate()
+    return max(10, min(config.iterations, int(seconds / ((time.time() - began) / 5))))
+
+
+@torch.no_grad()
+def survival(who: Policy | Seer, cfg: SeaConfig, seeds: list[int], device: str) -> list[float]:
+    """Per arena."""
+    start, _ = seeded_reset(seeds, cfg, device=device)
+    return [float(s) for s in play(start, who, cfg).survival.cpu()]
+
+
+def line(values: list[float]) -> dict[str, float]:
+    mean, low, high = (float(v) for v in mean_interval(np.array(values)))
+    return {"survival": mean, "low": low, "high": high, "arenas": len(values)}
+
+
+def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), args.arenas)
+    cfg = replace(named_sea(name), include_neighbor_features=False)
+    played = {n: survival(p, cfg, seeds, args.device) for n, p in ladder(torch.device(args.device), RIVALS).items()}
+    best = max(played, key=lambda n: float(np.mean(played[n])))
+    report: dict[str, Any] = {
+        "sea": name, "machine": describe(), "commit": commit(), "best_script": best,
+        "policies": {n: line(v) for n, v in played.items()}, "seeds": {},
+    }  # fmt: skip
+    print(name, {n: round(float(np.mean(v)), 3) for n, v in played.items()}, flush=True)
+    settings, iterations = json.loads(args.settings), args.iterations
+    if args.seconds:
+        share = args.seconds / len(args.seeds.split(","))
+        iterations = fitting(config_of(name, 0, args.device, iterations, **settings), share)
+    for seed in args.seeds.split(","):
+        config = config_of(name, int(seed), args.device, iterations, **settings)
+        trainer, told = trained(config)
+        own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device)
+        gain = line([a - b for a, b in zip(own, played[best])])
+        report["seeds"][seed] = {**line(own), "gain": gain, **told}
+        played[f"seed {seed}"] = own
+        model = Trained(
+            trainer.net.cpu(),
+            assemble.sea_config(config),
+            assemble.hidden_sizes(config),
+            config.activation,
+            trainer.step,
+        )
+        save_policy(model, args.out / f"{name}{args.suffix}_{seed}.pt")
+        print(f"{name} seed {seed}: {report['seeds'][seed]}", flush=True)
+        write(report, args, name)
+    if args.look_ahead:
+        few = seeds[: args.look_ahead]
+        seer = survival(LookAhead(), cfg, few, args.device)
+        ours = {k: float(np.mean(v[: len(few)])) for k, v in played.items()}
+        report["look_ahead"] = {**line(seer), "others_on_these_arenas": ours, "steps": LookAhead().steps}
+        print(f"{name} look-ahead: {report['look_ahead']}", flush=True)
+        write(report, args, name)
+    return report
+
+
+def eyes(config: FishTrainConfig) -> dict[str, Any]:
+    cfg = config.sea
+    return {f: getattr(cfg, f) for f in ("include_neighbor_features", "neighbor_radius", "neighbor_average_count")}
+
+
+def write(report: dict[str, Any], args: argparse.Namespace, name: str) -> None:
+    (args.out / f"{name}{args.suffix}.json").write_text(json.dumps(report, indent=1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--seas", default=",".join(name for name in SEAS if name != "v32"))
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--iterations", type=int, default=None, help="default: the preset's")
+    parser.add_argument("--settings", default="{}", help="further settings of the training, as JSON")
+    parser.add_argument("--suffix", default="", help="of the files, where the settings differ")
+    parser.add_argument("--arenas", type=int, default=200)
+    parser.add_argument("--look-ahead", type=int, default=25, help="arenas that the look-ahead plays; 0: none")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="at most so long for all seeds of a sea; 0: any time"
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/seas"))
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    args.out.mkdir(parents=True, exist_ok=True)
+    seas = args.seas.split(",")
+    if len(seas) == 1:
+        run_sea(seas[0], args)
+        return
+    rest = sys.argv[1:]
+    if "--seas" in rest:
+        del rest[rest.index("--seas") : rest.index("--seas") + 2]
+    children = [subprocess.Popen([sys.executable, __file__, "--seas", sea, *rest]) for sea in seas]
+    for child in children:
+        child.wait()
+
+
+if __name__ == "__main__":
+    main()

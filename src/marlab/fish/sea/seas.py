@@ -1,0 +1,51 @@
+"""The named seas: frozen scenarios that policies are measured in. Free of torch.
+
+Each differs from the standard sea (`v32`) in what hunts there. They are calibrated so that the best reactive script
+(`measure/policies.py`) saves between .5 and .9 of the fish: there is something to learn, and something to lose. Their
+numbers never change; a new idea is a new sea. `marlab fish train --preset NAME` trains in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from marlab.fish.sea.config import SeaConfig
+from marlab.lab.errors import UserError
+
+FISH = 32
+"""Fish per arena in every named sea but v32: how long a hunter needs for one decides how many are left."""
+
+SEAS: dict[str, SeaConfig] = {
+    "v32": SeaConfig(),
+    "pull": SeaConfig(num_fish=FISH, predator_pull="random", predator_speed_factor=3.0, vision_radius=1.5),
+    "pursuit": SeaConfig(num_fish=FISH, predator_mode="pursuit", predator_speed=2.4, predator_turn_rate=2.0),
+    "intercept": SeaConfig(num_fish=FISH, predator_mode="intercept", predator_speed=2.4, predator_turn_rate=2.0),
+    "burst": SeaConfig(num_fish=FISH, predator_mode="burst", predator_speed=2.0, predator_turn_rate=1.5),
+    "pack": SeaConfig(
+        num_fish=FISH, predator_mode="pack", predator_count=2, predator_speed=2.2, predator_turn_rate=1.2
+    ),
+    "shoal": SeaConfig(
+        num_fish=FISH, predator_mode="intercept", predator_speed=2.6, predator_turn_rate=2.0, predator_confusion=0.5
+    ),
+}
+"""Name -> sea. `shoal` is `intercept` with a faster predator that a crowd confuses."""
+
+PERCEPTION = ("include_neighbor_features", "neighbor_radius", "neighbor_average_count")
+"""What belongs to a policy and not to the sea: how a fish sees its neighbours."""
+
+
+def named_sea(name: str, like: SeaConfig | None = None) -> SeaConfig:
+    """The sea called `name`, seen as the fish of `like` see."""
+    if name not in SEAS:
+        raise UserError(f"There is no sea called '{name}'; choose one of {', '.join(SEAS)}.")
+    if like is None:
+        return SEAS[name]
+    return replace(SEAS[name], **{field: getattr(like, field) for field in PERCEPTION})
+
+
+def name_of(cfg: SeaConfig) -> str | None:
+    """The name of a sea with these predators, whatever its fish see and however many they are."""
+    for name, known in SEAS.items():
+        if all(getattr(cfg, f.name) == getattr(known, f.name) for f in fields(cfg) if f.name.startswith("predator_")):
+            return name
+    return None
