@@ -201,3 +201,25 @@ def test_sellers_that_differ_from_the_rule_in_one_respect() -> None:
     assert at(3, lot=1).sale() == (1, LOW, day)
     assert Seat(0, opening=True, options=RuleOptions(price="lowest")).sale() == (7, LOW, FULLEST)
     assert Seat(0, opening=True, options=RuleOptions(lot=1)).sale() == (1, HIGH, FULLEST)
+
+
+def test_options_that_differ_from_factory_to_factory_mean_the_same() -> None:
+    known = record([(10, 0.0, 0.0), (3, 1.0, 2.0)] * 4, offers=60, late_offers=50, patient_lowest=2)
+    options = [
+        RuleOptions(), RuleOptions(wait=False), RuleOptions(price="highest"), RuleOptions(lot=1),
+        RuleOptions(hold=0, loss=0.3, small_lot=5, small_price=0.5, opening_lots=(6, 4), opening_prices=(0.25,)),
+    ]  # fmt: skip
+    many = bargain.many_options(options, np.zeros(()))
+    for row, own in enumerate(options):
+        mine = many.take([row])
+        for seat in (Seat(r, o, k, cost=5) for r in (0, 1, 5, 12) for o in (False, True) for k in (known, record())):
+            offer = Action(*(np.full((1, 1), part) for part in (10.0, LOW, 0.0)))
+            threads, terms = seat.threads(offer), seat.terms
+            worth = bargain.waiting(threads, terms, own)
+            np.testing.assert_array_equal(worth, bargain.waiting(threads, terms, mine))
+            np.testing.assert_array_equal(
+                bargain.takes(threads, terms, worth, own), bargain.takes(threads, terms, worth, mine)
+            )
+            for part, other in zip(bargain.sale(threads, terms, worth, own), bargain.sale(threads, terms, worth, mine)):
+                np.testing.assert_array_equal(part, other)
+    assert many.small_lot.shape == (5, 1) and many.opening_lots.shape == (5, 1, 3)

@@ -8,6 +8,7 @@ Letters: N factories that decide, K = 2 A threads of each (suppliers, then consu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -29,12 +30,12 @@ from marlab.market.rules import executor, features, goals, l1, plan, records, ru
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, rule_accepts
 from marlab.market.rules.l1 import Action, Caps, Issue
 from marlab.market.rules.offers import OfferSlots
-from marlab.market.rules.partners import extra_features
+from marlab.market.rules.partners import POOL_SIZE, extra_features
 from marlab.market.rules.plan import Wishes
-from marlab.market.rules.records import Records
 from marlab.market.vector.market import Market
+from marlab.market.vector.memory import Memory
 from marlab.market.vector.rounds import ROUNDS, Moves
-from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.rule_w import Outlooks, RuleW
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows
 
 Tensor = Any
@@ -66,9 +67,9 @@ class Round:
     selling: Tensor  # [N, K]
     half: int
     table: Action  # each [N, K]: the partner's offer, which is the latest of both; nan without one
-    sides: tuple[plan.Threads, plan.Threads]  # [N, A] each
+    sides: dict[int, plan.Threads]  # [N, A] each; a side without any thread is missing
     history: Tensor  # [N, K, T, 4] the latest offers, at least one row
-    partners: Records  # [N, K]
+    partners: Tensor  # [N, K, 10] statistics of the partners; [N, K, 0] where no network asks for them
 
     @cached_property
     def rounds(self) -> Tensor:
@@ -154,14 +155,13 @@ class Round:
             self.table.day, self.base.day, self.goal[:, None], self.signed,
         )  # fmt: skip
 
-    def l3_inputs(self, partners: bool) -> L3Inputs:
-        """The threads [N K] as L3's network takes them; `partners`: with statistics of the partners."""
-        known: Tensor = records.features(self.partners) if partners else self.goal.new_zeros((*self.there.shape, 0))
+    def l3_inputs(self) -> L3Inputs:
+        """The threads [N K] as L3's network takes them."""
         open_mask: Tensor = l1.open_mask(self.mask, self.base.day)
         goal = self.goal[:, None].expand(*self.there.shape, self.goal.shape[1])
         present = torch.full(self.history.shape[:3], self.half > 0, device=goal.device)
         rule_op = torch.where(self.accepts, ACCEPT, REJECT)
-        numbers = (self.history, goal, torch.stack(cast(Any, tuple(self.base)), -1), self.aux, known)
+        numbers = (self.history, goal, torch.stack(cast(Any, tuple(self.base)), -1), self.aux, self.partners)
         history, goal, baseline, aux, known = (values.flatten(0, 1).float() for values in numbers)
         others = (present, self.selling.long(), open_mask == 0, rule_op)
         present, role, time_open, rule_op = (values.flatten(0, 1) for values in others)
@@ -180,11 +180,14 @@ class Batched(RuleW):
 
     def __init__(
         self, market: Market, settings: AgentSettings, generator: torch.Generator | None = None,
-        dtype: torch.dtype = torch.float64,
+        dtype: torch.dtype = torch.float64, chosen: Tensor | None = None,
     ) -> None:  # fmt: skip
+        """`chosen` [B, L, A]: the seats that it will be asked for, by default any."""
         if settings.mode == "learned":
             raise UserError("A network around the rule is no layer of this policy: it has a policy of its own.")
-        super().__init__(market, settings.rule_options(), dtype)
+        super().__init__(market, settings.rule_options(), dtype, chosen)
+        self.memory = Memory(market, dtype, chosen, (SUPPLIERS, CONSUMERS))
+        self._outlooks = Outlooks(self.memory), Outlooks(self.memory)
         self.settings, self.parts, self.generator = settings, load_parts(settings), generator
         device = market.device
 
@@ -201,7 +204,7 @@ class Batched(RuleW):
         """Every morning: L2's goal."""
         self.memory.open(market)
         self.mornings.open(market)
-        rows = self.memory.seats.rows(market.setup.exists)
+        rows = self.memory.seats.rows(market.setup.exists & self.memory.chosen)
         # networks learnt from mornings as they are told
         state = self._wide(self.mornings.at(market, rows, alive=not self.settings.is_neural))
         static: Tensor = features.static_features(state, self.parts.features)
@@ -214,17 +217,14 @@ class Batched(RuleW):
         at = self._round(market, rows)
         alpha = self._alpha(at)
         wished = self._wishes(at, alpha)
-        answers = []
-        for side, selling in ((SUPPLIERS, False), (CONSUMERS, True)):
+        moves, places = [], []
+        for side, threads in at.sides.items():
+            selling = side == CONSUMERS
             issue = l1.issue_of(at.state, selling)
-            mine = wished[side]
-            answers.append(plan.plan(at.state, self.parts.l1, selling, at.sides[side], issue, mine, explain=False))
-        running = at.there.view(len(rows), 2, -1)
-        both = (
-            torch.stack([getattr(each, name) for each in answers], 1) for name in ("op", "quantity", "price", "day")
-        )
-        op, units, price, ahead = (values[running].to(torch.int32) for values in both)
-        return Moves(op, units, price, ahead), rows.threads[running]
+            answers: Any = plan.plan(at.state, self.parts.l1, selling, threads, issue, wished[side], explain=False)
+            moves.append([values[threads.there].to(torch.int32) for values in answers[:4]])
+            places.append(rows.threads[:, side][threads.there])
+        return Moves(*(torch.cat(parts) for parts in zip(*moves))), torch.cat(places)
 
     # --- what is known --------------------------------------------------------------------------------------------
 
@@ -246,20 +246,44 @@ class Batched(RuleW):
         there = running.flatten(1)
         selling = torch.arange(2, device=there.device).repeat_interleave(market.wide) == CONSUMERS
         selling = selling.expand(there.shape)
-        known = self.memory.records.take(rows.seat)  # [N, 2, A]
-        suppliers, consumers = (self._threads(market, rows, side, running[:, side]) for side in (SUPPLIERS, CONSUMERS))
-        pairs: Any = zip(suppliers.received, consumers.received)
-        columns: list[Tensor] = [torch.cat(pair, 1) for pair in pairs]
+        sides = {
+            side: self._threads(market, rows, side, running[:, side])
+            for side in (SUPPLIERS, CONSUMERS)
+            if bool(running[:, side].any())
+        }
+        offers = (market.threads.units, market.threads.price, market.threads.ahead)
+        table: list[Tensor] = [rows.gather(values).flatten(1).to(self.mornings.dtype) for values in offers]
+        missing = ~there | (table[0] == 0)
+        latest = Action(*(values.masked_fill(missing, math.nan) for values in table))
         bought, sold = (now - before[rows.seat] for now, before in zip(
             (state.q_in, state.q_out), (self._today.bought, self._today.sold)
         ))  # fmt: skip
         signed = torch.where(selling[..., None], sold[:, None], bought[:, None])
         return Round(
             state, l1.caps(state, self.parts.l1), self.parts, self._today.goal[rows.seat],
-            self._today.x_static[rows.seat], signed, self._slots(rows), there, selling, market.half,
-            Action(*columns),
-            (suppliers, consumers), self._history(market, rows), _flat(known),
+            self._today.x_static[rows.seat], signed, self._slots(rows), there, selling, market.half, latest, sides,
+            self._history(market, rows), self._statistics(market, rows),
         )  # fmt: skip
+
+    def _statistics(self, market: Market, rows: Rows) -> Tensor:
+        """[N, K, 10] what is known about the partners."""
+        if self._executor is None or not self._executor.options["d_partner"]:
+            return torch.zeros((len(rows), 2 * market.wide, 0), dtype=self.mornings.dtype, device=market.device)
+        found: list[Tensor] = []
+        for side in (SUPPLIERS, CONSUMERS):
+            if len(self.memory.partners[side].rows):
+                found.append(records.features(self.memory.known(rows, side)))
+            else:
+                shape = (len(rows), market.wide, records.PARTNER_SIZE)
+                found.append(torch.zeros(shape, dtype=self.mornings.dtype, device=market.device))
+        return torch.cat(found, 1)
+
+    def _pooled(self, market: Market, rows: Rows, side: int, day: Tensor) -> Tensor:
+        """[N, 11] what is known about all partners of a side together; zeros where there are none."""
+        if not len(self.memory.partners[side].rows):
+            return torch.zeros((len(rows), POOL_SIZE), dtype=self.mornings.dtype, device=market.device)
+        known: Tensor = records.pooled(self.memory.known(rows, side), day)
+        return known * rows.sides[:, side, None]
 
     def _history(self, market: Market, rows: Rows) -> Tensor:
         """[N, K, T, 4] the latest offers of both parties."""
@@ -288,10 +312,9 @@ class Batched(RuleW):
         options = self.parts.l2.features
         static: Tensor = features.static_features(state, options)
         if options.extra:
-            known = self.memory.records.take(rows.seat)
-            sides = (known.take((slice(None), side)) for side in (CONSUMERS, SUPPLIERS))
-            pooled: list[Tensor] = [records.pooled(side, state.day) for side in sides]
-            more: Tensor = torch.cat(pooled, -1)
+            more: Tensor = torch.cat(
+                [self._pooled(market, rows, side, state.day) for side in (CONSUMERS, SUPPLIERS)], -1
+            )
             static = torch.cat([static, cast(Tensor, extra_features(state, more))], -1)
         temporal: Tensor = features.temporal_features(state, self._slots(rows), options)
         inputs: tuple[Tensor, ...] = (static, temporal, goals.roles(state))
@@ -309,7 +332,7 @@ class Batched(RuleW):
             return at.there / at.there.sum(1, keepdim=True).clamp(min=1).to(self.mornings.dtype)
         return HeuristicL4Coordinator().weights(at.days, at.priorities, at.there)
 
-    def _wishes(self, at: Round, alpha: Tensor) -> list[Wishes]:
+    def _wishes(self, at: Round, alpha: Tensor) -> dict[int, Wishes]:
         """L3's wishes for suppliers and for consumers."""
         if self.settings.is_pure_l1:
             return self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
@@ -321,41 +344,41 @@ class Batched(RuleW):
             if only_sales or least > 0:
                 may = (chances >= least) & (at.selling | (not only_sales))
                 rule = self._rule(at, alpha)
-                own = [executor.divided(own[side], rule[side], at.side(may, side)) for side in (SUPPLIERS, CONSUMERS)]
+                own = {side: executor.divided(own[side], rule[side], at.side(may, side)) for side in own}
         if self.settings.residual_off or self.settings.op_head_off:
             plain = self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
             switches = self.settings.residual_off, self.settings.op_head_off
-            own = [executor.ablated(mine, theirs, *switches) for mine, theirs in zip(own, plain)]
+            own = {side: executor.ablated(mine, plain[side], *switches) for side, mine in own.items()}
         return own
 
     def _by_decision(
         self, at: Round, alpha: Tensor, decision: Decision, strength: Tensor | float = 0.0, days: Tensor | None = None
-    ) -> list[Wishes]:
+    ) -> dict[int, Wishes]:
         slots = at.state.horizon + 1
-        return [
-            executor.wishes_of(
+        return {
+            side: executor.wishes_of(
                 at.side(at.base, side), at.side(decision, side), at.side(alpha, side), slots,
                 strength if isinstance(strength, float) else at.side(strength, side),
                 None if days is None else at.side(days, side),
             )
-            for side in (SUPPLIERS, CONSUMERS)
-        ]  # fmt: skip
+            for side in at.sides
+        }  # fmt: skip
 
-    def _rule(self, at: Round, alpha: Tensor) -> list[Wishes]:
+    def _rule(self, at: Round, alpha: Tensor) -> dict[int, Wishes]:
         """Rule W, or the rule of thumb of the guide."""
         if not self.parts.is_rule_w:
             decision = HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts)
             return self._by_decision(at, alpha, decision, strength=alpha)
-        bought, sold = l1.issue_of(at.state, False), l1.issue_of(at.state, True)
-        buying = rule_w.buy(at.state, at.caps, at.sides[SUPPLIERS], bought, at.side(alpha, SUPPLIERS))
-        mine = at.side(alpha, CONSUMERS)
-        return [buying, rule_w.sell(at.state, at.caps, at.sides[CONSUMERS], sold, mine, self.options)[0]]
+        found = {}
+        for side, threads in at.sides.items():
+            shared = (at.state, at.caps, threads, l1.issue_of(at.state, side == CONSUMERS), at.side(alpha, side))
+            found[side] = rule_w.sell(*shared, self.options)[0] if side == CONSUMERS else rule_w.buy(*shared)
+        return found
 
-    def _network(self, at: Round, alpha: Tensor) -> tuple[list[Wishes], Tensor]:
+    def _network(self, at: Round, alpha: Tensor) -> tuple[dict[int, Wishes], Tensor]:
         """L3's network: its wishes, and how probable its operators are [N, K]."""
         assert self._executor is not None
-        inputs = at.l3_inputs(bool(self._executor.options["d_partner"]))
-        output = self._executor(inputs)
+        output = self._executor(at.l3_inputs())
         op_logits, residual, time_logits = (values.unflatten(0, at.there.shape) for values in output)
         chances = op_logits.softmax(-1).amax(-1)
         if self.settings.decode == "sample":
@@ -370,11 +393,6 @@ class Batched(RuleW):
         """Gumbel noise: added to logits, the largest is a draw from their softmax."""
         draws = torch.rand(logits.shape, generator=self.generator, device=logits.device)
         return -torch.log(-torch.log(draws.clamp(1e-12, 1 - 1e-7)))
-
-
-def _flat(known: Any) -> Records:
-    """Records [N, 2, A] as [N, K]."""
-    return Records(*(part.flatten(1, 2) for part in known))
 
 
 def _everywhere(market: Market, rows: Rows, values: Tensor) -> Tensor:

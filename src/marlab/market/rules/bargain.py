@@ -9,8 +9,10 @@ Letters: N factories, K selling threads of each, S = H + 1 days of a plan.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import Array
@@ -93,6 +95,49 @@ class RuleOptions:
             raise UserError(f"rule.lot is {self.lot}; it must be 0 (free) or a lot of 1 to {LARGEST_LOT} units.")
 
 
+class ManyOptions(NamedTuple):
+    """Options that differ from factory to factory: each [N, 1], made by `many_options`."""
+
+    opening_days: Array
+    opening_lots: Array  # [N, 1, R] by round
+    opening_prices: Array  # [N, 1, R]
+    small_lot: Array
+    small_price: Array
+    hold: Array  # 0 without waiting
+    loss: Array
+    fill_first: Bools
+    wait: Bools
+    price: Array  # position of the price of all own offers, nan: free
+    lot: Array
+
+    def take(self, rows: Any) -> ManyOptions:
+        """Those of some factories."""
+        return ManyOptions(*(values[rows] for values in self))
+
+
+def many_options(options: Sequence[RuleOptions], like: Array) -> ManyOptions:
+    """Options [N, 1] of N factories, arrays of the kind and the number type of `like`."""
+    xp = namespace(like)
+    longest = max(len(values) for each in options for values in (each.opening_lots, each.opening_prices))
+
+    def column(values: Iterable[float]) -> Array:
+        return xp.asarray([[float(value)] for value in values], like)
+
+    def by_round(values: Iterable[tuple[float, ...]]) -> Array:
+        rows = [[[*map(float, value), *[float(value[-1])] * (longest - len(value))]] for value in values]
+        return xp.asarray(rows, like)
+
+    positions = {"free": math.nan, "lowest": 0.0, "highest": 1.0}
+    return ManyOptions(
+        column(each.opening_days for each in options), by_round(each.opening_lots for each in options),
+        by_round(each.opening_prices for each in options), column(each.small_lot for each in options),
+        column(each.small_price for each in options), column(each.hold * each.wait for each in options),
+        column(each.loss for each in options), column(each.fill_first for each in options) > 0,
+        column(each.wait for each in options) > 0, column(positions[each.price] for each in options),
+        column(each.lot for each in options),
+    )  # fmt: skip
+
+
 class Terms(NamedTuple):
     """What all selling threads of a factory share: each [N, 1], room [N, S]."""
 
@@ -116,10 +161,10 @@ class Lots(NamedTuple):
     reason: Ints  # place in SALE_REASONS
 
 
-def waiting(threads: Threads, terms: Terms, options: RuleOptions) -> Array:
+def waiting(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) -> Array:
     """[N, K] money that the rest of each negotiation may bring; nan while too little is known."""
     xp, known = namespace(terms.cost), threads.records
-    if not options.wait:
+    if options.wait is False:
         return xp.zeros_like(threads.round)
     before = threads.prospects
     if before is None:
@@ -142,7 +187,8 @@ def waiting(threads: Threads, terms: Terms, options: RuleOptions) -> Array:
         leaving=xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
         most=LAST_ROUND - threads.earliest,
     )
-    return xp.where(count >= FEW_OFFERS, worth, float("nan"))
+    worth = xp.where(count >= FEW_OFFERS, worth, float("nan"))
+    return worth if isinstance(options, RuleOptions) else xp.where(options.wait, worth, 0.0)
 
 
 class Today(NamedTuple):
@@ -176,19 +222,30 @@ def is_patient(threads: Threads) -> Bools:
     return known | (threads.round >= economic.PATIENT_ROUND)
 
 
-def sale(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) -> Lots:
+def sale(threads: Threads, terms: Terms, worth: Array, options: RuleOptions | ManyOptions) -> Lots:
     """The lots that suit the partners in this round; never smaller ones than waiting is worth."""
     xp = namespace(terms.cost)
     patient = is_patient(threads)
     pairs = zip(_patient_sale(threads, terms), _hasty_sale(threads, terms, options))
     lots = Lots(*(xp.where(patient, to_patient, to_hasty) for to_patient, to_hasty in pairs))
-    if options.price != "free":
-        only = terms.lowest if options.price == "lowest" else terms.highest
-        lots = lots._replace(price=xp.zeros_like(lots.price) + only)
-    if options.lot:
-        return lots._replace(quantity=xp.zeros_like(lots.quantity) + options.lot)
+    lots = lots._replace(price=_at_one_price(lots.price, terms, options))
     least = xp.ceil(xp.zero_nan(worth) / xp.maximum(1.0, lots.price - terms.cost))
-    return lots._replace(quantity=xp.where(lots.quantity >= least, lots.quantity, xp.minimum(LARGE_LOT, least)))
+    quantity = xp.where(lots.quantity >= least, lots.quantity, xp.minimum(LARGE_LOT, least))
+    if not isinstance(options, RuleOptions):
+        quantity = xp.where(options.lot > 0, options.lot, quantity)
+    elif options.lot:
+        quantity = xp.full_like(quantity, float(options.lot))
+    return lots._replace(quantity=quantity)
+
+
+def _at_one_price(price: Array, terms: Terms, options: RuleOptions | ManyOptions) -> Array:
+    """Prices [N, K], or the one that the options ask for."""
+    xp = namespace(price)
+    if not isinstance(options, RuleOptions):
+        return xp.where(xp.isnan(options.price), price, terms.price(options.price))
+    if options.price == "free":
+        return price
+    return xp.zeros_like(price) + (terms.lowest if options.price == "lowest" else terms.highest)
 
 
 def _patient_sale(threads: Threads, terms: Terms) -> Lots:
@@ -207,24 +264,27 @@ def _patient_sale(threads: Threads, terms: Terms) -> Lots:
     return Lots(quantity, price, choice, xp.where(pays_highest, 0, xp.where(pays_lowest, 1, xp.where(early, 2, 3))))
 
 
-def _hasty_sale(threads: Threads, terms: Terms, options: RuleOptions) -> Lots:
+def _hasty_sale(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) -> Lots:
     """What somebody who leaves after one or two offers takes at once: 5 to 7 units in the first days, later 3."""
     xp = namespace(terms.cost)
-    lots, prices = ([float(v) for v in values] for values in (options.opening_lots, options.opening_prices))
-    lot = xp.take(xp.asarray(lots, terms.cost), xp.minimum(threads.round, len(lots) - 1))
-    position = xp.take(xp.asarray(prices, terms.cost), xp.minimum(threads.round, len(prices) - 1))
+    lots, prices = (
+        xp.asarray([float(v) for v in values], terms.cost) if isinstance(values, tuple) else values
+        for values in (options.opening_lots, options.opening_prices)
+    )
+    lot = xp.take(lots, xp.minimum(threads.round, lots.shape[-1] - 1))
+    position = xp.take(prices, xp.minimum(threads.round, prices.shape[-1] - 1))
     quantity = xp.where(terms.opening, lot, xp.maximum(1, options.small_lot - threads.round))
     price = xp.where(terms.opening, terms.price(position), terms.price(options.small_price))
     now = ~terms.opening & records.only_today(threads.records)
     return Lots(quantity, price, xp.where(now, TODAY, FULLEST), xp.where(terms.opening & (quantity > 0), 4, 5))
 
 
-def takes(threads: Threads, terms: Terms, worth: Array, options: RuleOptions) -> Bools:
+def takes(threads: Threads, terms: Terms, worth: Array, options: RuleOptions | ManyOptions) -> Bools:
     """[N, K] whether to sell on the partner's terms, if there is room."""
     xp = namespace(terms.cost)
     (quantity, price, ahead), round = threads.received, threads.round
     large_and_cheap = (ahead == 0) & (quantity >= LARGE_REQUEST) & (price < terms.price(CHEAP))
-    hold = options.hold if options.wait else 0
+    hold = 0 if options.wait is False else options.hold
     later = large_and_cheap & (round >= HOLD_FROM) & (round < hold) & records.stays(threads.records)
     enough = quantity * (price - terms.cost) >= worth
     good = (price >= terms.highest) & (quantity >= SMALL_REQUEST)

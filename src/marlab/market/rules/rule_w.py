@@ -19,7 +19,7 @@ from marlab.market.logs.daystate import Array, DayState
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import bargain, economic
 from marlab.market.rules.arrays import namespace
-from marlab.market.rules.bargain import RuleOptions, Terms
+from marlab.market.rules.bargain import ManyOptions, RuleOptions, Terms
 from marlab.market.rules.l1 import Bools, Caps, Issue
 from marlab.market.rules.plan import AS_TOLD, Ints, Threads, Wishes, by_weight
 
@@ -53,7 +53,7 @@ def buy(state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Arra
 
 
 def sell(
-    state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions
+    state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions | ManyOptions
 ) -> tuple[Wishes, Array]:
     """Wishes for the consumers, and what waiting is worth in each thread [N, K] (nan: not known).
 
@@ -62,8 +62,8 @@ def sell(
     xp = namespace(state.day)
     held = held_back(state, options)
     room = xp.where(held, 0.0, caps.sell)
-    opening, cost = state.day < options.opening_days, state.production_cost
-    terms = Terms(opening[:, None], issue.price_min[:, None], issue.price_max[:, None], cost[:, None], room)
+    opening, cost = state.day[:, None] < options.opening_days, state.production_cost
+    terms = Terms(opening, issue.price_min[:, None], issue.price_max[:, None], cost[:, None], room)
     worth = bargain.waiting(threads, terms, options)
     largest = _largest_first(threads)
     accepted = _sales(room, threads, bargain.takes(threads, terms, worth, options), largest)
@@ -75,12 +75,12 @@ def sell(
     return Wishes(order, op, lots.quantity, lots.price, day, lots.choice, threads.there, reason, held), worth
 
 
-def held_back(state: DayState, options: RuleOptions) -> Bools:
+def held_back(state: DayState, options: RuleOptions | ManyOptions) -> Bools:
     """[N, S] days for which a middle factory sells nothing, because it fills its stock first."""
     slots = namespace(state.day).arange(state.horizon + 1, state.day)
-    filling = state.can_buy & (state.inventory_input < state.n_lines) & options.fill_first
+    filling = state.can_buy & (state.inventory_input < state.n_lines)
     filling = filling & (state.n_steps - state.day > economic.REFILL_DAYS)
-    return filling[..., None] & (slots < FILLING_DAYS)
+    return filling[..., None] & (slots < FILLING_DAYS) & options.fill_first
 
 
 def _largest_first(threads: Threads) -> Ints:
