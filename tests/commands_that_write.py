@@ -70,6 +70,10 @@ MARKET = (
 )
 WRITING = {
     "fish train": Writing("fish train --preset {files}/p.toml", _write_preset(FISH)),
+    "fish selfplay": Writing(
+        "fish selfplay --rounds 1 --iterations 3 --num-envs 8 --num-fish 3 --hidden 8 --n-steps 16 --eval-arenas 2 "
+        "--device cpu"
+    ),
     "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 2000", resume=()),
     "hunt collect": Writing("hunt collect --preset msh_tiny --rows 4000"),
     "hunt pretrain vae": Writing(

@@ -15,6 +15,10 @@ SENTENCES = {
         "survive; {script} saves {script_survival:.4f} of others.",
         "probed": "Of {episodes} x {fish} fish {survival:.4f} {interval:.4f} survive with the model of iteration "
         "{iteration}, {share:.2%} of those that can be saved at all.",
+        "learned_predator": "The learned predator takes {lost:.4f} {lost_interval:.4f} more of the first shoal "
+        "than the intercepting one; the next shoal wins {back:+.4f} {back_interval:+.4f} back "
+        "({arenas} held-out arenas).",
+        "next_table": "Next: `selfplay.json` in the run's folder has every shoal against every predator.",
         "not_judged": "Nothing was judged: there was neither a probe nor an evaluation.",
         "next_eval": "Next: `marlab fish eval {run}` plays it on held-out arenas beside scripts and the ceiling.",
         "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",

@@ -16,7 +16,7 @@ from torch import Tensor
 from marlab.fish.measure.config import SCRIPTED
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.dynamics import SeaState, advance
+from marlab.fish.sea.dynamics import PredatorStep, SeaState, advance
 from marlab.fish.sea.perception import Neighbours, Sight, neighbours, observe, pair_scratch, sight
 from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.rewards import crowding, reward
@@ -184,9 +184,12 @@ class Moment(NamedTuple):
 
 
 @torch.no_grad()
-def moments(state: SeaState, policy: Policy | Seer, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS) -> Iterator[Moment]:
-    """Let `policy` steer every fish from `state`, step by step."""
-    hunt = predator_step(cfg)
+def moments(
+    state: SeaState, policy: Policy | Seer, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS,
+    hunt: PredatorStep | None = None,
+) -> Iterator[Moment]:  # fmt: skip
+    """Let `policy` steer every fish from `state`, step by step; `hunt` replaces the move of the sea's predators."""
+    hunt = predator_step(cfg) if hunt is None else hunt
     social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
     seen, scratch = sight(state, cfg.vision_radius), pair_scratch(state)
     social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
@@ -206,13 +209,14 @@ def play(
     cfg: SeaConfig,
     steps: int = sea.EPISODE_STEPS,
     on_step: Callable[[SeaState], None] | None = None,
+    hunt: PredatorStep | None = None,
 ) -> Played:
     """Let `policy` steer every fish from `state` for `steps` steps; `on_step` sees each new state (for films)."""
     crowd = crowding(cfg, state.x.device, state.x.dtype)
     total = torch.zeros_like(state.predator_x)
     alive_counts = []
     fish = state.exists.sum(1)
-    for was_alive, now, seen, social in moments(state, policy, cfg, steps):
+    for was_alive, now, seen, social in moments(state, policy, cfg, steps, hunt):
         total += reward(now, was_alive, cfg, social, seen, crowd).total().sum(1) / fish
         alive_counts.append(now.alive.sum(1))
         if on_step is not None:

@@ -96,7 +96,7 @@ class SeaConfig:
     """Weighted wedges of the predator's first heading, `start-end:weight,...` in degrees; empty: always +x."""
     predator_pre_roll_speed_bias: str = V32_SPEED_BIAS
     """Weighted bins of the speed set before each pre-roll step, `low-high:weight,...` in m/s; empty: none."""
-    predator_mode: Literal["ballistic", "pursuit", "intercept", "burst", "pack"] = "ballistic"
+    predator_mode: Literal["ballistic", "pursuit", "intercept", "burst", "pack", "learned"] = "ballistic"
     """How the predator moves once the fish may: a ball that falls north, or a hunter (docs/fish.md has the seas)."""
     predator_pull: Literal["north", "random"] = "north"
     """Where the ballistic predator falls to: north, or a side that every episode draws."""
@@ -108,6 +108,8 @@ class SeaConfig:
     """How fast a hunting predator can turn (rad/s)."""
     predator_vision: float = 6.0
     """A hunting predator sees fish within this distance (m)."""
+    predator_policy: str = ""
+    """File of a predator that learned (`marlab fish selfplay` writes them), for predator_mode=learned."""
     predator_count: int = 1
     """Predators per arena; more than one in a pack."""
     predator_confusion: float = 0.0
@@ -145,6 +147,8 @@ class SeaConfig:
             raise UserError(f"predator_pull is {self.predator_pull!r}; it must be north or random.")
         if self.predator_pull == "random" and self.predator_mode != "ballistic":
             raise UserError(f"predator_pull is random, but a predator in the mode {self.predator_mode} is not pulled.")
+        if (self.predator_mode == "learned") != bool(self.predator_policy):
+            raise UserError("predator_mode=learned and predator_policy=FILE belong together: give both or neither.")
         if (self.predator_mode == "pack") != (self.predator_count > 1) or self.predator_count < 1:
             raise UserError(
                 f"predator_count is {self.predator_count} with predator_mode={self.predator_mode}; a pack has at least "

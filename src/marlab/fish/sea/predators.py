@@ -10,6 +10,7 @@ the wall they bounce as the ballistic one does.
 | `pursuit` | where the nearest fish is | |
 | `intercept` | where the nearest fish will be when it gets there, if it swims straight on | |
 | `burst` | as pursuit; near prey it is faster until its breath is spent, then it rests | breath (s), resting (0, 1) |
+| `learned` | what its network says (`sea/learned.py`), within the same limits | |
 | `pack` | as intercept, several predators; each takes the nearest of the fish that no other is nearer to | |
 """
 
@@ -48,6 +49,10 @@ def predator_step(cfg: SeaConfig) -> PredatorStep:
         return partial(
             _fall, pull=sea.PREDATOR_PULL * cfg.predator_speed_factor**2, turned=cfg.predator_pull == "random"
         )
+    if cfg.predator_mode == "learned":
+        from marlab.fish.sea.learned import learned_step  # it stands on this module
+
+        return learned_step(cfg)
     return partial(
         {"pursuit": _pursue, "intercept": _intercept, "burst": _burst, "pack": _intercept}[cfg.predator_mode], cfg=cfg
     )
