@@ -12,8 +12,13 @@ from marlab.lab.runs.judged import Judged
 
 HELD_OUT_SEED = 20_260_101
 """Seed of the arenas that no training and no probe uses unless it is asked to."""
-SCRIPTED = ("forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep")
-"""Every scripted policy, weakest first."""
+SCRIPTED = (
+    "forward", "random", "broadcast", "hold", "left", "brake", "flee", "south", "sidestep", "evade", "swerve", "dodge",
+    "slip",
+)  # fmt: skip
+"""Every scripted policy; those up to sidestep from the weakest to the strongest in the standard sea."""
+SeaName = Literal["trained", "v32", "pull", "pursuit", "intercept", "burst", "pack", "shoal"]
+"""The sea a policy was trained in, or a frozen one of `sea/seas.py`."""
 PROBES = "eval_multi_history.jsonl"
 """The file of a training with a line per probe."""
 SPEED_CLASSES = {"below 1.2 m/s": (0.0, 1.2), "1.2 to 2.0 m/s": (1.2, 2.0), "2.0 m/s and more": (2.0, float("inf"))}
@@ -35,8 +40,8 @@ class EvalConfig:
     """Fish per arena."""
     seed_base: int | None = None
     """Seed of the arenas; none: the held-out set that all evaluations share."""
-    sea: Literal["trained", "v32"] = "trained"
-    """The sea the policy was trained in, or the one of the v32 defaults, to compare runs of different seas."""
+    sea: SeaName = "trained"
+    """The sea the policy was trained in, or a frozen one, to compare runs of different seas."""
     baselines: bool = True
     """Play the scripted policies on the same arenas too."""
     ceiling: bool = True

@@ -67,8 +67,8 @@ def _played(start: SeaState, policy: Policy, cfg: SeaConfig, keep: int) -> dict[
 
 def _predators(state: SeaState) -> Tensor:
     """[E, K, 2] on the host."""
-    places = torch.stack((state.predator_x, state.predator_y), -1)
-    return places.reshape(len(state.x), -1, 2).cpu()
+    hunters = state.predators
+    return torch.stack((hunters.x, hunters.y), -1).cpu()
 
 
 @torch.no_grad()

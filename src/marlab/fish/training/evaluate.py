@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder
+from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder, rivals
 from marlab.fish.measure.config import HELD_OUT_SEED, SCRIPTED, EvalConfig
 from marlab.fish.measure.pathfile import FILE, Paths
 from marlab.fish.measure.paths import Swimmer, follow, policy_field
@@ -21,6 +21,7 @@ from marlab.fish.measure.probe import draw_seeds, film_worst, greedy, run_probe
 from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.seas import named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
@@ -94,14 +95,14 @@ def evaluate_checkpoint(
     device = choose_device(config.device)
     trained = load_policy(file, device)
     cfg, policy = trained.sea_with(config.fish), greedy(trained.net)
-    if config.sea == "v32":
-        cfg = SeaConfig(num_fish=config.fish, include_neighbor_features=cfg.include_neighbor_features)
+    if config.sea != "trained":
+        cfg = replace(named_sea(config.sea, cfg), num_fish=config.fish)
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
 
     def players(batch: int) -> dict[str, Policy]:
-        scripts = ladder(device, batch=batch) if config.baselines and beside is None else {}
+        scripts = ladder(device, rivals(cfg), batch) if config.baselines and beside is None else {}
         return {"policy": policy, **scripts}
 
     kept = Measurements() if run is None else Measurements(run.path / FOLDER, code=code_identity(CODE))
