@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from marlab.fish.envs.arena import Arena
+from marlab.fish.envs.arena import Arena, checked
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import COMPAT_SWITCHES, SeaConfig
 from marlab.fish.sea.world import FishWorld
@@ -94,7 +94,10 @@ class FishEscapeSingleEnv(gym.Env[np.ndarray, np.int64]):
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         fish = self.arena.cfg.num_fish
-        result = self.arena.step(np.full(fish, int(action)))
+        given = np.asarray(action)
+        if given.ndim or given.dtype.kind not in "iu":
+            raise UserError(f"The action is {action!r}; expected one whole number from 0 to {sea.HOLD}.")
+        result = self.arena.step(np.full(fish, given))
         info, gain = dict(result.info), float(result.reward.mean())
         self._survival_sum += info["survival_rate"]
         survival = self._survival_sum / info["timestep"]
@@ -166,8 +169,8 @@ class FishVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         fish = self.world.state.exists.sum(1)
-        chosen = torch.as_tensor(np.asarray(actions), dtype=torch.int64, device=self.world.device)
-        result = self.world.step(chosen)
+        chosen = checked(actions, self.num_envs, self.world.fish)
+        result = self.world.step(torch.as_tensor(chosen, device=self.world.device))
         over = self.world.waiting
         truncated = over & result.truncated.any(1)
         gain = result.reward.sum(1) / fish

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from marlab.fish.envs.arena import Arena
+from marlab.fish.envs.arena import Arena, checked
 from marlab.fish.envs.gym import METADATA, observation_space
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
@@ -56,9 +56,12 @@ class FishParallelEnv(ParallelEnv):
         """One action for every agent that still lives."""
         if not self.agents:
             return {}, {}, {}, {}, {}
+        missing = [agent for agent in self.agents if agent not in actions]
+        if missing:
+            raise UserError(f"{missing[0]} lives and has no action; give one for each of {len(self.agents)} agents.")
         chosen = np.full(len(self.possible_agents), sea.HOLD)
-        for agent in self.agents:
-            chosen[self._index[agent]] = actions[agent]
+        given = np.asarray([actions[agent] for agent in self.agents])
+        chosen[[self._index[agent] for agent in self.agents]] = checked(given, len(self.agents))
         result = self.arena.step(chosen)
         played = [(agent, self._index[agent]) for agent in self.agents]
         self.agents = [agent for agent, i in played if not (result.died[i] or result.terminated or result.truncated)]
@@ -74,7 +77,7 @@ class FishParallelEnv(ParallelEnv):
         """[5 N + 5]: x, y, vx, vy, alive of every fish, then the predator's x, y, vx, vy and the step / 500."""
         state = self.arena.state
         if state is None:
-            raise RuntimeError("Call reset() before state().")
+            raise UserError("Call reset() before state().")
         fish = np.stack([np.asarray(value[0], dtype=np.float32) for value in (*state[:4], state.alive)], axis=1)
         rest = [float(value[0]) for value in state.predator] + [int(state.t) / sea.EPISODE_STEPS]
         return np.concatenate((fish.ravel(), np.array(rest, dtype=np.float32)))

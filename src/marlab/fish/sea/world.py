@@ -132,6 +132,17 @@ class FishWorld:
         self.stats.returns.zero_()
         self._perceive_now()
 
+    def renew(self) -> None:
+        """Begin the next episode of every waiting arena now, for libraries that want to see its start at once."""
+        rows = self.waiting.nonzero()[:, 0]
+        if not len(rows):
+            return
+        if self._branching:
+            self._refill_if_short(len(rows))
+        self._write(self._with_fresh_starts(self.state))
+        self.waiting.fill_(False)
+        self._obs[rows] = observe(self.state.select(rows), self.cfg)
+
     def refill(self) -> None:
         """Renew every fresh start. Call between rollouts (it draws random numbers, so not inside a captured graph)."""
         cfg = replace(self.cfg, escape_boost_speed=self._boost)
