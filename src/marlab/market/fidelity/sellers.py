@@ -1,0 +1,90 @@
+"""Sellers in the vector market: our agents as policies, several variants of rule W in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from marlab.lab.errors import UserError
+from marlab.market.agent.batched import Batched
+from marlab.market.agent.settings import AgentSettings
+from marlab.market.logs.daystate import DayState
+from marlab.market.rules import l1, plan, rule_w
+from marlab.market.rules.bargain import RuleOptions, many_options
+from marlab.market.simulator.experts import find_player
+from marlab.market.vector.builtin import Seated
+from marlab.market.vector.clones import ClonePack
+from marlab.market.vector.market import Market
+from marlab.market.vector.rule_w import RULES, RuleW
+from marlab.market.vector.seats import Policy, Rows
+
+Tensor = Any
+"""A torch.Tensor; the rules' types name numpy's arrays."""
+VARIANTS, FIRST_OTHER = 101, 102
+"""Numbers of the policies of sellers; smaller ones are the population's."""
+
+
+class ManyRules(RuleW):
+    """Rule W with options that differ from seat to seat: `number` [B, L, A] is the place of a seat's options."""
+
+    def __init__(self, market: Market, options: Sequence[RuleOptions], number: Tensor, chosen: Tensor) -> None:
+        super().__init__(market, chosen=chosen)
+        like: Any = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
+        self.many, self.number = many_options(options, like), number.to(market.device)
+
+    def sale(
+        self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
+        alpha: Tensor,
+    ) -> plan.Answers:  # fmt: skip
+        """What these rows answer their consumers."""
+        options = self.many.take(self.number[rows.seat])
+        wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, options)
+        return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
+
+
+def settings_of(agent: str) -> AgentSettings:
+    """The settings of one of our agents; others cannot sell here."""
+    cls, values = find_player(agent)
+    if cls.__name__ != "LitaAgentHRL":
+        raise UserError(f"{agent} cannot sell in the vector market, expected LitaAgentHRL with some settings.")
+    settings = AgentSettings(**values)
+    if settings.mode == "learned":
+        raise UserError(f"{agent} cannot sell here: `marlab market online` compares what it learns with the rule.")
+    return settings
+
+
+def is_rule(settings: AgentSettings) -> bool:
+    """Whether an agent plays rule W with some options, and nothing else."""
+    usual = AgentSettings(mode="heuristic")
+    changed = {name for name, value in vars(settings).items() if value != getattr(usual, name)}
+    return settings.mode in (None, "heuristic") and not settings.is_neural and changed <= {"rule", "mode"}
+
+
+def population(pack: ClonePack, market: Market, names: Sequence[str], who: Tensor, draw: torch.Generator) -> Seated:
+    """Everybody but the sellers: `who` [B, L, A] is the place in `names`, -1 in the sellers' seats."""
+    mine = who < 0
+    seated = pack.seated(market, names, torch.where(mine, len(names), who), draw)
+    if max(seated.policies, default=0) >= VARIANTS:
+        raise UserError(f"A population of {len(names)} kinds is too large.")
+    return seated
+
+
+def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings], seller: Tensor) -> Seated:
+    """The population with sellers in their seats: `seller` [B, L, A] is the place in `agents`, -1 elsewhere."""
+    kind, policies = seated.kind.clone(), dict[int, Policy](seated.policies)
+    rules = [place for place, settings in enumerate(agents) if is_rule(settings)]
+    number = torch.zeros_like(seller)
+    for index, place in enumerate(rules):
+        number[seller == place] = index
+    variants = torch.isin(seller, torch.tensor(rules, device=seller.device, dtype=seller.dtype))
+    if bool(variants.any()):
+        kind[variants] = VARIANTS
+        policies[VARIANTS] = ManyRules(market, [agents[i].rule_options() for i in rules], number, variants)
+    for place, settings in enumerate(agents):
+        mine = seller == place
+        if place not in rules and bool(mine.any()):
+            kind[mine] = FIRST_OTHER + place
+            policies[FIRST_OTHER + place] = Batched(market, settings, seated.generator, market.balance.dtype, mine)
+    return Seated(market, kind, policies, seated.generator)
