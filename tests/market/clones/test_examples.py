@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from marlab.market.clones.examples import ASK, LEAVE, TAKE, answered, before_each, examples, split_inputs
+from marlab.market.clones.examples import ASK, LEAVE, TAKE, answered, before_each, examples
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.vector.clones.inputs import ROW, SIDE, SO_FAR, THREAD, Inputs
+from marlab.market.vector.clones.inputs import ALL, Inputs
 from tests.market.clone_cases import named_worlds
 
 
@@ -32,7 +32,7 @@ def test_examples_say_where_they_come_from() -> None:
     assert (only.column("lot") < only.column("lots")).all() and (only.column("day") < only.column("days")).all()
     assert (only.column("on_table")[only.column("op") == TAKE] == 1).all()
     assert len(only.take(np.arange(2))) == 2
-    assert [part.shape[-1] for part in split_inputs(torch.as_tensor(only.inputs))] == [ROW, SIDE, THREAD, SO_FAR]
+    assert only.inputs.shape == (len(only), ALL)
 
 
 def _seen(on_table: bool = True) -> Inputs:

@@ -13,7 +13,7 @@ from marlab.market.clones.examples import ASK, FACTS, LEAVE, TAKE, Examples, exa
 from marlab.market.clones.fit import PARTS, Fit, likelihood, losses
 from marlab.market.clones.measure import predicted
 from marlab.market.vector.clones import network
-from marlab.market.vector.clones.inputs import ROW, SIDE, SO_FAR, THREAD
+from marlab.market.vector.clones.inputs import ALL, ROW
 from tests.market.clone_cases import named_worlds
 
 CPU = torch.device("cpu")
@@ -32,7 +32,7 @@ def scripted(count: int, seed: int) -> Examples:
     asks = facts["op"] == ASK
     facts["day"] = np.where(draw.random(count) < 0.5, 2, 0) * asks
     facts["lot"] = np.where(facts["day"] == 2, 6, 2) * asks
-    inputs = draw.normal(0, 0.1, (count, ROW + SIDE + THREAD + SO_FAR)).astype(np.float16)
+    inputs = draw.normal(0, 0.1, (count, ALL)).astype(np.float16)
     inputs[:, ROW] = facts["on_table"]
     return Examples(inputs, np.stack([facts[name] for name in FACTS], 1).astype(np.int16))
 

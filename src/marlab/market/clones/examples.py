@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from marlab.market.vector.clones.inputs import ROW, SIDE, SO_FAR, THREAD, Inputs, Watch, added
+from marlab.market.vector.clones.inputs import Inputs, Watch, added
 from marlab.market.vector.clones.network import LOTS, position_of
 from marlab.market.vector.market import Market
 from marlab.market.vector.replay import Recorded, seats_of, watch_moves
@@ -37,7 +37,7 @@ lots and days say how many there are to choose from; level counts from the first
 class Examples:
     """n decisions of one expert."""
 
-    inputs: NDArray[np.float16]  # [n, ROW + SIDE + THREAD + SO_FAR]
+    inputs: NDArray[np.float16]  # [n, ALL]
     facts: NDArray[np.int16]  # [n, FACTS]
 
     def __len__(self) -> int:
@@ -51,12 +51,6 @@ class Examples:
     def take(self, rows: NDArray[Any]) -> Examples:
         """Some of them."""
         return Examples(self.inputs[rows], self.facts[rows])
-
-
-def split_inputs(inputs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Row, side, thread and so-far parts of inputs [..., all]."""
-    row, side, thread, so_far = inputs.split([ROW, SIDE, THREAD, SO_FAR], -1)
-    return row, side, thread, so_far
 
 
 def examples(worlds: Sequence[Recorded], experts: Sequence[str]) -> dict[str, Examples]:
@@ -145,9 +139,11 @@ def answered(seen: Inputs, op: Tensor, units: Tensor, price: Tensor, ahead: Tens
 
 
 def before_each(seen: Inputs, accepts: Tensor, offers: Tensor, units: Tensor, ahead: Tensor) -> Tensor:
-    """What was answered to the partners before, [N, 2, A, SO_FAR]."""
+    """What was answered before on either side, [N, 2, A, SO_FAR]: both sides go in step, one running thread each."""
     taken = torch.where(accepts, seen.table_units, units.float())
     when = torch.where(accepts, seen.table_ahead, ahead.float())
     each = added(accepts, offers, taken, when)  # [N, 2, A, 5]
-    sums = each.cumsum(2) - each
-    return torch.cat([sums, sums.flip(1)], -1)
+    place = torch.where(seen.running, seen.running.cumsum(2) - 1, seen.running.shape[2])
+    earlier = (place[:, :, :, None] > place[:, :, None]).float()  # [N, 2, A, A]
+    others = (place[:, :, :, None] > place.flip(1)[:, :, None]).float()
+    return torch.cat([earlier @ each, others @ each.flip(1)], -1)

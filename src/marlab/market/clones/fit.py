@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
-from marlab.market.clones.examples import ASK, FACTS, LEAVE, TAKE, Examples, split_inputs
+from marlab.market.clones.examples import ASK, FACTS, LEAVE, TAKE, Examples
 from marlab.market.vector.clones import network
-from marlab.market.vector.clones.network import Weights
+from marlab.market.vector.clones.network import Stacked, Weights
 from marlab.market.vector.rounds import ROUNDS
 
 PARTS = ("leave", "accept", "day", "lot", "price")
@@ -34,19 +34,16 @@ class Likelihood(NamedTuple):
 
 def likelihood(weights: Weights, inputs: Tensor, facts: Tensor) -> Likelihood:
     """Of decisions [E, n]: inputs [E, n, all], facts [E, n, FACTS]."""
-    row, side, thread, so_far = split_inputs(inputs)
-    fact = dict(zip(FACTS, facts.long().unbind(-1)))
-    given = network.first_layer(weights, row, side, thread[:, :, None])[:, :, 0]
-    hidden = network.trunk(weights, given, so_far, fact["round"])
-    found = network.heads(weights, hidden, fact["round"])
+    fact, layers = dict(zip(FACTS, facts.long().unbind(-1))), Stacked(weights)
+    found = network.heads(layers, inputs, fact["round"])
     op, stays = fact["op"], fact["op"] != LEAVE
     offers = op == ASK
     losses = [
         binary_cross_entropy_with_logits(found.leave, (op == LEAVE).float(), reduction="none"),
         binary_cross_entropy_with_logits(found.accept, (op == TAKE).float(), reduction="none"),
         _picked(network.only(found.day, fact["days"]), fact["day"]),
-        _picked(network.only(network.lot_logits(weights, hidden, fact["day"]), fact["lots"]), fact["lot"]),
-        _picked(network.price_logits(weights, hidden, fact["day"], fact["lot"]), fact["price"]),
+        _picked(network.only(network.lot_logits(layers, found, fact["day"]), fact["lots"]), fact["lot"]),
+        _picked(network.price_logits(layers, found, fact["day"], fact["lot"]), fact["price"]),
     ]
     counts = [torch.ones_like(stays), stays & (fact["on_table"] > 0), offers, offers, offers]
     return Likelihood(torch.stack(losses, -1), torch.stack(counts, -1))
@@ -81,11 +78,11 @@ def start_at_shares(weights: Weights, data: Sequence[Examples]) -> None:
         asks, heard = op == ASK, (op != LEAVE) & (each.column("on_table") > 0)
         talks = np.bincount(rounds, minlength=ROUNDS)
         weights["leave_round"][e, :, 0] = _logit(np.bincount(rounds[op == LEAVE], minlength=ROUNDS), talks)
-        weights["accept_bias"][e] = _logit(np.array((op == TAKE).sum()), np.array(heard.sum()))
-        for name in ("day", "lot", "price"):
-            bias = weights[f"{name}_bias"]
-            seen = np.bincount(each.column(name)[asks], minlength=bias.shape[-1])
-            bias[e, 0] = torch.as_tensor(np.log((seen + 0.5) / (seen.sum() + 0.5 * len(seen))))
+        _, accept, day, _, _ = weights["heads_bias"][e, 0].split(network.HEADS)
+        accept[:] = _logit(np.array((op == TAKE).sum()), np.array(heard.sum()))
+        for name, bias in (("day", day), ("lot", weights["lot_bias"][e, 0]), ("price", weights["price_bias"][e, 0])):
+            seen = np.bincount(each.column(name)[asks], minlength=len(bias))
+            bias[:] = torch.as_tensor(np.log((seen + 0.5) / (seen.sum() + 0.5 * len(seen))))
 
 
 def _logit(hits: NDArray[Any], trials: NDArray[Any]) -> Tensor:

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from marlab.lab.stats import Measured, ratio_interval
-from marlab.market.clones.examples import ASK, FACTS, LEAVE, TAKE, Examples, split_inputs
+from marlab.market.clones.examples import ASK, FACTS, LEAVE, TAKE, Examples
 from marlab.market.clones.fit import CHUNK, PARTS
 from marlab.market.vector.books import SLOTS
 from marlab.market.vector.clones import network
-from marlab.market.vector.clones.network import LOTS, PRICES, Weights
+from marlab.market.vector.clones.network import LOTS, PRICES, Stacked, Weights
 from marlab.market.vector.rounds import ROUNDS
 
 Array = NDArray[np.float64]
@@ -36,19 +36,16 @@ class Predicted:
 @torch.no_grad()
 def predicted(weights: Weights, data: Examples) -> Predicted:
     """`weights` are those of one expert, [1, ...]."""
-    found: list[list[torch.Tensor]] = []
+    layers, found = Stacked(weights), list[list[torch.Tensor]]()
     for start in range(0, len(data), CHUNK):
         inputs = torch.as_tensor(data.inputs[start : start + CHUNK]).float()[None]
         fact = dict(zip(FACTS, torch.as_tensor(data.facts[start : start + CHUNK])[None].long().unbind(-1)))
-        row, side, thread, so_far = split_inputs(inputs)
-        given = network.first_layer(weights, row, side, thread[:, :, None])[:, :, 0]
-        hidden = network.trunk(weights, given, so_far, fact["round"])
-        heads = network.heads(weights, hidden, fact["round"])
+        heads = network.heads(layers, inputs, fact["round"])
         found.append([
             torch.sigmoid(heads.leave), torch.sigmoid(heads.accept) * fact["on_table"],
             torch.softmax(network.only(heads.day, fact["days"]), -1),
-            torch.softmax(network.only(network.lot_logits(weights, hidden, fact["day"]), fact["lots"]), -1),
-            torch.softmax(network.price_logits(weights, hidden, fact["day"], fact["lot"]), -1),
+            torch.softmax(network.only(network.lot_logits(layers, heads, fact["day"]), fact["lots"]), -1),
+            torch.softmax(network.price_logits(layers, heads, fact["day"], fact["lot"]), -1),
         ])  # fmt: skip
     return Predicted(*(torch.cat(parts, 1)[0].double().numpy() for parts in zip(*found)))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from marlab.market.vector.clones import network
-from marlab.market.vector.clones.inputs import ROW, SIDE, SO_FAR, THREAD
-from marlab.market.vector.clones.network import LOTS, PRICES
+from marlab.market.vector.clones.inputs import ALL
+from marlab.market.vector.clones.network import LOTS, PRICES, Grouped, Stacked
 
 
 def test_what_is_masked_is_never_drawn() -> None:
@@ -33,27 +33,27 @@ def test_prices_survive_their_positions() -> None:
     assert wide.min() == 100 and wide.max() == 133 and (wide == wide.floor()).all()
 
 
-def test_experts_do_not_touch_each_other() -> None:
+def outputs(
+    layers: network.Layers, inputs: torch.Tensor, rounds: torch.Tensor | int, day: torch.Tensor
+) -> list[torch.Tensor]:
+    found = network.heads(layers, inputs, rounds)
+    return [*found, network.lot_logits(layers, found, day), network.price_logits(layers, found, day, day + 1)]
+
+
+def test_play_and_fitting_compute_the_same() -> None:
     generator = torch.Generator().manual_seed(0)
-    both = network.new_weights(2, 8, generator)
-    one = {name: values[1:] for name, values in both.items()}
-    row, side, thread, so_far = (torch.randn(2, 3, size, generator=generator) for size in (ROW, SIDE, THREAD, SO_FAR))
-    rounds, day, lot = (torch.randint(0, 5, (2, 3), generator=generator) for _ in range(3))
-
-    def outputs(weights: network.Weights, pick: slice) -> list[torch.Tensor]:
-        given = network.first_layer(weights, row[pick], side[pick], thread[pick][:, :, None])[:, :, 0]
-        hidden = network.trunk(weights, given, so_far[pick], rounds[pick])
-        lots = network.lot_logits(weights, hidden, day[pick])
-        prices = network.price_logits(weights, hidden, day[pick], lot[pick])
-        return [*network.heads(weights, hidden, rounds[pick]), lots, prices]
-
-    for together, alone in zip(outputs(both, slice(None)), outputs(one, slice(1, None))):
-        assert torch.allclose(together[1:], alone, atol=1e-6)
-
-
-def test_one_round_for_all_is_the_same_round_for_each() -> None:
-    weights = network.new_weights(2, 8, torch.Generator().manual_seed(0))
-    weights["leave_round"] += torch.arange(20.0)[None, :, None]
-    hidden = torch.rand(2, 4, 8)
-    each = network.heads(weights, hidden, torch.full((2, 4), 7))
-    assert torch.allclose(network.heads(weights, hidden, 7).leave, each.leave)
+    weights = {name: values + torch.randn(values.shape, generator=generator) for name, values in
+               network.new_weights(3, 8, generator).items()}  # fmt: skip
+    inputs = torch.randn(3, 2, ALL, generator=generator)
+    rounds, day = (torch.randint(0, 5, (3, 2), generator=generator) for _ in range(2))
+    stacked = outputs(Stacked(weights), inputs, rounds, day)
+    # rows of experts 0 and 2 only, and one row of the latter
+    expert, place = torch.tensor([0, 0, 2]), torch.tensor([0, 1, 1])
+    grouped = outputs(
+        Grouped(weights, [2, 0, 1], expert), inputs[expert, place], rounds[expert, place], day[expert, place]
+    )
+    for one, other in zip(stacked, grouped):
+        assert torch.allclose(one[expert, place], other, atol=1e-5)
+    same = torch.full((3, 2), 4)
+    for one, other in zip(outputs(Stacked(weights), inputs, same, day), outputs(Stacked(weights), inputs, 4, day)):
+        assert torch.allclose(one, other)

@@ -56,8 +56,8 @@ def test_damage_is_told_in_one_sentence(file: Path) -> None:
         ({"names": []}, {}, "whose clones"),
         ({"hidden": 10**9}, {}, "width"),
         ({"hidden": 9}, {}, "another size"),
-        ({}, {"weights.row": np.zeros((2, 3), np.float16)}, "another size"),
-        ({}, {"weights.accept_bias": np.full((2, 1, 1), np.nan, np.float16)}, "not finite"),
+        ({}, {"weights.inputs": np.zeros((2, 3), np.float16)}, "another size"),
+        ({}, {"weights.leave_round": np.full((2, 20, 1), np.nan, np.float16)}, "not finite"),
     ],
 )
 def test_wrong_contents_are_refused(
@@ -69,7 +69,7 @@ def test_wrong_contents_are_refused(
 
 
 def test_an_object_in_the_file_is_never_unpickled(file: Path) -> None:
-    _changed(file, None, **{"weights.row": np.array([{"a": 1}], dtype=object)})
+    _changed(file, None, **{"weights.inputs": np.array([{"a": 1}], dtype=object)})
     with pytest.raises(UserError, match="damaged"):
         load(file)
 

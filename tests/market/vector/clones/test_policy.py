@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from marlab.market.vector.builtin import Seated, play
+from marlab.market.vector.clones.inputs import SO_FAR
 from marlab.market.vector.clones.policy import Clones
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import ACCEPT, END, HALVES, OFFER
@@ -61,7 +62,8 @@ def test_every_answer_is_possible() -> None:
 @pytest.mark.parametrize("round_", [0, 3])
 def test_patience_is_what_the_weights_say(round_: int) -> None:
     market = fresh_market()
-    both, policy = seated(market, 0, leave=0.0, accept=0.0, accept_bias=-50.0, leave_round=-50.0)
+    both, policy = seated(market, 0, heads=0.0, heads_bias=0.0, leave_round=-50.0)
+    policy.weights["heads_bias"][:, :, 1] = -50.0  # nobody accepts
     policy.weights["leave_round"][:, round_] = 50.0
     market.open_day()
     both.open(market)
@@ -71,21 +73,21 @@ def test_patience_is_what_the_weights_say(round_: int) -> None:
     assert (market.threads.ended_half[running] == 2 * round_).all() and (market.threads.agreed_units == 0).all()
 
 
-def test_what_was_taken_before_is_known_to_the_next_partner() -> None:
-    """A clone that offers exactly where nothing was offered before it on its side, and leaves everywhere else."""
+def test_what_was_answered_before_is_known_to_the_next_partner() -> None:
+    """A clone that offers where nothing was answered before on its side, and leaves everywhere else."""
     market = fresh_market(worlds=2, levels=(2, 2))
-    both, policy = seated(market, 0, experts=1, **dict.fromkeys(("row", "side", "thread", "round"), 0.0))
-    weights = policy.weights
-    for name in ("so_far", "middle", "middle_bias", "leave", "leave_round"):
-        weights[name] = torch.zeros_like(weights[name])
-    weights["so_far"][:, 4, 0], weights["middle"][:, 0, 0] = 1.0, 1.0  # answers before on this side
-    weights["leave"][:, 0], weights["leave_round"][:] = 4000.0, -100.0
+    both, policy = seated(market, 0, experts=1)
+    weights = {name: torch.zeros_like(values) for name, values in policy.weights.items()}
+    weights["inputs"][:, -SO_FAR + 4, 0] = weights["middle"][:, 0, 0] = 1.0  # the count of answers on this side
+    weights["heads"][:, 0, 0], weights["leave_round"][:] = 4000.0, -100.0
+    policy.weights = weights
     market.open_day()
     both.open(market)
-    seats = Seats(market)
-    both.policies[1].hear(market)
-    moves, places = policy.answer(market, seats.rows(moving(market)))
+    policy.hear(market)
+    moves, places = policy.answer(market, Seats(market).rows(moving(market)))
     op = torch.full(market.threads.units.shape, -1)
     op.view(-1)[places] = moves.op.long()
     callers = market.threads.running.any(3)  # [B, P, C]
     assert ((op == OFFER).sum(3)[callers] == 1).all() and ((op == END).sum(3)[callers] >= 1).any()
+    first = market.threads.running.long().argmax(3, keepdim=True)
+    assert (op.gather(3, first)[..., 0][callers] == OFFER).all()

@@ -3,7 +3,8 @@
 The same code makes the inputs of recorded worlds, whose moves are played again in the market (`marlab market clone`),
 and the inputs of play, so they are equal by construction. They come in three parts, because most of a thread's inputs
 are those of its factory or of its side: row [N, ROW], side [N, 2, SIDE], thread [N, 2, A, THREAD]. A fourth part is
-what the factory has answered in this half-round to the partners before (`added`): decisions are made jointly.
+what the factory has answered in this half-round to the partners before (`added`), because decisions are made jointly:
+the running threads of a side are answered in the order of partners, and both sides of a factory in step.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows
 
-ROW, SIDE, THREAD, SO_FAR = 47, 21, 34, 10
+ROW, SIDE, THREAD, SO_FAR = 47, 23, 34, 10
 """How many inputs each part has."""
-VERSION = 1
+ALL = ROW + SIDE + THREAD + SO_FAR
+VERSION = 2
 """Changes whenever an input changes its meaning: weights of other versions are refused."""
 UNITS, MONEY = 10.0, 20.0
 """Units and prices are given in these."""
@@ -156,14 +158,14 @@ class Watch:
         storage, shortfall = market.setup.storage[rows.seat].float(), market.today(market.setup.shortfall)[rows.seat]
         shape = low.shape
         columns = [
-            torch.tensor([0.0, 1.0], device=low.device).expand(shape), rows.sides.float(), count / 8,
+            torch.arange(2.0, device=low.device).expand(shape), rows.sides.float(), count / 8,
             partners.sum(2) / 8, count / partners.sum(2).clamp(min=1), low / MONEY, high / MONEY, (high - low) / UNITS,
             needs / UNITS, (needs > 0).float(), needs.clamp(min=0) / count.clamp(min=1) / UNITS,
             offered / count.clamp(min=1), today.sum(2) / 8, units_today / UNITS, most_today / UNITS,
             (table.units * table.there).sum(2) / UNITS, best,
             (torch.where(table.there, good, 0.0).sum(2)) / offered.clamp(min=1),
             (needs - units_today) / UNITS, storage[:, None].expand(shape),
-            shortfall.float()[:, None].expand(shape),
+            shortfall.float()[:, None].expand(shape), *(self.pairs[1:3].flatten(1)[:, rows.threads] * partners).sum(3),
         ]  # fmt: skip
         return torch.stack([column.float() for column in columns], 2).clamp(-MOST, MOST)
 

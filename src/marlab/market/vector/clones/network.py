@@ -1,20 +1,23 @@
 """The network of a clone: two hidden layers, and heads for leaving, accepting, the day, the lot and the price.
 
-All experts are computed at once, so every weight has a leading axis E and work comes as [E, n]. Leaving is decided
-first, by a head with a number of its own for every round (patience is what matters most to a seller); then whether to
-accept; then an offer: its day, its lot given the day, its price given both.
+Leaving is decided first, by a head with a number of its own for every round (patience is what matters most to a
+seller); then whether to accept; then an offer: its day, its lot given the day, its price given both.
+
+Weights of several experts are stacked, [E, ...]. `Stacked` applies them to equally many rows of each expert, as fitting
+does, `Grouped` to rows in the order of experts, as play does.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from marlab.market.vector.books import SLOTS
-from marlab.market.vector.clones.inputs import ROW, SIDE, SO_FAR, THREAD
+from marlab.market.vector.clones.inputs import ALL
 from marlab.market.vector.rounds import ROUNDS
 
 LOTS, PRICES = 30, 11
@@ -22,28 +25,21 @@ LOTS, PRICES = 30, 11
 GIVEN = 64
 """Units between the trunk and a head that is told earlier choices."""
 IMPOSSIBLE = -1e9
+HEADS = (1, 1, SLOTS, GIVEN, GIVEN)
+"""Outputs of the trunk: leave, accept, day, and what the heads of lot and price begin with."""
+TABLES = ("round", "leave_round", "lot_day", "price_day", "price_lot")
+"""Weights that are looked up, not multiplied."""
 
 Weights = dict[str, Tensor]
 
 
-class Heads(NamedTuple):
-    """Logits [E, n, ...]."""
-
-    leave: Tensor  # [E, n]
-    accept: Tensor  # [E, n]
-    day: Tensor  # [E, n, SLOTS]
-
-
-def shapes(hidden: int) -> dict[str, tuple[int, ...]]:
+def shapes(hidden: int) -> dict[str, tuple[int, int]]:
     """The shape of every weight of one expert."""
     return {
-        "row": (ROW, hidden), "side": (SIDE, hidden), "thread": (THREAD, hidden), "so_far": (SO_FAR, hidden),
-        "round": (ROUNDS, hidden), "middle": (hidden, hidden), "middle_bias": (1, hidden),
-        "accept": (hidden, 1), "accept_bias": (1, 1), "leave": (hidden, 1), "leave_round": (ROUNDS, 1),
-        "day": (hidden, SLOTS), "day_bias": (1, SLOTS),
-        "lot_in": (hidden, GIVEN), "lot_day": (SLOTS, GIVEN), "lot": (GIVEN, LOTS), "lot_bias": (1, LOTS),
-        "price_in": (hidden, GIVEN), "price_day": (SLOTS, GIVEN), "price_lot": (LOTS, GIVEN),
-        "price": (GIVEN, PRICES), "price_bias": (1, PRICES),
+        "inputs": (ALL, hidden), "round": (ROUNDS, hidden), "middle": (hidden, hidden), "middle_bias": (1, hidden),
+        "heads": (hidden, sum(HEADS)), "heads_bias": (1, sum(HEADS)), "leave_round": (ROUNDS, 1),
+        "lot_day": (SLOTS, GIVEN), "lot": (GIVEN, LOTS), "lot_bias": (1, LOTS),
+        "price_day": (SLOTS, GIVEN), "price_lot": (LOTS, GIVEN), "price": (GIVEN, PRICES), "price_bias": (1, PRICES),
     }  # fmt: skip
 
 
@@ -51,44 +47,86 @@ def new_weights(experts: int, hidden: int, generator: torch.Generator) -> Weight
     """Small random weights; tables and biases begin at 0."""
     weights = {}
     for name, (rows, columns) in shapes(hidden).items():
-        drawn = torch.randn((experts, rows, columns), generator=generator) / math.sqrt(rows)
-        table = name.endswith("_bias") or name in ("round", "leave_round", "lot_day", "price_day", "price_lot")
-        weights[name] = torch.zeros_like(drawn) if table else drawn
+        first = torch.randn((experts, rows, columns), generator=generator) / math.sqrt(rows)
+        weights[name] = torch.zeros_like(first) if name in TABLES or name.endswith("_bias") else first
     return weights
 
 
-def first_layer(weights: Weights, row: Tensor, side: Tensor, thread: Tensor) -> Tensor:
-    """What the parts [E, n, ROW], [E, n, SIDE] and [E, n, A, THREAD] give to the first layer: [E, n, A, H]."""
-    experts, units, wide, size = thread.shape
-    shared = torch.bmm(row, weights["row"]) + torch.bmm(side, weights["side"])
-    own = torch.bmm(thread.reshape(experts, units * wide, size), weights["thread"])
-    return shared[:, :, None] + own.view(experts, units, wide, own.shape[-1])
+class Layers(Protocol):
+    """How weights meet rows."""
+
+    def linear(self, rows: Tensor, name: str) -> Tensor:
+        """Rows times a matrix, with its bias if there is one."""
+
+    def row(self, name: str, index: Tensor | int) -> Tensor:
+        """Entries of a table, one for every row."""
 
 
-def trunk(weights: Weights, given: Tensor, so_far: Tensor, rounds: Tensor | int) -> Tensor:
-    """The last hidden layer [E, n, H], from one place of `first_layer`; `rounds` [E, n], or one for all."""
-    hidden = torch.relu(given + torch.bmm(so_far, weights["so_far"]) + _of_round(weights["round"], rounds))
-    return torch.relu(torch.baddbmm(weights["middle_bias"], hidden, weights["middle"]))
+class Stacked:
+    """Equally many rows of every expert: [E, n, ...]."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+
+    def linear(self, rows: Tensor, name: str) -> Tensor:
+        bias = self.weights.get(f"{name}_bias")
+        matrix = self.weights[name]
+        return torch.bmm(rows, matrix) if bias is None else torch.baddbmm(bias, rows, matrix)
+
+    def row(self, name: str, index: Tensor | int) -> Tensor:
+        table = self.weights[name]
+        if isinstance(index, int):
+            return table[:, index, None]
+        return table.gather(1, index[..., None].expand(*index.shape, table.shape[-1]))
 
 
-def heads(weights: Weights, hidden: Tensor, rounds: Tensor | int) -> Heads:
-    """Logits of leaving, of accepting where one stays, and of the day of an offer."""
-    leave = torch.bmm(hidden, weights["leave"]) + _of_round(weights["leave_round"], rounds)
-    accept = torch.baddbmm(weights["accept_bias"], hidden, weights["accept"])
-    return Heads(leave[..., 0], accept[..., 0], torch.baddbmm(weights["day_bias"], hidden, weights["day"]))
+class Grouped:
+    """Rows [n, ...] in the order of experts: `counts` of each."""
+
+    def __init__(self, weights: Weights, counts: Sequence[int], expert: Tensor) -> None:
+        self.weights, self._expert = weights, expert
+        self._counts = [(e, count) for e, count in enumerate(counts) if count]
+
+    def linear(self, rows: Tensor, name: str) -> Tensor:
+        bias, matrix = self.weights.get(f"{name}_bias"), self.weights[name]
+        parts = rows.split([count for _, count in self._counts])
+        out = [
+            part @ matrix[e] if bias is None else torch.addmm(bias[e, 0], part, matrix[e])
+            for part, (e, _) in zip(parts, self._counts)
+        ]
+        return out[0] if len(out) == 1 else torch.cat(out)
+
+    def row(self, name: str, index: Tensor | int) -> Tensor:
+        return self.weights[name][self._expert, index]
 
 
-def lot_logits(weights: Weights, hidden: Tensor, day: Tensor) -> Tensor:
-    """Logits [E, n, LOTS] of a lot for this day [E, n]; entry 0 is one unit."""
-    given = torch.relu(torch.bmm(hidden, weights["lot_in"]) + _looked_up(weights["lot_day"], day))
-    return torch.baddbmm(weights["lot_bias"], given, weights["lot"])
+class Heads(NamedTuple):
+    """Logits [...], and what the heads of lot and price begin with."""
+
+    leave: Tensor
+    accept: Tensor
+    day: Tensor  # [..., SLOTS]
+    lot: Tensor  # [..., GIVEN]
+    price: Tensor  # [..., GIVEN]
 
 
-def price_logits(weights: Weights, hidden: Tensor, day: Tensor, lot: Tensor) -> Tensor:
-    """Logits [E, n, PRICES] of the price's position, for this day and lot [E, n] (lot 0 is one unit)."""
-    told = _looked_up(weights["price_day"], day) + _looked_up(weights["price_lot"], lot)
-    given = torch.relu(torch.bmm(hidden, weights["price_in"]) + told)
-    return torch.baddbmm(weights["price_bias"], given, weights["price"])
+def heads(layers: Layers, inputs: Tensor, rounds: Tensor | int) -> Heads:
+    """From inputs [..., ALL] and their rounds [...], or one round for all."""
+    hidden = torch.relu(layers.linear(inputs, "inputs") + layers.row("round", rounds))
+    hidden = torch.relu(layers.linear(hidden, "middle"))
+    leave, accept, day, lot, price = layers.linear(hidden, "heads").split(HEADS, -1)
+    return Heads((leave + layers.row("leave_round", rounds))[..., 0], accept[..., 0], day, lot, price)
+
+
+def lot_logits(layers: Layers, found: Heads, day: Tensor) -> Tensor:
+    """Logits [..., LOTS] of a lot for this day; entry 0 is one unit."""
+    return layers.linear(torch.relu(found.lot + layers.row("lot_day", day)), "lot")
+
+
+def price_logits(layers: Layers, found: Heads, day: Tensor, lot: Tensor) -> Tensor:
+    """Logits [..., PRICES] of the price's position, for this day and lot (lot 0 is one unit)."""
+    told = layers.row("price_day", day) + layers.row("price_lot", lot)
+    return layers.linear(torch.relu(found.price + told), "price")
 
 
 def only(logits: Tensor, count: Tensor) -> Tensor:
@@ -110,12 +148,3 @@ def price_of(position: Tensor, low: Tensor, high: Tensor) -> Tensor:
 def position_of(price: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """The position of a price; `price_of` gives it back where the range has at most PRICES prices."""
     return torch.floor((price - low) / (high - low).clamp(min=1) * (PRICES - 1) + 0.5).clamp(0, PRICES - 1)
-
-
-def _of_round(table: Tensor, rounds: Tensor | int) -> Tensor:
-    return table[:, rounds][:, None] if isinstance(rounds, int) else _looked_up(table, rounds)
-
-
-def _looked_up(table: Tensor, index: Tensor) -> Tensor:
-    """Rows of tables [E, K, H] by index [E, n]: [E, n, H]."""
-    return table.gather(1, index[..., None].expand(*index.shape, table.shape[-1]))
