@@ -18,6 +18,7 @@ from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
 from marlab.market.online.settings import OnlineConfig, shape_of
 from marlab.market.rules import around, worth
+from marlab.market.rules.outlook import outlook_size
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.generate import generate_like
@@ -137,7 +138,8 @@ class Ground:
 
     def _nothing(self) -> list[Tensor]:
         none = torch.zeros(0, dtype=torch.long, device=self.device)
-        float_none = torch.zeros((0, around.INPUTS), device=self.device)
+        inputs = around.INPUTS + outlook_size(self.player.net.observer)
+        float_none = torch.zeros((0, inputs), device=self.device)
         mask = torch.zeros((0, around.CHOICES), dtype=torch.bool, device=self.device)
         return [
             none,

@@ -10,20 +10,23 @@ from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.market.networks.around import AroundNet
 from marlab.market.rules import around
+from marlab.market.rules.beliefs import Observer
+from marlab.market.rules.outlook import outlook_size
 
 
 class AroundRule(ActorCritic):
     """[*, D] -> [*, C] logits with the prior of the rule; a critic [*, Dc] -> [*]."""
 
     def __init__(
-        self, hidden: tuple[int, ...], critic_size: int, bonus: float, generator: torch.Generator, beliefs: int = 0
-    ) -> None:
-        inputs = around.INPUTS + beliefs
+        self, hidden: tuple[int, ...], critic_size: int, bonus: float, generator: torch.Generator,
+        observer: Observer | None = None,
+    ) -> None:  # fmt: skip
+        inputs = around.INPUTS + outlook_size(observer)
         super().__init__(inputs, around.HEADS, hidden, critic_size, "relu", generator)
         last = self.policy[-1]
         assert isinstance(last, nn.Linear)
         nn.init.zeros_(last.weight)  # untrained, only the prior speaks
-        self.bonus, self.beliefs, self.hidden, self.critic_size = bonus, beliefs, tuple(hidden), critic_size
+        self.bonus, self.observer, self.hidden, self.critic_size = bonus, observer, tuple(hidden), critic_size
         self.prior: Tensor
         self.register_buffer("prior", torch.tensor(around.prior(bonus)), persistent=False)
 
@@ -44,14 +47,14 @@ class AroundRule(ActorCritic):
         arrays = tuple(
             (layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in layers
         )
-        return AroundNet(arrays, self.bonus)
+        return AroundNet(arrays, self.bonus, observer=self.observer)
 
     def start_from(self, net: AroundNet) -> None:
         """Take over the policy of an earlier training; its layers must be as large."""
         layers = [layer for layer in self.policy if isinstance(layer, nn.Linear)]
         shapes = [tuple(weight.shape) for weight, _ in net.layers]
         if shapes != [tuple(layer.weight.shape) for layer in layers]:
-            raise UserError(f"The network to start from has layers {shapes}; give the same --hidden.")
+            raise UserError(f"The network to start from has layers {shapes}; give the same --hidden and --observer.")
         shift = torch.tensor(around.prior(net.bonus)).to(self.prior) - self.prior  # the same logits with another prior
         with torch.no_grad():
             for layer, (weight, bias) in zip(layers, net.layers):

@@ -16,6 +16,8 @@ from marlab.market.logs.daystate import DayState
 from marlab.market.online.net import AroundRule
 from marlab.market.rules import around, l1, plan
 from marlab.market.rules.l1 import Action
+from marlab.market.rules.outlook import outlook
+from marlab.market.vector.beliefs import Beliefs
 from marlab.market.vector.market import Market
 from marlab.market.vector.rule_w import RULES, Outlooks, RuleW
 from marlab.market.vector.seats import CONSUMERS, Rows
@@ -64,14 +66,27 @@ class Player(SharedRule):
         self.number = torch.zeros(mine.shape, dtype=torch.long, device=market.device)
         self.number[self.rows.seat] = torch.arange(len(self.rows), device=market.device)
         self._partners: Tensor | None = None  # [N, A, 24]
+        self.beliefs = None if net.observer is None else Beliefs(market, net.observer, mine, selling=True)
 
     def open(self, market: Market) -> None:
         """A new morning: what is known about partners."""
         super().open(market)
+        if self.beliefs is not None:
+            self.beliefs.open(market)
         known = self.memory.known(self.rows, CONSUMERS)
         day: Tensor = market.day[self.rows.world].to(self.mornings.dtype)
         partners: Tensor = around.partner_inputs(known, day)
         self._partners = partners.float()
+
+    def hear(self, market: Market) -> None:
+        """What the partners answered tells who they are."""
+        if self.beliefs is not None:
+            self.beliefs.hear(market)
+
+    def close(self, market: Market) -> None:
+        """Their last answers."""
+        if self.beliefs is not None:
+            self.beliefs.close(market)
 
     @torch.no_grad()
     def sale(
@@ -83,7 +98,10 @@ class Player(SharedRule):
         sale = around.look(state, caps, threads, issue, alpha, self.options)
         seats = self.number[rows.seat]
         partners = self._partners[seats].to(alpha.dtype)
-        seen: Tensor = around.inputs(sale, self._own(market, rows, alpha.dtype), partners)
+        block: Tensor = None
+        if self.beliefs is not None:
+            block = outlook(self.beliefs.observer, self.beliefs.of(market, rows, CONSUMERS), sale)
+        seen: Tensor = around.inputs(sale, self._own(market, rows, alpha.dtype), partners, block)
         x = seen.float()
         logits: Tensor = self.net.logits(x)
         noise: Tensor = None

@@ -106,7 +106,7 @@ class Pool:
                 found[number] = BUILTIN[name](generator)
             elif name.startswith(PAST):
                 weights = self.past[-1 - (number - (len(self.names) - self._past_selves))]
-                frozen = AroundRule(net.hidden, net.critic_size, net.bonus, torch.Generator(), net.beliefs)
+                frozen = AroundRule(net.hidden, net.critic_size, net.bonus, torch.Generator(), net.observer)
                 frozen.load_state_dict(weights)
                 found[number] = Player(market, rule, kind == number, frozen.to(market.device), generator)
             else:

@@ -37,6 +37,8 @@ class OnlineConfig:
     """File of cloned experts (`marlab market clone`) to play against."""
     opponents: tuple[str, ...] = ()
     """Who plays the other seats: rule, built-in agents, names of clones. Default: all clones, or the built-ins."""
+    observer: Path | None = None
+    """File of `marlab market beliefs`: the learner also sees who its partners may be. Default: that of `start`."""
     past_selves: int = 1
     """Frozen earlier versions of the learner among the opponents."""
     shapes: tuple[str, ...] = ("3x4",)

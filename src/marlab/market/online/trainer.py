@@ -25,6 +25,8 @@ from marlab.market.online.protect import Guard, alarms
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
 from marlab.market.online.steer import Outcome, compared, fare
 from marlab.market.rules import around
+from marlab.market.rules.beliefs import load_observer
+from marlab.market.rules.outlook import outlook_size
 from marlab.market.vector.rounds import ROUNDS
 
 LEAST_RATE = 0.1
@@ -36,12 +38,16 @@ Played = tuple[Rows, Rewards]
 def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRule:
     """The network that learning begins with."""
     rngs = Rngs(config.seed)
-    size = around.INPUTS + (3 * pool.kinds if config.algo == "mappo" else 0)
-    net = AroundRule(config.hidden, size, config.bonus, rngs.torch("online/net"))
+    start = None if config.start in (RULE, WEAK) else files.load(find_learned(Path(config.start)))
+    observer = None if start is None else start.observer
+    if config.observer is not None:
+        observer = load_observer(config.observer)
+    size = around.INPUTS + outlook_size(observer) + (3 * pool.kinds if config.algo == "mappo" else 0)
+    net = AroundRule(config.hidden, size, config.bonus, rngs.torch("online/net"), observer)
     if config.start == WEAK:
         net.weaken()
-    elif config.start != RULE:
-        net.start_from(files.load(find_learned(Path(config.start))))
+    elif start is not None:
+        net.start_from(start)
     return net.to(device)
 
 
