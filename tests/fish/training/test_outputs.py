@@ -52,7 +52,7 @@ def test_all_files_of_a_run_exist(finished: Path) -> None:
         "step_one_worst_seeds.json", "step_one_stage_summary.json", "log.txt",
     ):  # fmt: skip
         assert (finished / name).stat().st_size > 0, name
-    figures = {p.name.removeprefix("small_") for p in (finished / "figures").iterdir()}
+    figures = {p.name.removeprefix("small_") for p in (finished / "figures").glob("*.png")}
     for name in ("survival", "first_death", "penalty_vs_first_death", "penalty_vs_entropy", "multi_eval_timeline",
                  "step_one_heading_polar", "iter004_death_hist", "iter008_death_hist", "step_one_by_type"):  # fmt: skip
         assert f"{name}.png" in figures

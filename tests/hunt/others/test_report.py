@@ -24,7 +24,7 @@ def test_history_run_is_complete(history_run: Path):
     assert codes.num_rows == validation["moa"]["rows"] and len(codes["code"][0]) == 16
     for epoch in (0, 1):
         assert {p.suffix for p in (history_run / "eval").glob(f"moa_eval_epoch{epoch}.*")} == {".csv", ".json", ".npz"}
-    figures = {p.name for p in (history_run / "figures").iterdir()}
+    figures = {p.name for p in (history_run / "figures").glob("*.png")}
     assert figures == {"losses.png", "epochs.png", "predictions.png", "codes.png", "belief.png"}
     rows = read_metrics(history_run / "metrics.jsonl")
     assert [row["stage"] for row in rows] == ["vae", "history"]
@@ -35,6 +35,6 @@ def test_history_run_is_complete(history_run: Path):
 
 
 def test_a_run_without_codes_and_beliefs_draws_neither(type_run: Path) -> None:
-    names = {path.name for path in (type_run / "figures").iterdir()}
+    names = {path.name for path in (type_run / "figures").glob("*.png")}
     assert names == {"losses.png", "epochs.png", "predictions.png"}
-    assert all(path.stat().st_size > 1000 for path in (type_run / "figures").iterdir())
+    assert all(path.stat().st_size > 1000 for path in (type_run / "figures").glob("*.png"))

@@ -19,7 +19,7 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["compare", *words, "--root", str(tmp_path / "runs"), "--output-dir", str(out), "--all"]) == 0
     said = capsys.readouterr().out
     assert "fast is better than slow" in said and "speed" in said and str(out) in said
-    assert sorted(file.name for file in out.iterdir()) == ["comparison.json", "comparison.md", "comparison.png"]
+    assert sorted(file.name for file in out.iterdir()) == [f"comparison.{end}" for end in ("json", "md", "png", "svg")]
     assert json.loads((out / "comparison.json").read_text())["rows"][1]["outcome"] == "better"
     assert "fast is better than slow" in (out / "comparison.md").read_text()
 

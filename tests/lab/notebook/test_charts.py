@@ -63,3 +63,4 @@ def test_the_metric_that_counts_comes_first_and_times_last(tmp_path: Path) -> No
 
 def test_rounding_keeps_five_digits_and_nothing_that_is_not_a_number() -> None:
     assert rounded(np.array([1.23456789, np.nan, np.inf, 1e-9])) == [1.2346, None, None, 1e-9]
+    assert rounded(np.array([-123456.7, 0.0, 0.1, 3e-320])) == [-123460.0, 0.0, 0.1, pytest.approx(3e-320)]

@@ -13,7 +13,7 @@ def test_heat_map_numbers_flip_with_the_background() -> None:
     _, [ax] = panels()
     heat.heat_map(ax, [[0.0, 1.0], [np.nan, 0.5]], xlabel="x", ylabel="y")
     colours = {t.get_text(): t.get_color() for t in ax.texts}
-    assert colours["0.00"] == "white" and colours["1.00"] == "#222222" and colours[""]
+    assert colours["0.00"] == "#fefefe" and colours["1.00"] == "#212121" and colours[""]
 
 
 def test_confusion_shows_shares_of_the_true_class() -> None:

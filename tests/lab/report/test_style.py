@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
-from marlab.lab.report import figures
+from marlab.lab.report import figures, style
 from marlab.lab.report.figures import Curve
-from marlab.lab.report.style import panels, save
+from marlab.lab.report.style import panels, save, themed
 from tests.lab.report.drawings import (
     draw_bars,
     draw_curves,
@@ -42,7 +43,8 @@ def test_a_failed_save_leaves_the_old_figure(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Figure, "savefig", full_disk)
     with pytest.raises(OSError, match="No space"):
         save(draw_bars(), path)
-    assert path.read_bytes() == old and list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == old
+    assert sorted(tmp_path.iterdir()) == [path, path.with_suffix(".svg")]
     with pytest.raises(ValueError, match="PNG"):
         save(draw_bars(), tmp_path / "a.jpg")
 
@@ -63,3 +65,28 @@ def test_reference_names_stay_apart_and_in_order() -> None:
     places = {t.get_text().split()[0]: t.get_position()[1] for t in ax.texts}
     ordered = [places[k] for k in ("a", "b", "c", "far")]
     assert all(second - first > 0.06 for first, second in pairwise(ordered))
+
+
+def test_a_figure_is_a_drawing_too_whose_colours_follow_the_screen(tmp_path: Path) -> None:
+    drawing = save(draw_bars(), tmp_path / "a.png").with_suffix(".svg")
+    text = drawing.read_text()
+    assert "prefers-color-scheme:dark" in text
+    assert "fill: var(--c" in text
+    assert not re.search(r"(fill|stroke): (#222222|#0072b2)", text)
+    first = drawing.read_bytes()
+    save(draw_bars(), tmp_path / "a.png")
+    assert drawing.read_bytes() == first
+
+
+def test_only_colours_of_the_house_change_in_the_dark() -> None:
+    text = themed('<svg width="1"><path id="a" style="fill: #0072b2; stroke: #123456" xlink:href="#0072b2"/></svg>')
+    path = text.partition("</style>")[2]
+    assert path == '<path id="a" style="fill: var(--c5); stroke: #123456" xlink:href="#0072b2"/></svg>'
+    assert "--c5:#0072b2" in text and "--c5:#4aa3df" in text
+
+
+def test_a_drawing_that_would_be_huge_is_left_to_its_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(draw_bars(), tmp_path / "a.png")
+    monkeypatch.setattr(style, "MOST_DRAWN", 100)
+    save(draw_bars(), tmp_path / "a.png")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]

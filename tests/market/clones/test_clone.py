@@ -37,7 +37,7 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
         assert title in text
     found = json.loads((run.path / "results.json").read_text())
     assert set(found["experts"]) == {"AS0", "PenguinAgent"} and "SyncRandomStdAgent" in found["scores"]
-    assert {path.name for path in (run.path / "figures").iterdir()} == {"leaving.png", "lots.png", "scores.png"}
+    assert {path.name for path in (run.path / "figures").glob("*.png")} == {"leaving.png", "lots.png", "scores.png"}
     assert run.results["cross-entropy, held out"] > 0 and len(run.verdict) == 3
 
 

@@ -58,7 +58,7 @@ def test_all_phases_leave_their_files_and_a_stopped_run_continues(
     names = {path.name for path in (whole / "checkpoints").iterdir()}
     for stem, epochs in (("l2_bc", 2), ("l3_bc", 2), ("l3_awr", 1), ("l4_distill", 2)):
         assert {f"{stem}.pt", f"{stem}_best.pt", f"{stem}_epoch{epochs}.pt", f"{stem}_epoch{epochs}.ckpt.pt"} <= names
-    figures = {path.name for path in (whole / "figures").iterdir()}
+    figures = {path.name for path in (whole / "figures").glob("*.png")}
     assert {"l2_bc_loss.png", "l2_bc_buckets.png", "l3_bc_operators.png", "l3_bc_residuals.png",
             "l4_distill_weights.png"} <= figures  # fmt: skip
     assert (whole / "eval" / "l3_bc_test.json").exists()

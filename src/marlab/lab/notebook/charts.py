@@ -41,28 +41,33 @@ class Line:
 
 def lines_of(path: Path) -> list[Line]:
     """All metrics of a run that are numbers, in the order in which they first appear."""
-    rows = read_metrics(path / "metrics.jsonl")
-    places: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for row in rows:
+    columns: dict[str, tuple[list[int], list[float]]] = {}
+    for row in read_metrics(path / "metrics.jsonl"):
+        step = row["step"]
         for key, value in row.items():
-            if key in NOT_DRAWN or not isinstance(value, int | float) or isinstance(value, bool):
-                continue
-            of_seed = OF_A_SEED.fullmatch(key)
-            seed, name = of_seed.groups() if of_seed else ("", key)
-            places.setdefault(name, {}).setdefault(seed, []).append((row["step"], float(value)))
-    return [_line(name, by_seed) for name, by_seed in places.items()]
+            if type(value) is float or type(value) is int:  # neither texts nor truths
+                if key not in columns:
+                    columns[key] = [], []
+                steps, values = columns[key]
+                steps.append(step)
+                values.append(value)
+    by_name: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
+    for key, column in columns.items():
+        of_seed = OF_A_SEED.fullmatch(key)
+        seed, name = of_seed.groups() if of_seed else ("", key)
+        if key not in NOT_DRAWN:
+            by_name.setdefault(name, {})[seed] = column
+    return [_line(name, by_seed) for name, by_seed in by_name.items()]
 
 
-def _line(name: str, by_seed: Mapping[str, list[tuple[int, float]]]) -> Line:
+def _line(name: str, by_seed: Mapping[str, tuple[list[int], list[float]]]) -> Line:
     """Where a metric is known of the seeds, their mean over all is not asked for."""
-    kept = {seed: points for seed, points in by_seed.items() if seed} or by_seed
-    steps = sorted({step for points in kept.values() for step, _ in points})
-    place = {step: i for i, step in enumerate(steps)}
+    kept = {seed: column for seed, column in by_seed.items() if seed} or by_seed
+    steps = np.unique(np.concatenate([np.asarray(own) for own, _ in kept.values()]))
     values = np.full((len(kept), len(steps)), np.nan)  # [S, T]
-    for row, points in zip(values, kept.values()):
-        for step, value in points:
-            row[place[step]] = value if math.isfinite(value) else np.nan
-    return Line(name, np.array(steps), values, list(kept))
+    for row, (own, numbers) in zip(values, kept.values()):
+        row[np.searchsorted(steps, own)] = numbers
+    return Line(name, steps, np.where(np.isfinite(values), values, np.nan), list(kept))
 
 
 def thinned(line: Line, most: int = MOST_POINTS) -> Line:
@@ -94,7 +99,12 @@ def line_data(line: Line, package: str | None) -> dict[str, Any]:
 
 def rounded(values: NDArray[np.float64]) -> list[float | None]:
     """Five digits are more than a screen shows; what is not known is None."""
-    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
+    known = np.isfinite(values)
+    safe = np.where(known & (values != 0), values, 1.0)
+    places = np.clip(4 - np.floor(np.log10(np.abs(safe))), -300, 300)
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    short = np.where(values == 0, 0.0, np.round(safe / down * up) * down / up)
+    return [x if ok else None for x, ok in zip(short.tolist(), known.tolist())]
 
 
 def spark(lines: Sequence[Line], metric: str | None) -> list[int | None]:

@@ -15,6 +15,8 @@ Entry = dict[str, Any]
 MOST_FIGURES = 3
 THUMB = "thumb.webp"
 THUMB_WIDTH = 240
+LARGEST_DRAWING = 200_000
+"""Bytes of a drawing that the index shows as it is."""
 
 
 def entry_of(info: RunInfo, spark: Sequence[int | None], lines: Sequence[Line]) -> Entry:
@@ -46,7 +48,10 @@ def progress(info: RunInfo, lines: Sequence[Line]) -> float | None:
 
 
 def thumbnail(info: RunInfo, chosen: Path | None) -> Path | None:
-    """A small picture for the index, made of the one that the world chose or of the run's first figure."""
+    """A picture for the index: the one that the world chose, or the run's first figure; pixels are made small."""
+    drawings = [p for p in story.figures(info) if p.path.suffix.lower() == ".svg" and p.size <= LARGEST_DRAWING]
+    if chosen is None and drawings:
+        return drawings[0].path
     from PIL import Image
 
     pixels = [p.path for p in story.pictures(info, "figures", (".png",))]
@@ -59,7 +64,7 @@ def thumbnail(info: RunInfo, chosen: Path | None) -> Path | None:
             small = picture.convert("RGB")
             small.thumbnail((THUMB_WIDTH, THUMB_WIDTH))
             target.parent.mkdir(parents=True, exist_ok=True)
-            small.save(target, "WEBP", quality=70)
+            small.save(target, "WEBP", quality=70, method=1)
     except (OSError, ValueError, SyntaxError):  # a picture that is none
         return None
     return target

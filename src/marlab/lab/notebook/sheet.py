@@ -59,7 +59,10 @@ def put(path: Path, content: str | bytes) -> None:
 
 def as_json(value: Any) -> str:
     """JSON that can stand inside a script or a page: no tag begins in it."""
-    told = json.dumps(plain_json(value), ensure_ascii=False, separators=(",", ":"))
+    try:
+        told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # there is no NaN in JSON
+        told = json.dumps(plain_json(value), ensure_ascii=False, separators=(",", ":"))
     return told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

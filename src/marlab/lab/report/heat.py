@@ -14,7 +14,7 @@ from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.lab.report.style import DIVERGING, INK, SEQUENTIAL, styled
+from marlab.lab.report.style import DIVERGING, ON_CELLS, SEQUENTIAL, styled
 from marlab.lab.stats import written
 
 MOST_NUMBERS = 400  # cells beyond which numbers are too small to read and colour alone remains
@@ -131,7 +131,7 @@ def _cell_numbers(ax: Axes, image: AxesImage, texts: list[list[str]]) -> None:
     for r, line in enumerate(texts):
         for c, text in enumerate(line):
             dark = _luminance(shades[r, c]) < 0.22  # where white and ink contrast equally well
-            ax.text(c, r, text, ha="center", va="center", fontsize=size, color="white" if dark else INK)
+            ax.text(c, r, text, ha="center", va="center", fontsize=size, color=ON_CELLS[0] if dark else ON_CELLS[1])
 
 
 def _luminance(rgba: NDArray[Any]) -> float:

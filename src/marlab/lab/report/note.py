@@ -235,6 +235,7 @@ def inline_result(result: Measured | None) -> str:
 def _gallery(run_path: Path, folder: str) -> str:
     """Pictures as pictures, everything else (films, pages, tables) as links."""
     files = [p for p in files_in(run_path / folder) if not p.name.startswith(".")]
+    files = [p for p in files if p.suffix != ".svg" or p.with_suffix(".png") not in files]  # the same as pixels
     if not files:
         return "None."
     pictures, others = [], []

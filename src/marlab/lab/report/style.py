@@ -8,6 +8,8 @@ data gives the same bytes.
 from __future__ import annotations
 
 import functools
+import io
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.files import replacing, write_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +37,18 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 2)), (0, (1, 1)), (0, (4, 1, 1, 1, 1, 1)))
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo")
+
+_IN_THE_DARK = {
+    INK: "#e6e9ed", GREY: "#a3adb8", "#8a8a8a": "#7d8792", "#dddddd": "#38404a", "#ffffff": "#14181c",
+    "#0072b2": "#4aa3df", "#d55e00": "#ff8a3d", "#009e73": "#2fd0a0", "#cc79a7": "#e08bbd", "#56b4e9": "#9ad4ff",
+    "#e69f00": "#f2c14e", "#444444": "#c8ccd1", "#4a4a4a": "#c0c7cf", "#cccccc": "#414a54", "#f0f0f0": "#20262c",
+    "#f2f2f2": "#20262c", "#c4c4c4": "#4a535d", "#bbbbbb": "#4a535d",
+}  # fmt: skip
+"""What the colours of a drawing become on a dark screen."""
+MOST_DRAWN = 1_000_000
+"""Bytes of a drawing; one that would be larger (a cloud of points) is left to its pixels."""
+ON_CELLS = ("#fefefe", "#212121")
+"""White and ink on coloured cells, which stay as they are on a dark screen."""
 
 SEQUENTIAL = "viridis"  # even steps of lightness: order survives a grey printer
 DIVERGING = "PuOr"  # safe for red-green blindness; white is the middle
@@ -141,14 +155,43 @@ def overhang(figure: Figure) -> float:
 
 @styled
 def save(figure: Figure, path: Path) -> Path:
-    """Write `figure` as a PNG, atomically, and empty it; the same figure always gives the same bytes."""
+    """Write `figure` as a PNG and beside it as a drawing (SVG), atomically, and empty it; the same figure always gives
+    the same bytes."""
     if path.suffix.lower() != ".png":
         raise ValueError(f"figures are PNG files, not {path.name}")
     settle(figure)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
+    _save_drawing(figure, path.with_suffix(".svg"))
     figure.clear()
     return path
+
+
+def _save_drawing(figure: Figure, path: Path) -> None:
+    """The same figure as an SVG whose colours follow the reader's screen, light or dark."""
+    buffer = io.StringIO()
+    with style_context({"svg.hashsalt": path.name, "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    drawing = themed(buffer.getvalue())
+    if len(drawing) > MOST_DRAWN:
+        path.unlink(missing_ok=True)
+    else:
+        write_text(path, drawing)
+
+
+def themed(drawing: str) -> str:
+    """An SVG of matplotlib with the colours of the house as variables, which a dark screen sets to others."""
+    names = {light.lower(): f"--c{i}" for i, light in enumerate(_IN_THE_DARK)}
+
+    def variable(match: re.Match[str]) -> str:
+        name = names.get(match[1])
+        return f": var({name})" if name else match[0]
+
+    light = ";".join(f"{name}:{colour}" for colour, name in names.items())
+    dark = ";".join(f"{name}:{colour}" for name, colour in zip(names.values(), _IN_THE_DARK.values()))
+    rule = f"<style>svg{{{light}}}@media (prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
+    coloured = re.sub(r": (#[0-9a-f]{6})(?=[;\"])", variable, drawing)
+    return re.sub(r"(<svg\b[^>]*>)", lambda match: match[1] + rule, coloured, count=1)
 
 
 def time_of_a_figure() -> float:

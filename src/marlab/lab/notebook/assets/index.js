@@ -81,7 +81,7 @@
   }
 
   function picture(run) {
-    if (run.thumb) return make("img", { class: "thumb", src: run.thumb, alt: "", loading: "lazy", width: 96, height: 64 });
+    if (run.thumb) return make("img", { class: "thumb" + (/\.svg$/i.test(run.thumb) ? " drawing" : ""), src: run.thumb, alt: "", loading: "lazy", width: 96, height: 64 });
     return make("span", { class: "thumb none " + run.world, "aria-hidden": "true", text: run.world.slice(0, 1) });
   }
 
@@ -168,6 +168,7 @@
     update();
     choice();
     document.documentElement.dataset.ready = "yes";
+    notebook.readyAt = performance.now();
     for (const id of FIELDS) byId(id).addEventListener("input", update);
     byId("tools").addEventListener("submit", (event) => event.preventDefault());
     byId("more").addEventListener("click", more);
