@@ -102,6 +102,13 @@ def mean_interval(
     return mean, mean - half, mean + half
 
 
+def student_quantiles(most: int, level: float = 0.95) -> list[float]:
+    """What the standard error of 2, 3, ... `most` values is multiplied by for Student's interval of their mean."""
+    from scipy.special import stdtrit
+
+    return [float(stdtrit(count - 1, 0.5 + level / 2)) for count in range(2, most + 1)]
+
+
 def student(values: Sequence[float], level: float = 0.95) -> Interval | None:
     """Student's interval of the mean; None for fewer than two values."""
     if len(values) < 2:

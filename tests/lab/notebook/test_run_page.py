@@ -6,7 +6,7 @@ import pytest
 
 from marlab.lab.notebook import run_page
 from marlab.lab.notebook.panels import Contribution, Page, Panel
-from marlab.lab.notebook.run_page import MOST_SINGLE, interval_panels, training_panel, write_run, write_single
+from marlab.lab.notebook.run_page import MOST_SINGLE, interval_panels, write_run, write_single
 from marlab.lab.notebook.sheet import Sheet
 from marlab.lab.runs.records import RunInfo, read_run
 from tests.lab.report.cases import make_run
@@ -72,11 +72,6 @@ def test_results_of_one_unit_are_laid_beside_each_other(tmp_path: Path) -> None:
     [panel] = interval_panels(read_run(make_run(tmp_path, results=results)))
     assert [row["name"]["en"] for row in panel.data["rows"]] == ["a", "b"]
     assert interval_panels(read_run(make_run(tmp_path / "one"))) == []
-
-
-def test_curves_know_their_stages(tmp_path: Path) -> None:
-    data = training_panel(read_run(make_run(tmp_path)), []).data
-    assert data["stages"] == [{"name": "phase 1", "first": 1, "last": 9}]
 
 
 def test_one_file_stays_within_its_size(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from marlab.lab.notebook.words import WORDS, is_word, word, words_of
 from tests.lab.notebook.tables import check_tables
 
 ROOM = Path(words.__file__).parent
-BY_PARTS = ("status.", "index.sort.")
+BY_PARTS = ("status.", "index.sort.", "compare.outcome.")
 """Keys that are put together while pages are made or read."""
 
 

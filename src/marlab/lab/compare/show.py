@@ -27,12 +27,13 @@ def rows_of(found: Comparison) -> Cells:
         if iqm:
             line += ["", ""] if row.iqm is None else [show(row.iqm.value), row.iqm.interval()]
         if len(found.rows) > 1:
-            line += _difference(row)
+            line += difference_cells(row)
         cells.append(line)
     return cells
 
 
-def _difference(row: Row) -> list[str]:
+def difference_cells(row: Row) -> list[str]:
+    """The difference to the reference, its interval, and what that says."""
     if row.difference is None or row.outcome is None:
         return ["", "", "the reference"]
     gap = row.difference

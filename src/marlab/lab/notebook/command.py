@@ -53,7 +53,9 @@ def main(argv: Sequence[str]) -> int:
     require_report_extra()  # before anything is written
     if args.single_file:
         return _single(args)
-    return _all(args)
+    if not args.root.is_dir():
+        raise UserError(f"There is no folder {args.root} with runs.")
+    return _serve(args) if args.serve else _all(args)
 
 
 def _all(args: ReportArgs) -> int:
@@ -61,8 +63,6 @@ def _all(args: ReportArgs) -> int:
     from marlab.lab.progress import stage
     from marlab.lab.runs.records import find_run
 
-    if not args.root.is_dir():
-        raise UserError(f"There is no folder {args.root} with runs.")
     wanted = [find_run(name, args.root) for name in args.runs]
     with stage("pages"):
         site = build(args.root, args.language)
@@ -71,6 +71,13 @@ def _all(args: ReportArgs) -> int:
     print(clean(f"{len(site.made)} of {len(site.entries)} pages were made: open {site.index}"))
     for info in wanted:
         print(clean(str(info.path / "report" / "index.html")))
+    return 0
+
+
+def _serve(args: ReportArgs) -> int:
+    from marlab.lab.notebook.serve import serve
+
+    serve(args.root, args.port, args.language)
     return 0
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from marlab.lab.errors import UserError
 from marlab.lab.notebook import story
-from marlab.lab.notebook.charts import Line, line_data, lines_of, ordered, spark
+from marlab.lab.notebook.charts import Line, lines_of, ordered, spark
+from marlab.lab.notebook.compare_page import data_name, run_data
 from marlab.lab.notebook.index import Entry, entry_of
 from marlab.lab.notebook.panels import Contribution, Page, Panel, contribution, package_of, world_pages
 from marlab.lab.notebook.sheet import Sheet, data_uri
@@ -48,18 +51,21 @@ def write_run(info: RunInfo, sheet: Sheet, hashes: dict[str, Any]) -> Built:
     packages = {p for panel in _all_panels(given) if (p := panel.package) is not None} | _own_words(info)
     pictures = _Pictures(sheet)
     panels = {place: sheet.panels([p for p in given.panels if p.place == place]) for place in _places(given)}
-    curves = sheet.panels([training_panel(info, lines)]) if lines else []
+    place = place_of(info, sheet)
+    curves = sheet.panels([Panel("training", "", run_data(info, lines))], data_name(place))
     intervals = [] if given.results else sheet.panels(interval_panels(info))
     pages = [] if sheet.single else [write_page(info, page, sheet) for page in given.pages]
     values = _facts(info, hashes)
     figures, films = story.figures(info), story.films(info)
     left = pictures.room(figures, films)
     sheet.write(
-        "run.html.j2", packages, info=info, panels=panels, curves=curves, intervals=intervals, plain=not given.results,
-        problem=problem, figures=[pictures.shown(p, left) for p in figures],
-        films=[pictures.shown(p, left) for p in films], pages=list(zip(given.pages, pages)), **values,
+        "run.html.j2", packages, info=info, place=place, panels=panels, curves=curves if lines else [],
+        intervals=intervals, plain=not given.results, problem=problem,
+        figures=[pictures.shown(p, left) for p in figures], films=[pictures.shown(p, left) for p in films],
+        pages=list(zip(given.pages, pages)), **values,
     )  # fmt: skip
     entry = entry_of(info, spark(lines, info.judged.metric or _first(lines)), lines)
+    entry |= {"place": place, "data": data_name(place), "data_at": quote(f"{place}/report/data/{data_name(place)}.js")}
     return Built(entry, packages, hashes, given.thumbnail)
 
 
@@ -101,16 +107,11 @@ def write_page(info: RunInfo, page: Page, beside: Sheet) -> str:
     return sheet.file.name
 
 
-def training_panel(info: RunInfo, lines: Sequence[Line]) -> Panel:
-    """All metrics as curves that can be read, stage by stage."""
-    package = package_of(info)
-    stages = [
-        {"name": stage["name"], "first": stage["first_step"], "last": stage["last_step"]}
-        for stage in info.stages
-        if isinstance(stage.get("first_step"), int) and isinstance(stage.get("last_step"), int)
-    ]
-    data = {"lines": [line_data(line, package) for line in lines], "stages": stages, "judged": info.judged.metric}
-    return Panel("training", "", data)
+def place_of(info: RunInfo, sheet: Sheet) -> str:
+    """Where a run lies below the folder of all runs; its id where there is no such folder."""
+    if sheet.home is None:
+        return info.id
+    return Path(os.path.relpath(info.path.absolute(), sheet.home.parent.absolute())).as_posix()
 
 
 def interval_panels(info: RunInfo) -> list[Panel]:

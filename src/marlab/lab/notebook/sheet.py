@@ -117,11 +117,11 @@ class Sheet:
         shared = sum(len(_content(name).encode()) for name in (*SCRIPTS, "words.js", "plotly.min.js", "notebook.css"))
         return shared + sum(len(value.encode()) for value in self.inside.values()) + ROOM_FOR_TEXT
 
-    def panels(self, panels: Sequence[Panel]) -> list[dict[str, Any]]:
-        """What the template needs of panels; their data are kept."""
+    def panels(self, panels: Sequence[Panel], named: str | None = None) -> list[dict[str, Any]]:
+        """What the template needs of panels; their data are kept, of a single one by the name that it is given."""
         shown = []
         for panel in panels:
-            name = f"{self.stem}-{len(self.written) + len(self.inside)}"
+            name = named or f"{self.stem}-{len(self.written) + len(self.inside)}"
             self.keep(name, panel.data)
             for part, make in panel.parts.items():
                 self.keep(f"{name}-{part}", make())

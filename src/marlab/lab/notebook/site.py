@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from marlab.lab.errors import UserError
+from marlab.lab.notebook.compare_page import write_compare
 from marlab.lab.notebook.index import Entry, thumbnail
 from marlab.lab.notebook.panels import table, world_pages
 from marlab.lab.notebook.run_page import Built, write_run
@@ -40,6 +42,7 @@ class Site:
     root: Path
     entries: list[Entry] = field(default_factory=list)
     made: list[Path] = field(default_factory=list)
+    gone: bool = False  # whether a run is no longer there
     broken: list[Unreadable] = field(default_factory=list)
 
     @property
@@ -58,7 +61,8 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
             tick(path)
         place = path.relative_to(root).as_posix()
         mark, old = signature(path), known.get("runs", {}).get(place)
-        if old is not None and old["mark"] == mark and (path / "report" / "index.html").exists():
+        same = old is not None and old["mark"] == mark and (path / "report" / "index.html").exists()
+        if same and old["entry"]["status"] != "running":
             fresh[place] = old
             site.entries.append(old["entry"])
             continue
@@ -67,10 +71,13 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
         except UserError as error:
             site.broken.append(Unreadable(path, str(error)))
             continue
+        if same and info.status == "running":  # a process that died leaves no trace in the folder
+            fresh[place] = old
+            site.entries.append(old["entry"])
+            continue
         built = _make(info, root, language, old, sweep)
         packages |= built.packages
-        running = info.status == "running"  # its end may leave no trace in the folder
-        fresh[place] = {"mark": "running" if running else mark, "entry": built.entry, "hashes": built.hashes}
+        fresh[place] = {"mark": mark, "entry": built.entry, "hashes": built.hashes}
         site.entries.append(built.entry)
         site.made.append(path)
     site.broken += [Unreadable(path, "there is no run.json") for path in _headless(root)]
@@ -79,7 +86,8 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
     state = {
         "schema": SCHEMA, "program": program_mark(), "language": language, "packages": sorted(packages), "runs": fresh,
     }  # fmt: skip
-    if site.made or set(fresh) != set(known.get("runs", {})) or not site.index.exists():
+    site.gone = not set(known.get("runs", {})) <= set(fresh)
+    if site.made or site.gone or not site.index.exists():
         _write_index(site, language)
         put(root / FOLDER / STATE, json.dumps(state))
     return site
@@ -105,9 +113,9 @@ def _make(info: RunInfo, root: Path, language: str, old: dict[str, Any] | None, 
     sheet = Sheet(info.path / "report" / "index.html", root / FOLDER, root / "index.html", language=language)
     built = write_run(info, sheet, hashes)
     place = info.path.relative_to(root)
-    built.entry |= {"href": f"{place.as_posix()}/report/index.html", "sweep": sweep, "place": place.as_posix()}
+    built.entry |= {"href": quote(f"{place.as_posix()}/report/index.html"), "sweep": sweep}
     picture = thumbnail(info, built.thumbnail)
-    built.entry["thumb"] = None if picture is None else picture.relative_to(root).as_posix()
+    built.entry["thumb"] = None if picture is None else quote(picture.relative_to(root).as_posix())
     return built
 
 
@@ -161,6 +169,7 @@ def _contributors() -> list[str]:
 
 def _write_index(site: Site, language: str) -> None:
     put(site.root / FOLDER / "runs.js", as_data("runs", site.entries))
+    write_compare(site.root, language)
     sheet = Sheet(site.index, site.root / FOLDER, None, language=language)
     sheet.write(
         "index.html.j2", scripts=("index.js",), title_text=word("notebook", language), count=len(site.entries),

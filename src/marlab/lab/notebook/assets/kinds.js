@@ -200,9 +200,15 @@
     tools.plot(element, (c) => notebook.traces(lines, c), (c) => notebook.axes({ ...data, lines }, c));
   });
 
+  /** Colours from low to high, or, around a middle such as 0, from bad to good; pale enough for the ink upon them. */
+  function scale(data, c) {
+    if (data.middle === undefined) return c.dark ? [[0, "#14303f"], [0.5, "#2a7fa8"], [1, "#c9ecff"]] : [[0, "#eef6fb"], [0.5, "#4c9fce"], [1, "#08395c"]];
+    return c.dark ? [[0, "#7a3410"], [0.5, "#1f252b"], [1, "#0f5f46"]] : [[0, "#f4b48f"], [0.5, "#f7f8f9"], [1, "#8fd6bd"]];
+  }
+
   notebook.panel("heat", (element, data, tools) => {
     tools.plot(element, (c) => [{ type: "heatmap", x: data.x.map(plain), y: data.y.map(plain), z: data.z, xgap: 1, ygap: 1,
-      colorscale: c.dark ? [[0, "#14303f"], [0.5, "#2a7fa8"], [1, "#c9ecff"]] : [[0, "#eef6fb"], [0.5, "#4c9fce"], [1, "#08395c"]],
+      colorscale: scale(data, c), zmid: data.middle, textfont: data.middle === undefined ? undefined : { color: c.ink },
       text: data.text || data.z.map((row) => row.map((v) => (v === null ? "" : notebook.number(v, 3)))), texttemplate: data.x.length <= 14 ? "%{text}" : undefined,
       colorbar: { thickness: 12, title: { text: plain(data.unit || ""), side: "right" } }, hovertemplate: "%{y} / %{x}: %{text}<extra></extra>" }],
     () => ({ height: Math.max(260, 90 + 34 * data.y.length), xaxis: { type: "category" }, yaxis: { type: "category", autorange: "reversed" }, hovermode: "closest", showlegend: false }));
@@ -226,7 +232,6 @@
 // --- the curves of a training, stage by stage -------------------------------------------------------------------------
 {
   const { make, t, say } = notebook;
-  const FIRST = 2;
 
   notebook.panel("training", (element, data, tools) => {
     const plots = []; // {element, line} that are drawn
@@ -260,10 +265,11 @@
       select.addEventListener("change", () => { tools.memory.stage = select.value; plots.forEach((draw) => draw()); });
       element.append(make("label", { class: "stage" }, t("run.stage") + " ", select));
     }
-    const main = data.lines.slice(0, FIRST);
+    const first = data.lines.some((line) => line.metric === data.judged) ? 1 : 2; // drawn at once
+    const main = data.lines.slice(0, first);
     element.append(make("div", { class: "plots" }, ...main.map(one)));
     const groups = new Map();
-    for (const line of data.lines.slice(FIRST)) {
+    for (const line of data.lines.slice(first)) {
       const group = line.metric.includes("/") ? line.metric.split("/")[0] : "";
       groups.set(group, [...(groups.get(group) || []), line]);
     }

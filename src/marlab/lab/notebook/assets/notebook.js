@@ -13,7 +13,7 @@ const notebook = (() => {
   const kinds = new Map();
   const waiting = new Map(); // name of data -> {promise, resolve}
   const themed = new Set();
-  const drawn = []; // panels on this page: {element, draw}
+  const drawn = []; // panels on this page: {host, data, again}
   let language = [asked.get("lang"), store.get("language"), root.lang].find((l) => LANGUAGES.includes(l)) || "en";
   let theme = [asked.get("theme"), store.get("theme")].find((t) => t === "light" || t === "dark") || "auto";
   const served = location.protocol === "http:" || location.protocol === "https:";
@@ -191,16 +191,16 @@ const notebook = (() => {
     const kind = host.dataset.kind;
     const { tools, reset } = toolsFor(element, host);
     try {
-      const data = await load(host.dataset.name, `${host.dataset.folder}${host.dataset.name}.js`);
-      const again = () => {
+      const panel = { host, data: await load(host.dataset.name, `${host.dataset.folder}${host.dataset.name}.js`) };
+      panel.again = () => {
         reset();
         const paint = kinds.get(kind);
         if (!paint) element.append(make("p", { class: "fault", text: t("panel.unknown", { kind }) }));
-        else paint(element, data, tools);
+        else paint(element, panel.data, tools);
         host.dataset.drawn = "yes";
       };
-      drawn.push({ element, again });
-      again();
+      drawn.push(panel);
+      panel.again();
     } catch (error) {
       host.dataset.drawn = "failed";
       element.replaceChildren(make("p", { class: "fault", text: error.message }));
@@ -209,10 +209,9 @@ const notebook = (() => {
   }
 
   async function act(world, name, message) {
-    const token = document.querySelector("meta[name=marlab-token]");
     const answer = await fetch(`/_act/${world}/${name}`, {
       method: "POST",
-      headers: { "Content-Type": "application/json", "X-Marlab-Token": token ? token.content : "" },
+      headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message),
     });
     const said = await answer.json();
@@ -286,7 +285,44 @@ const notebook = (() => {
     }
   }
 
+  // --- a served notebook follows its runs --------------------------------------------------------------------------
+
+  let stamp = 0;
+
+  async function ask() {
+    if (document.hidden) return;
+    const answer = await fetch(`/_changed?since=${stamp}`).catch(() => null); // the server may have ended
+    if (!answer || !answer.ok) return;
+    const news = await answer.json();
+    const known = stamp;
+    stamp = news.stamp;
+    if (!known || known === news.stamp) return;
+    const own = root.dataset.place;
+    if (own === undefined || own === "") document.dispatchEvent(new Event("notebook:changed"));
+    else if (news.runs.includes(own)) await follow();
+  }
+
+  /** The page of a run that goes on: its words and its curves are read again, and nothing that is being watched stops. */
+  async function follow() {
+    const text = await (await fetch(location.pathname)).text();
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    const names = (page) => [...page.querySelectorAll(".panel[data-kind]")].map((e) => e.dataset.name).join();
+    if (fresh.documentElement.dataset.status !== root.dataset.status || names(fresh) !== names(document)) return location.reload();
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const now = fresh.querySelector(`[data-live="${old.dataset.live}"]`);
+      if (now) old.replaceChildren(...now.childNodes);
+    }
+    speak();
+    for (const panel of drawn.filter((p) => !p.host.dataset.kind.includes("."))) {
+      forget(panel.host.dataset.name);
+      panel.data = await load(panel.host.dataset.name, `${panel.host.dataset.folder}${panel.host.dataset.name}.js?${stamp}`);
+      panel.again();
+    }
+    root.dataset.followed = String(stamp);
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    if (served) { ask(); setInterval(ask, 2000); }
     frame();
     speak();
     for (const host of document.querySelectorAll(".panel[data-kind]")) draw(host);
