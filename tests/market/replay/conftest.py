@@ -9,6 +9,9 @@ import pytest
 from marlab.market.arena.play import Tournament
 from marlab.market.arena.world import measured_world
 from marlab.market.simulator.worlds import WorldSpec
+from tests.lab.notebook.browser import browser, page
+
+__all__ = ["browser", "page"]
 
 NEURAL = "neu=marlab.market.agent:LitaAgentHRL(mode=neural)"
 

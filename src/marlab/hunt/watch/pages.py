@@ -85,7 +85,9 @@ def card_panels(card: Mapping[str, Any]) -> list[Panel]:
             data = {"rows": rows, "unit": "hunt.card.unit", "better": "higher",
                     "reference": {"name": "hunt.card.reference", "value": 1.0}}  # fmt: skip
             panels.append(Panel("intervals", f"{names[0]}: {block['title']}", data, "hunt.card.text"))
-        panels.append(Panel("table", block["title"], _block_table(block, names).data(), "hunt.card.table_text"))
+        shares, rewards = _block_tables(block, names)
+        panels.append(Panel("table", block["title"], shares.data(), "hunt.card.table_text"))
+        panels.append(Panel("table", block["title"], rewards.data(), "hunt.card.rewards_text", place="details"))
     if card["cross_play"]:
         panels.append(Panel("heat", "hunt.cross.title", cross_play(card, names), "hunt.cross.text"))
     if card["self_play"]:
@@ -97,16 +99,18 @@ def _share_row(line: Mapping[str, Any], agent: str) -> dict[str, Any]:
     return {"name": line["name"], **line["agents"][agent]["share"], "note": line["description"]}
 
 
-def _block_table(block: Mapping[str, Any], names: Sequence[str]) -> Table:
-    rows: list[list[Cell]] = []
+def _block_tables(block: Mapping[str, Any], names: Sequence[str]) -> tuple[Table, Table]:
+    """Everybody's shares, and the rewards behind them."""
+    shares: list[list[Cell]] = []
+    rewards: list[list[Cell]] = []
     for line in block["scenarios"]:
-        shares: list[Cell] = [_rounded(line["agents"][name]["share"]) for name in names]
-        rewards: list[Cell] = [round(line["agents"][name]["score"], 3) for name in names]
+        shares.append([line["name"], *(_rounded(line["agents"][name]["share"]) for name in names)])
+        earned: list[Cell] = [round(line["agents"][name]["score"], 3) for name in names]
         ends: list[Cell] = [round(line["random"]["score"], 3), round(line["reference"]["score"], 3)]
-        rows.append([line["name"], *shares, *rewards, *ends, line["reference"]["agent"]])
-    told = [f"{name}: reward" for name in names]
-    columns = ["hunt.card.scenario", *names, *told, "hunt.card.random", "hunt.card.best", "hunt.card.who"]
-    return Table(columns, rows)
+        rewards.append([line["name"], *earned, *ends, line["reference"]["agent"]])
+    ends_of_scale = ("hunt.card.random", "hunt.card.best", "hunt.card.who")
+    first = Table(["hunt.card.scenario", *names], shares)
+    return first, Table(["hunt.card.scenario", *names, *ends_of_scale], rewards)
 
 
 def cross_play(card: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -51,7 +51,8 @@ WORDS: dict[str, dict[str, str]] = {
         "hare. A stag takes two hunters in its cell; who catches something leaves.",
         "card.text": "Share of the way from a random player (0) to the best that is known (1); 95 % intervals "
         "over starts.",
-        "card.table_text": "For every agent its share of that way, then mean rewards an episode.",
+        "card.table_text": "For every agent its share of that way.",
+        "card.rewards_text": "Mean rewards an episode, with both ends of the scale.",
         "card.unit": "share of the way from random to the reference",
         "card.reference": "best known",
         "card.scenario": "scenario",
@@ -134,7 +135,8 @@ WORDS: dict[str, dict[str, str]] = {
         "seat.legend": "所有人同时行动。棋盘上：方向键移动，空格停留，s 猎鹿，h 猎兔。"
         "鹿需要两名猎人同在一格；捕到猎物者离开。",
         "card.text": "从随机玩家 (0) 到已知最好 (1) 之间所走的份额，附跨开局的 95 % 区间。",
-        "card.table_text": "每个智能体先列份额，再列每局平均奖励。",
+        "card.table_text": "每个智能体所走的份额。",
+        "card.rewards_text": "每局平均奖励，以及尺度的两端。",
         "card.unit": "从随机到参照所走的份额",
         "card.reference": "已知最好",
         "card.scenario": "情景",

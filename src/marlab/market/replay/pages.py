@@ -93,8 +93,8 @@ def _page(file: Path) -> Page:
     replay = WorldReplay(file)
     parts: dict[str, Any] = {name: partial(replay.part, first) for name, first in replay.part_names().items()}
     panel = Panel(
-        "market.world", "market.world.title", replay.summary(), place="replay",
+        "market.world", "market.world.title", replay.summary(), "market.world.lead", place="replay",
         parts={"contracts": replay.contracts, **parts},
     )  # fmt: skip
     who = ", ".join(dict.fromkeys(factory["type"] for factory in panel.data["factories"]))
-    return Page(f"world-{file.stem.lower()}", f"{file.stem}: {who}", [panel], "market.world.lead")
+    return Page(f"world-{file.stem.lower()}", f"{'-'.join(file.stem.split('-')[:2])}: {who}", [panel])

@@ -97,7 +97,7 @@ def pairwise(seats: Sequence[Seat]) -> dict[str, Any]:
         mean.append(means)
         text.append(words)
     labels = [label(name) for name in names]
-    return {"x": labels, "y": labels, "z": mean, "text": text}
+    return {"x": labels, "y": labels, "z": mean, "text": text, "middle": 0}
 
 
 def possible(seats: Sequence[Seat]) -> list[dict[str, Any]]:
