@@ -1,5 +1,7 @@
 """What market commands say at their end: key -> sentence, in every language that there is."""
 
+from marlab.market.verdicts_zh import SENTENCES_ZH
+
 _DIFFERENCE = "{agent} minus {other} is {difference:+.3f} {interval:+.3f} of the opening balance over {markets} markets"
 
 SENTENCES = {
@@ -55,5 +57,6 @@ SENTENCES = {
         "l2_unclear": "L2 is as good as what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
         "units, {trivial} by {other:.3f}.",
         "l2_prices": "Its prices are off by {value:.3f} {interval:.3f} of money a unit, {trivial} by {other:.3f}.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }
