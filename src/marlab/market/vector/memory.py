@@ -162,7 +162,7 @@ class Partners:
     def condensed(self, rows: Rows) -> Records:
         """`records.condensed` of rows, for today's negotiations."""
         if self._condensed is None:
-            sums = records.condensed(self.records)
+            sums: Any = records.condensed(self.records)
             self._condensed = torch.stack([values.view(self.records.units.shape) for values in sums])
         values = self._condensed[:, self.number[rows.seat]].unbind(0)
         fields = zip(Records._fields, values)
