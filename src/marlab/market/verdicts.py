@@ -36,6 +36,12 @@ SENTENCES = {
         "that were never fitted: cross-entropy {value:.3f} a decision instead of {trivial:.3f}.",
         "cloned_scores": "In worlds of clones, scores by agent and place in the chain are off by {gap:.3f} of the "
         "opening balance on average ({worlds} configs).",
+        "fidelity_right": "The vector market ranks sellers as the simulator does: {held} of {asked} clear differences "
+        "to the rule have the same sign and size, correlation of ranks {correlation:.2f} ({markets} markets).",
+        "fidelity_wrong": "The vector market does NOT rank sellers as the simulator does: {held} of {asked} clear "
+        "differences to the rule have the same sign and size, correlation of ranks {correlation:.2f} ({markets} "
+        "markets). Mend the clones before learning among them.",
+        "fidelity_nothing": "No seat was played by all sellers in both markets yet.",
         "online_above": "Training helped: in the same seats of the same worlds of the vector market the learner "
         "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
         "online_below": "Training did harm: in the same seats of the same worlds of the vector market the learner "
