@@ -38,7 +38,7 @@ class Learned:
                 told["chosen"] = turn.chosen()[0][0, place[i]].tolist()
             return told
 
-        return Intentions(rule.wishes, explain, revise=turn)
+        return Intentions(rule.wishes | {True: turn.wishes}, explain, revise=turn)
 
     def turn(self, at: Situation, alpha: Array) -> around.Turn:
         """What the network chooses when the turn of each selling thread comes."""

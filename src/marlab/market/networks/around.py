@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from marlab.market.rules.outlook import outlook_size
 
 KIND = "market/around"
 HEADER = "header"
+ORDER = "order."
+"""How the names of the layers that order threads begin."""
 OBSERVER = "observer."
 """How the names of the observer's arrays begin."""
 MOST = 4096
@@ -44,6 +47,8 @@ class AroundNet:
     """Options of the rule that it stands around, as `RuleOptions` takes them."""
     observer: Observer | None = None
     """Says who a partner may be; its inputs come after the others."""
+    order: tuple[tuple[Floats, Floats], ...] = ()
+    """Layers that score threads for L4's order; none: the rule's order."""
 
     @property
     def beliefs(self) -> int:
@@ -52,15 +57,24 @@ class AroundNet:
 
     def __call__(self, x: Floats) -> Floats:
         """[..., D] -> [..., C] logits; computed in the precision of the inputs."""
-        *hidden, (weight, bias) = self.layers
-        for w, b in hidden:
-            x = np.maximum(x @ w.T + b, 0)
-        return x @ weight.T + bias + np.asarray(around.prior(self.bonus))
+        return _passed(self.layers, x) + np.asarray(around.prior(self.bonus))
+
+    def scores(self, x: Floats) -> Floats:
+        """[..., D] -> [...] for the order of threads."""
+        found: Floats = _passed(self.order, x)[..., 0]
+        return found
 
     @property
     def inputs(self) -> int:
         """D."""
         return int(self.layers[0][0].shape[1])
+
+
+def _passed(layers: tuple[tuple[Floats, Floats], ...], x: Floats) -> Floats:
+    *hidden, (weight, bias) = layers
+    for w, b in hidden:
+        x = np.maximum(x @ w.T + b, 0)
+    return x @ weight.T + bias
 
 
 def untrained(bonus: float = 3.0) -> AroundNet:
@@ -72,8 +86,11 @@ def save(path: Path, net: AroundNet) -> None:
     """Write a network to an `.npz` file."""
     header = {"kind": KIND, "bonus": net.bonus, "rule": dict(net.rule), "inputs": around.INPUTS}
     arrays: dict[str, Any] = {HEADER: np.array(json.dumps(header))}
-    for i, (weight, bias) in enumerate(net.layers):
-        arrays[f"{i}.weight"], arrays[f"{i}.bias"] = (part.astype(np.float32) for part in (weight, bias))
+    for prefix, layers in (("", net.layers), (ORDER, net.order)):
+        for i, (weight, bias) in enumerate(layers):
+            arrays[f"{prefix}{i}.weight"], arrays[f"{prefix}{i}.bias"] = (
+                part.astype(np.float32) for part in (weight, bias)
+            )
     if net.observer is not None:
         arrays |= {f"{OBSERVER}{name}": part for name, part in beliefs.to_arrays(net.observer).items()}
     buffer = io.BytesIO()
@@ -86,31 +103,41 @@ def load(path: Path) -> AroundNet:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             header = json.loads(str(file[HEADER]))
-            count = sum(name.endswith(".weight") for name in file.files)
-            layers = tuple((file[f"{i}.weight"], file[f"{i}.bias"]) for i in range(count))
+            layers, order = (_layers(file, prefix) for prefix in ("", ORDER))
             own = {name.removeprefix(OBSERVER): file[name] for name in file.files if name.startswith(OBSERVER)}
         if header["kind"] != KIND:
             raise ValueError(f"it is of the kind {header['kind']}")
         if header["inputs"] != around.INPUTS:
             raise ValueError(f"it learnt with {header['inputs']} inputs, today there are {around.INPUTS}")
         observer = beliefs.from_arrays(own, str(path)) if own else None
-        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), observer)
+        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), observer, order)
         _check(net)
     except (OSError, EOFError, KeyError, TypeError, ValueError, IndexError, zipfile.BadZipFile) as error:
         raise UserError(f"The file {path} does not hold a network around the rule: {error}.") from None
     return net
 
 
+def _layers(file: Any, prefix: str) -> tuple[tuple[Floats, Floats], ...]:
+    """Weights and biases whose names begin so and go on with a number."""
+    count = sum(re.fullmatch(re.escape(prefix) + r"\d+\.weight", name) is not None for name in file.files)
+    return tuple((file[f"{prefix}{i}.weight"], file[f"{prefix}{i}.bias"]) for i in range(count))
+
+
 def _check(net: AroundNet) -> None:
     """Raise ValueError where layers do not fit each other, the inputs or the heads."""
-    width = around.INPUTS + net.beliefs
     if not net.layers or not math.isfinite(net.bonus):
         raise ValueError("it has no layers or no bonus")
-    for weight, bias in net.layers:
+    _check_layers(net.layers, around.INPUTS + net.beliefs, around.CHOICES)
+    if net.order:
+        _check_layers(net.order, around.INPUTS + net.beliefs, 1)
+
+
+def _check_layers(layers: tuple[tuple[Floats, Floats], ...], width: int, outputs: int) -> None:
+    for weight, bias in layers:
         if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1] or len(bias) > MOST:
             raise ValueError("its layers do not fit each other")
         if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
             raise ValueError("a weight is not a finite number")
         width = len(bias)
-    if width != around.CHOICES:
-        raise ValueError(f"it gives {width} logits, expected {around.CHOICES}")
+    if width != outputs:
+        raise ValueError(f"it gives {width} numbers, expected {outputs}")

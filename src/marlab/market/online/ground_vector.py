@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from marlab.market.online.credit import Rewards, signing_round
-from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
 from marlab.market.online.settings import OnlineConfig, shape_of
@@ -70,19 +69,20 @@ class Rows(NamedTuple):
     logp: Tensor  # [M]
 
 
-def join(before: Rows, after: Rows, steps: int) -> Rows:
+def join(before: Any, after: Any, steps: int) -> Any:
     """Choices of days that follow each other; the first ones have so many rounds."""
     later = after._replace(step=after.step + steps)
-    return Rows(*(torch.cat(parts) for parts in zip(before, later)))
+    return type(before)(*(torch.cat(parts) for parts in zip(before, later)))
 
 
 class Ground:
     """The worlds of one generation."""
 
     def __init__(
-        self, config: OnlineConfig, net: AroundRule, pool: Pool, generation: int, device: torch.device,
-        dtype: torch.dtype = torch.float32,
+        self, config: OnlineConfig, net: Any, pool: Pool, generation: int, device: torch.device,
+        dtype: torch.dtype = torch.float32, plays: type[Player] = Player,
     ) -> None:  # fmt: skip
+        """`plays`: what the learner is in its seats, with the network `net`."""
         self.config, self.pool, self.device, self.dtype = config, pool, device, dtype
         self._draw = np.random.default_rng([config.seed, generation])
         seed = int(self._draw.integers(2**62))
@@ -94,23 +94,23 @@ class Ground:
         self.market = Market(self._setup(np.arange(config.worlds), first))
         self.kind = self._seats()
         rule = RuleW(self.market, chosen=pool.remembering(self.kind))
-        self.player = Player(
+        self.player = plays(
             self.market, rule, self.kind == LEARNER, net, self.generator, self, config.may_leave
         )  # fmt: skip
         self.rows = self.player.rows
         calls = torch.zeros(self.market.levels, dtype=torch.bool, device=device)
         calls[movers(self.market.levels, 0)] = True
         self._calls = calls[self.rows.level][:, None]  # [N, 1]
-        others, asked = pool.policies(self.market, rule, self.kind, net, self.generator)
+        others, asked = pool.policies(self.market, rule, self.kind, net, self.generator, plays)
         self.seated = Seated(self.market, asked, {-1: rule, LEARNER: self.player, **others}, self.generator)
-        self._notes: list[Rows] = []
-        self._step = 0
+        self._notes: list[Any] = []
+        self.step = 0
         self._gaps: list[Tensor] = []  # [kinds, 2] of worlds that ended: sums of how far each was ahead, and counts
         self._morning()
 
     # --- play ---------------------------------------------------------------------------------------------------
 
-    def play(self, days: int) -> tuple[Rows, Rewards]:
+    def play(self, days: int) -> tuple[Any, Rewards]:
         """Play whole days, and what they brought."""
         market = self.market
         own = torch.zeros((days * ROUNDS, len(self.rows), market.wide), dtype=self.dtype, device=self.device)
@@ -119,37 +119,31 @@ class Ground:
         self._notes = []
         for day in range(days):
             for half in range(HALVES):
-                self._step = day * ROUNDS + half // 2
+                self.step = day * ROUNDS + half // 2
                 market.move(self.seated(market))
             own[day * ROUNDS : (day + 1) * ROUNDS] = self._signed()
             evening[day], ended[day] = self._evening(own[day * ROUNDS : (day + 1) * ROUNDS].sum((0, 2)))
         notes, self._notes = self._notes, []
-        parts = (torch.cat(part) for part in zip(*notes)) if notes else self._nothing()
-        return Rows(*parts), Rewards(own, evening, ended)
+        played = type(notes[0])(*(torch.cat(part) for part in zip(*notes))) if notes else self._nothing()
+        return played, Rewards(own, evening, ended)
+
+    def note(self, rows: Any) -> None:
+        """Write down choices of a round: tuples of one type, with equal first dimensions."""
+        self._notes.append(rows)
 
     def add(self, market: Market, seats: Tensor, x: Tensor, chosen: around.Chosen, logp: Tensor) -> None:
         """Write down the choices of a round: those where there was something to choose."""
         row, partner = torch.as_tensor(chosen.free).nonzero(as_tuple=True)
         mask, choices = torch.as_tensor(chosen.mask)[row, partner], torch.as_tensor(chosen.choices)[row, partner]
-        step = torch.full_like(row, self._step)
-        self._notes.append(
-            Rows(step, seats[row], partner, x[row, partner], mask, choices, logp[row, partner])
-        )  # fmt: skip
+        step = torch.full_like(row, self.step)
+        self.note(Rows(step, seats[row], partner, x[row, partner], mask, choices, logp[row, partner]))
 
-    def _nothing(self) -> list[Tensor]:
+    def _nothing(self) -> Rows:
         none = torch.zeros(0, dtype=torch.long, device=self.device)
-        inputs = around.INPUTS + outlook_size(self.player.net.observer)
-        float_none = torch.zeros((0, inputs), device=self.device)
         mask = torch.zeros((0, around.CHOICES), dtype=torch.bool, device=self.device)
-        return [
-            none,
-            none,
-            none,
-            float_none,
-            mask,
-            torch.zeros((0, 4), dtype=torch.long, device=self.device),
-            none * 1.0,
-        ]
+        inputs = around.INPUTS + outlook_size(self.player.net.observer)
+        x, choices = none.new_zeros((0, inputs)).float(), none.new_zeros((0, len(around.HEADS)))
+        return Rows(none, none, none, x, mask, choices, none.float())
 
     def _signed(self) -> Tensor:
         """[20, N, K] worth of today's sales, in the rounds of the choices that led to them."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.nets import ActorCritic
-from marlab.market.networks.around import AroundNet
+from marlab.market.networks.around import AroundNet, Floats
 from marlab.market.rules import around
 from marlab.market.rules.beliefs import Observer
 from marlab.market.rules.outlook import outlook_size
@@ -43,11 +43,7 @@ class AroundRule(ActorCritic):
 
     def plain(self) -> AroundNet:
         """The same for play in numpy."""
-        layers = [layer for layer in self.policy if isinstance(layer, nn.Linear)]
-        arrays = tuple(
-            (layer.weight.detach().cpu().numpy().copy(), layer.bias.detach().cpu().numpy().copy()) for layer in layers
-        )
-        return AroundNet(arrays, self.bonus, observer=self.observer)
+        return AroundNet(arrays_of(self.policy), self.bonus, observer=self.observer)
 
     def start_from(self, net: AroundNet) -> None:
         """Take over the policy of an earlier training; its layers must be as large."""
@@ -61,3 +57,12 @@ class AroundRule(ActorCritic):
                 layer.weight.copy_(torch.as_tensor(np.asarray(weight)))
                 layer.bias.copy_(torch.as_tensor(np.asarray(bias)))
             layers[-1].bias.add_(shift)
+
+
+def arrays_of(layers: nn.Sequential) -> tuple[tuple[Floats, Floats], ...]:
+    """Weights and biases of linear layers for numpy."""
+    found = []
+    for layer in layers:
+        if isinstance(layer, nn.Linear):
+            found.append(tuple(part.detach().cpu().numpy().copy() for part in (layer.weight, layer.bias)))
+    return tuple((weight, bias) for weight, bias in found)

@@ -13,7 +13,6 @@ import torch
 
 from marlab.lab.ppo.choices import apply_mask, log_prob
 from marlab.market.logs.daystate import DayState
-from marlab.market.online.net import AroundRule
 from marlab.market.rules import around, l1, plan
 from marlab.market.rules.l1 import Action
 from marlab.market.rules.outlook import outlook
@@ -48,6 +47,12 @@ class SharedRule(RuleW):
 class Notes(Protocol):
     """Where choices are written down."""
 
+    step: int
+    """The round, counted from the start of the rollout."""
+
+    def note(self, rows: Any) -> None:
+        """Choices as they are."""
+
     def add(self, market: Market, seats: Tensor, x: Tensor, chosen: around.Chosen, logp: Tensor) -> None:
         """Choices of seats [n] (their numbers) with inputs [n, K, D] and log-probabilities [n, K]."""
 
@@ -56,7 +61,7 @@ class Player(SharedRule):
     """A network around the rule, in the seats `mine` [B, L, A]."""
 
     def __init__(
-        self, market: Market, other: RuleW, mine: Tensor, net: AroundRule, generator: torch.Generator | None,
+        self, market: Market, other: RuleW, mine: Tensor, net: Any, generator: torch.Generator | None,
         notes: Notes | None = None, may_leave: bool = False,
     ) -> None:  # fmt: skip
         """`generator`: draw choices; None: greedy."""
@@ -94,15 +99,8 @@ class Player(SharedRule):
         alpha: Tensor,
     ) -> plan.Answers:  # fmt: skip
         """The network's choices around the rule's wishes."""
-        assert self._partners is not None
         sale = around.look(state, caps, threads, issue, alpha, self.options)
-        seats = self.number[rows.seat]
-        partners = self._partners[seats].to(alpha.dtype)
-        block: Tensor = None
-        if self.beliefs is not None:
-            block = outlook(self.beliefs.observer, self.beliefs.of(market, rows, CONSUMERS), sale)
-        seen: Tensor = around.inputs(sale, self._own(market, rows, alpha.dtype), partners, block)
-        x = seen.float()
+        x = self.seen(market, rows, sale)
         logits: Tensor = self.net.logits(x)
         noise: Tensor = None
         if self.generator is not None:
@@ -111,8 +109,19 @@ class Player(SharedRule):
         chosen: Any = around.serve(sale, RULES, logits, noise, self._may_leave)
         if self.notes is not None:
             logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
-            self.notes.add(market, seats, x, chosen, logp)
+            self.notes.add(market, self.number[rows.seat], x, chosen, logp)
         return chosen.answers
+
+    def seen(self, market: Market, rows: Rows, sale: around.Sale) -> Tensor:
+        """[n, K, D] inputs of the rows' threads."""
+        assert self._partners is not None
+        dtype = self.mornings.dtype
+        partners = self._partners[self.number[rows.seat]].to(dtype)
+        block: Tensor = None
+        if self.beliefs is not None:
+            block = outlook(self.beliefs.observer, self.beliefs.of(market, rows, CONSUMERS), sale)
+        found: Tensor = around.inputs(sale, self._own(market, rows, dtype), partners, block)
+        return found.float()
 
     def _own(self, market: Market, rows: Rows, dtype: torch.dtype) -> Action:
         """My last offers of today [n, A], of the half-round before the partner's; nan without one."""

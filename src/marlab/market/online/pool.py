@@ -5,14 +5,15 @@ Whoever earns more than the learner beside it is drawn more often. Past selves t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from marlab.lab.errors import UserError
-from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player, SharedRule
 from marlab.market.online.settings import BUILTINS
 from marlab.market.vector.builtin import BUILTIN
@@ -74,7 +75,7 @@ class Pool:
         mixed = MEMORY * self.ahead + (1 - MEMORY) * ahead.cpu().double()
         self.ahead = torch.where(seen.cpu(), mixed, self.ahead)
 
-    def remember(self, net: AroundRule) -> None:
+    def remember(self, net: nn.Module) -> None:
         """Freeze the learner as it is."""
         if self._past_selves:
             weights = {name: value.detach().cpu().clone() for name, value in net.state_dict().items()}
@@ -89,7 +90,13 @@ class Pool:
         return mine
 
     def policies(
-        self, market: Market, rule: RuleW, kind: Tensor, net: AroundRule, generator: torch.Generator
+        self,
+        market: Market,
+        rule: RuleW,
+        kind: Tensor,
+        net: Any,
+        generator: torch.Generator,
+        plays: type[Player] = Player,
     ) -> tuple[dict[int, Policy], Tensor]:
         """Policies for every number but 0 and the learner's, and the numbers [B, L, A] that ask them.
 
@@ -106,9 +113,9 @@ class Pool:
                 found[number] = BUILTIN[name](generator)
             elif name.startswith(PAST):
                 weights = self.past[-1 - (number - (len(self.names) - self._past_selves))]
-                frozen = AroundRule(net.hidden, net.critic_size, net.bonus, torch.Generator(), net.observer)
+                frozen = copy.deepcopy(net)
                 frozen.load_state_dict(weights)
-                found[number] = Player(market, rule, kind == number, frozen.to(market.device), generator)
+                found[number] = plays(market, rule, kind == number, frozen, generator)
             else:
                 assert self._pack is not None
                 clones = clones or number

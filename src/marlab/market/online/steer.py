@@ -14,7 +14,6 @@ import torch
 
 from marlab.lab.stats import mean_interval
 from marlab.market.online.ground_vector import LEARNER, draw_shapes
-from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player, SharedRule
 from marlab.market.online.pool import Pool
 from marlab.market.online.settings import OnlineConfig
@@ -54,7 +53,9 @@ def opposite(pool: Pool) -> Tensor:
     return chances / chances.sum()
 
 
-def fare(config: OnlineConfig, pool: Pool, net: AroundRule | None, device: torch.device) -> Outcome:
+def fare(
+    config: OnlineConfig, pool: Pool, net: Any, device: torch.device, plays: type[Player] = Player
+) -> Outcome:  # fmt: skip
     """Play the worlds with a network's greedy play in the seats, or with the rule (None)."""
     draw = np.random.default_rng([config.seed, SALT])
     worlds = config.steer_worlds
@@ -71,9 +72,8 @@ def fare(config: OnlineConfig, pool: Pool, net: AroundRule | None, device: torch
     seat = order.flatten(1).argmin(1)  # [W]
     kind = kind.flatten(1).scatter(1, seat[:, None], LEARNER).view(exists.shape).to(device)
     rule = RuleW(market, chosen=pool.remembering(kind))
-    mine = SharedRule(rule) if net is None else Player(market, rule, kind == LEARNER, net, None)
-    reference = net if net is not None else AroundRule((8,), 8, 1.0, torch.Generator().manual_seed(0))
-    others, asked = pool.policies(market, rule, kind, reference, generator)
+    mine = SharedRule(rule) if net is None else plays(market, rule, kind == LEARNER, net, None)
+    others, asked = pool.policies(market, rule, kind, net, generator)  # no past selves: there is no network to copy
     seated = Seated(market, asked, {-1: rule, LEARNER: mine, **others}, generator)
     return _played(market, seated, rule.memory.seats.rows(kind == LEARNER))
 

@@ -18,8 +18,10 @@ from marlab.lab.runs.rng import Rngs
 from marlab.market.agent.layers import find_learned
 from marlab.market.networks import around as files
 from marlab.market.online.credit import Rewards, advantages, team_rewards
-from marlab.market.online.ground_vector import Ground, Rows, join
+from marlab.market.online.ground_vector import Ground, join
 from marlab.market.online.net import AroundRule
+from marlab.market.online.order import OrderNet, OrderPlayer, OrderPPO
+from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
 from marlab.market.online.protect import Guard, alarms
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
@@ -32,12 +34,14 @@ from marlab.market.vector.rounds import ROUNDS
 LEAST_RATE = 0.1
 """Share of the first learning rate that is left at the end."""
 HEADS = ("op", "lot", "price", "day")
-Played = tuple[Rows, Rewards]
+Played = tuple[Any, Rewards]
 
 
-def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRule:
+def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRule | OrderNet:
     """The network that learning begins with."""
     rngs = Rngs(config.seed)
+    if config.algo == "ppo":
+        return OrderNet(config.hidden, rngs.torch("online/net")).to(device)
     start = None if config.start in (RULE, WEAK) else files.load(find_learned(Path(config.start)))
     observer = None if start is None else start.observer
     if config.observer is not None:
@@ -68,7 +72,8 @@ class OnlineTrainer:
         self.pool = Pool(config.opponents, config.clones, config.past_selves)
         self.net = make_net(config, self.pool, device)
         generator = torch.Generator(device=device).manual_seed(Rngs(config.seed).draw_seed("online/ppo"))
-        self.ppo = PPO(self.net, ppo_config(config), generator)
+        learns = OrderPPO if config.algo == "ppo" else PPO
+        self.ppo = learns(self.net, ppo_config(config), generator)
         self.step, self.total = 0, config.generations
         self.guard = Guard(config.patience)
         self.stopped, self.improved = False, False
@@ -79,7 +84,8 @@ class OnlineTrainer:
     def iterate(self) -> Mapping[str, Any]:
         """One generation."""
         began, config = time.perf_counter(), self.config
-        ground = Ground(config, self.net, self.pool, self.step, self.device)
+        plays = OrderPlayer if config.algo == "ppo" else Player
+        ground = Ground(config, self.net, self.pool, self.step, self.device, plays=plays)
         others = ground.others() if config.algo == "mappo" else None
         updates = config.generation_days // config.rollout_days - 1
         collected: list[dict[str, float]] = []
@@ -87,7 +93,8 @@ class OnlineTrainer:
         for update in range(updates):
             after = ground.play(config.rollout_days)
             progress = (self.step + update / updates) / self.total
-            data, told = self.rows(before, after, others)
+            learnt = self.orders if config.algo == "ppo" else self.rows
+            data, told = learnt(before, after, others)
             rate = config.learning_rate * (1 - (1 - LEAST_RATE) * progress)
             told |= self.ppo.learn(data, rate, config.entropy_coef)
             collected.append(told)
@@ -110,7 +117,8 @@ class OnlineTrainer:
         """The learner as it is beside the rule."""
         if self._rule is None:
             self._rule = fare(self.config, self.pool, None, self.device)
-        return compared(fare(self.config, self.pool, self.net, self.device), self._rule)
+        plays = OrderPlayer if self.config.algo == "ppo" else Player
+        return compared(fare(self.config, self.pool, self.net, self.device, plays), self._rule)
 
     def steer(self) -> dict[str, float]:
         """Compare with the rule; keep the best version, go back to it from a worse one."""
@@ -125,7 +133,7 @@ class OnlineTrainer:
         rolled = float(turn == "roll back")
         return told | {"steer/rolled_back": rolled, "time/steer_seconds": time.perf_counter() - began}
 
-    def best_net(self) -> AroundRule:
+    def best_net(self) -> AroundRule | OrderNet:
         """The best version so far."""
         net = make_net(self.config, self.pool, self.device)
         net.load_state_dict(self.kept["net"])
@@ -139,34 +147,54 @@ class OnlineTrainer:
         """
         config, steps = self.config, len(before[1].own)
         played = join(before[0], after[0], steps)
-        rewards = Rewards(*(torch.cat(parts) for parts in zip(before[1], after[1])))
-        place = (played.step, played.seat, played.partner)
         critic = played.x if others is None else torch.cat([played.x, others[played.seat, played.partner]], -1)
-        with torch.no_grad():
-            value = torch.cat([self.net.value(part) for part in critic.split(1 << 18)]) if len(critic) else critic[:, 0]
-        dense = torch.zeros_like(rewards.own, dtype=value.dtype)
-        dense[place] = value
-        acts = torch.zeros(dense.shape, dtype=torch.bool, device=dense.device)
-        acts[place] = True
-        reward = team_rewards(rewards, config.share).to(value.dtype)
-        advantage, target = advantages(reward, dense, acts, rewards.ended, config.gamma, config.gae_lambda)
-        learnt = played.step < steps
-        at = tuple(part[learnt] for part in place)
-        data = {
-            "obs": played.x[learnt], "mask": played.mask[learnt], "actions": played.choices[learnt],
-            "logp": played.logp[learnt], "value": value[learnt], "advantage": advantage[at], "target": target[at],
-        }  # fmt: skip
+        learnt, told = played.step < steps, _earned(before[1])
+        data = self._weighed(played, critic, team_rewards(_together(before, after), config.share), before, after)
+        data |= {"obs": played.x[learnt], "mask": played.mask[learnt], "actions": played.choices[learnt]}
         if others is not None:
             data["critic"] = critic[learnt]
         if config.leash > 0:
+            assert isinstance(self.net, AroundRule)
             data["anchor"] = self.net.prior.expand(len(data["obs"]), -1)
             data["leash"] = torch.full_like(data["logp"], config.leash)
-        own, evening = before[1].own.sum((0, 2)), before[1].evening.sum(0)
-        days = len(before[1].evening)
-        told = {"reward/day": float((own + evening).mean() / days), "reward/signed": float(own.mean() / days)}
         changed = (played.choices > 0).float().mean(0).tolist() if len(played.choices) else [math.nan] * len(HEADS)
         told |= {f"choices/{head}_changed": share for head, share in zip(HEADS, changed)}
         return data, told
+
+    def orders(
+        self, before: Played, after: Played, others: Tensor | None
+    ) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """The same for orders of threads: all that a factory earns counts for them."""
+        played, steps = join(before[0], after[0], len(before[1].own)), len(before[1].own)
+        rewards = _together(before, after)
+        there = played.there.to(played.x.dtype)[..., None]
+        critic = (played.x * there).sum(1) / there.sum(1).clamp(min=1)
+        whole = team_rewards(rewards._replace(own=rewards.own.sum(-1, keepdim=True)), 1.0)
+        learnt, told = played.step < steps, _earned(before[1])
+        data = self._weighed(played, critic, whole, before, after)
+        data |= {name: getattr(played, name)[learnt] for name in ("base", "there")}
+        data |= {"obs": played.x[learnt], "actions": played.order[learnt], "critic": critic[learnt]}
+        usual = (-played.base).argsort(dim=1, stable=True)
+        told["choices/order_changed"] = float((usual != played.order).any(1).float().mean()) if len(usual) else math.nan
+        return data, told
+
+    def _weighed(self, played: Any, critic: Tensor, reward: Tensor, before: Played, after: Played) -> dict[str, Tensor]:
+        """Values, advantages and targets of the choices in `before`."""
+        place = (played.step, played.seat, played.partner)
+        with torch.no_grad():
+            value = torch.cat([self.net.value(part) for part in critic.split(1 << 18)]) if len(critic) else critic[:, 0]
+        dense = torch.zeros_like(reward, dtype=value.dtype)
+        dense[place] = value
+        acts = torch.zeros(dense.shape, dtype=torch.bool, device=dense.device)
+        acts[place] = True
+        ended = torch.cat([before[1].ended, after[1].ended])
+        gamma, lam = self.config.gamma, self.config.gae_lambda
+        advantage, target = advantages(reward.to(value.dtype), dense, acts, ended, gamma, lam)
+        learnt = played.step < len(before[1].own)
+        at = tuple(part[learnt] for part in place)
+        return {
+            "logp": played.logp[learnt], "value": value[learnt], "advantage": advantage[at], "target": target[at]
+        }  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimiser, generator, pool."""
@@ -183,6 +211,16 @@ class OnlineTrainer:
         self.guard.load_state_dict(state["guard"])
         self.kept, self.stopped = state["kept"], bool(state["stopped"])
         self._rule = None if state["rule"] is None else Outcome(**state["rule"])
+
+
+def _together(before: Played, after: Played) -> Rewards:
+    return Rewards(*(torch.cat(parts) for parts in zip(before[1], after[1])))
+
+
+def _earned(rewards: Rewards) -> dict[str, float]:
+    """What a seat earned in a day, in shares of the opening balance."""
+    own, evening, days = rewards.own.sum((0, 2)), rewards.evening.sum(0), len(rewards.evening)
+    return {"reward/day": float((own + evening).mean() / days), "reward/signed": float(own.mean() / days)}
 
 
 def _copied(state: dict[str, Any]) -> dict[str, Any]:

@@ -195,6 +195,24 @@ def _thread_inputs(sale: Sale, own: Action) -> tuple[Array, Array]:
     return each, xp.stack(pool)
 
 
+# --- the order of threads -------------------------------------------------------------------------------------------
+
+ORDER_BONUS = 2.0
+"""What a place in the rule's own order counts: scores that differ by more change it."""
+
+
+def order_keys(sale: Sale, scores: Array) -> Array:
+    """[N, K] keys by which threads are served, the largest first: the rule's order with scores [N, K] added."""
+    xp = namespace(sale.alpha)
+    place = xp.floats(xp.argsort(sale.wishes.order), sale.alpha)
+    return xp.where(sale.threads.there, scores - ORDER_BONUS * place, -math.inf)
+
+
+def reordered(sale: Sale, keys: Array) -> Sale:
+    """The same round with threads in the order of keys [N, K]; L4's choice, where it has learnt one."""
+    return sale._replace(wishes=sale.wishes._replace(order=namespace(sale.alpha).argsort(-keys)))
+
+
 # --- choosing -----------------------------------------------------------------------------------------------------
 
 
@@ -231,9 +249,23 @@ class Turn:
         xp = namespace(sale.alpha)
         self._sale, self._scores, self._may_leave = sale, scores, may_leave
         self._open = _on_offer(sale.room, sale.issue) & ~sale.wishes.held
-        self._lots = xp.asarray([0.0, *LOTS], sale.alpha)
-        low, high = sale.issue.price_min, sale.issue.price_max
-        self._prices = [xp.ceil(low + place * (high - low) - ROUNDING) for place in POSITIONS]  # each [N]
+        low, high = sale.issue.price_min[:, None], sale.issue.price_max[:, None]
+        places = xp.asarray(list(POSITIONS), sale.alpha)
+        self._prices = xp.ceil(low + places * (high - low) - ROUNDING)  # [N, 3]
+        ends = (self._prices[:, 1:] != low) & ((self._prices[:, 1:] != high) | (places[1:] == 1))
+        self._distinct = xp.cat([low == low, ends])  # [N, 3] prices that are not one of the others
+        # what never changes in a round: [1, entries] values of the heads' entries but the first
+        self._ops, self._lots, self._days = (
+            xp.asarray([float(value) for value in values], sale.alpha)[None]
+            for values in ((ACCEPT, REJECT, END), LOTS, DAYS)
+        )
+        issue = Issue(*(bound[:, None] for bound in sale.issue))
+        endless = xp.zeros_like(sale.room)[:, None] + math.inf
+        self._legal = plan.is_safe(
+            sale.threads.received, endless, endless[..., 0], True, issue
+        )  # [N, K] but for the room
+        slots = xp.arange(5, sale.alpha)
+        self._earlier = slots[:, None] > slots  # [5, 5]
         self._served: list[Any] = []  # (thread, choices, mask) of every turn
 
     def __call__(self, thread: Ints, row: Array, cap: Array) -> Array:
@@ -241,57 +273,51 @@ class Turn:
         xp, issue = namespace(cap), self._sale.issue
         scores = xp.gather_rows(self._scores, thread[:, None])[:, 0]  # [N, C]
         active = (row[:, 0] > 0) & ~(row[:, 1] > 0)  # a thread that waits for an answer repeats its offer
-        received = Action(row[:, 2], row[:, 3], row[:, 4])
         op, quantity, price, choice = row[:, 8], row[:, 9], row[:, 10], row[:, 12]
         room = xp.where(self._open, xp.floor(cap), 0.0)
         largest = xp.max(room)
         free = active & (largest >= 1)
-        no_budget = largest * 0
-        asked = ~xp.isnan(received.quantity)
-        taken = asked & (op == ACCEPT) & plan.is_safe(received, cap, no_budget, True, issue)  # the rule takes it
-        fits = asked & plan.is_safe(received, room, no_budget, True, issue)
+        legal, day = (
+            xp.gather(self._legal, thread[:, None])[:, 0],
+            xp.clip(xp.zero_nan(row[:, 4]), 0, cap.shape[-1] - 1),
+        )
+        taken = legal & (op == ACCEPT) & (row[:, 2] <= xp.take(cap, day))  # the rule takes it
+        fits = legal & (row[:, 2] <= xp.take(room, day))
         always = active | ~active
-        op_mask = [always, free & fits & ~taken, free & taken, free & self._may_leave]
+        op_mask = xp.rows([always, free & fits & ~taken, free & taken, free & self._may_leave])
         chosen_op = _pick(scores, op_mask, 0)
         takes = active & xp.where(chosen_op == AS_RULE, taken, chosen_op == OP_ACCEPT)
-        offers = free & ~takes & (chosen_op != OP_LEAVE)
+        offers = (free & ~takes & (chosen_op != OP_LEAVE))[:, None]
+        first = always[:, None]
 
-        usual = xp.floor(xp.minimum(quantity + ROUNDING, largest))
-        lot_mask = [always, *(offers & (lot <= largest) & (usual != lot) for lot in LOTS)]
+        usual = xp.floor(xp.minimum(quantity + ROUNDING, largest))[:, None]
+        lot_mask = xp.cat([first, offers & (self._lots <= largest[:, None]) & (self._lots != usual)])
         chosen_lot = _pick(scores, lot_mask, 1)
-        lot = xp.where(chosen_lot == AS_RULE, quantity, xp.take(self._lots, chosen_lot))
+        lot = _entry(quantity, self._lots, chosen_lot)
 
-        rule_price = xp.ceil(xp.clip(price, issue.price_min, issue.price_max) - ROUNDING)
-        low, half, high = self._prices
-        price_mask = [
-            always, offers & (low != rule_price), offers & (half != rule_price) & (half != low) & (half != high),
-            offers & (high != rule_price) & (high != low),
-        ]  # fmt: skip
+        rule_price = xp.ceil(xp.clip(price, issue.price_min, issue.price_max) - ROUNDING)[:, None]
+        price_mask = xp.cat([first, offers & self._distinct & (self._prices != rule_price)])
         chosen_price = _pick(scores, price_mask, 2)
-        for entry, value in enumerate(self._prices, 1):
-            price = xp.where(chosen_price == entry, value, price)
 
-        today, days = room[:, 0] * 0, plan.sale_days(lot, room)
+        days = plan.sale_days(lot, room)
         usual_day = plan.chosen_day(lot, choice, room)
-        day_mask, seen = [always], [usual_day]
-        for day in (today, *days):
-            is_new = offers
-            for other in seen:
-                is_new = is_new & (day != other)
-            day_mask.append(is_new)
-            seen.append(day)
-        day_mask[1] = day_mask[1] & (room[:, 0] >= xp.minimum(lot, largest))
+        each = xp.stack([usual_day, usual_day * 0, *days])  # [N, 5]
+        again = xp.any((each[:, :, None] == each[:, None, :]) & self._earlier)[:, 1:]
+        holds = xp.cat([(room[:, 0] >= xp.minimum(lot, largest))[:, None], first, first, first])  # today holds the lot
+        day_mask = xp.cat([first, offers & ~again & holds])
         chosen_day = _pick(scores, day_mask, 3)
-        for entry, kind in enumerate(DAYS, 1):
-            choice = xp.where(chosen_day == entry, float(kind), choice)
 
-        for entry, kind in ((OP_ACCEPT, ACCEPT), (OP_COUNTER, REJECT), (OP_LEAVE, END)):
-            op = xp.where(chosen_op == entry, float(kind), op)
         choices = xp.rows([chosen_op, chosen_lot, chosen_price, chosen_day])
-        mask = xp.rows([*op_mask, *lot_mask, *price_mask, *day_mask])
-        self._served.append((thread, choices, mask))
+        self._served.append((thread, choices, xp.cat([op_mask, lot_mask, price_mask, day_mask])))
+        op, choice = _entry(op, self._ops, chosen_op), _entry(choice, self._days, chosen_day)
+        price = _entry(price, self._prices, chosen_price)
         changed = (part[:, None] for part in (op, lot, price, row[:, 11], choice, row[:, 13]))
         return xp.cat([row[:, :8], *changed])
+
+    @property
+    def wishes(self) -> Wishes:
+        """The rule's wishes, in the order in which threads are served."""
+        return self._sale.wishes
 
     def chosen(self) -> tuple[Ints, Bools, Bools]:
         """Choices, masks and where there was a choice, by thread."""
@@ -307,9 +333,14 @@ class Turn:
         return choices, mask, mask.sum(-1) > len(HEADS)
 
 
-def _pick(scores: Array, mask: list[Bools], head: int) -> Ints:
-    """The entry [N] of a head with the largest score among the open ones."""
-    xp = namespace(scores)
-    start = _STARTS[head]
-    part = scores[:, start : start + HEADS[head]]
-    return xp.argmax(xp.where(xp.rows(mask), part, -math.inf))
+def _pick(scores: Array, mask: Bools, head: int) -> Ints:
+    """The entry [N] of a head with the largest score among the open ones of mask [N, entries]."""
+    xp, start = namespace(scores), _STARTS[head]
+    return xp.argmax(xp.where(mask, scores[:, start : start + HEADS[head]], -math.inf))
+
+
+def _entry(usual: Array, others: Array, chosen: Ints) -> Array:
+    """[N] what was chosen: the usual value [N], or one of the others [N or 1, entries - 1]."""
+    xp = namespace(usual)
+    every = xp.cat([usual[:, None], xp.expand(others, (len(usual), others.shape[-1]))])
+    return xp.gather(every, chosen[:, None])[:, 0]
