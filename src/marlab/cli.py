@@ -81,6 +81,9 @@ COMMANDS: Table = {
         "verify": Command(
             "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
         ),
+        "fidelity": Command(
+            "marlab.market.fidelity.command:main", "does the vector market rank sellers as the simulator does?"
+        ),
         "configs": Command(
             "marlab.market.verify.command:configs_main", "markets that the simulator draws, for the vector market"
         ),

@@ -14,8 +14,9 @@ SRC = Path(__file__).parents[2] / "src" / "marlab"
 
 
 def said(package: str) -> set[str]:
-    """Keys of a package in its source; where one is put together, a pattern."""
-    return {key for file in sorted((SRC / package).rglob("*.py")) for key in _keys(file.read_text(), package)}
+    """Keys of a package in its source; where one is put together, a pattern. Modules `pages` name kinds of panels."""
+    files = [file for file in sorted((SRC / package).rglob("*.py")) if file.name != "pages.py"]
+    return {key for file in files for key in _keys(file.read_text(), package)}
 
 
 def _keys(source: str, package: str) -> Iterator[str]:
@@ -49,3 +50,20 @@ def check(package: str, table: dict[str, str]) -> None:
         assert words.endswith(".") and words.count("`") % 2 == 0, words
     for pattern in patterns:
         assert any(re.fullmatch(pattern, key) for key in table), f"there are no words for {pattern}"
+
+
+FEWEST_TRANSLATED = 0.9
+"""Share of sentences that must be there in Chinese; a missing one is said in English."""
+
+
+def check_translation(english: dict[str, str], other: dict[str, str]) -> None:
+    """Every translated sentence says the same values in the same form."""
+    assert set(other) <= set(english), f"nobody says {set(other) - set(english)}"
+    assert len(other) >= FEWEST_TRANSLATED * len(english), f"not translated: {set(english) - set(other)}"
+    for key, words in other.items():
+        assert _holes(words) == _holes(english[key]), key
+        assert words.endswith("。") and words.count("`") == english[key].count("`"), key
+
+
+def _holes(words: str) -> list[tuple[str, str]]:
+    return sorted((name, form or "") for _, name, form, _ in Formatter().parse(words) if name is not None)

@@ -1,5 +1,7 @@
 """What fish commands say at their end: key -> sentence, in every language that there is."""
 
+from marlab.fish.verdicts_zh import SENTENCES_ZH
+
 _MODEL = "The model of iteration {iteration}"
 _SURVIVE = "{survival:.4f} {interval:.4f} of {episodes:,} x {fish} held-out fish survive"
 _BESIDE = "{difference:+.4f} {difference_interval:+.4f} compared with the best script ({script}) on the same arenas"
@@ -24,5 +26,6 @@ SENTENCES = {
         "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",
         "next_watch": "Next: `marlab fish watch {run}` shows it.",
         "next_watch_checkpoint": "Next: `marlab fish watch {checkpoint}` shows it.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from marlab.hunt.verdicts_zh import SENTENCES_ZH
+
 _EARNED = (
     "learners earn {reward:.3f} {interval:.3f} an episode, {gain:+.3f} {gain_interval:+.3f} compared with {rule} "
     "players in their seats ({share:.0%} of what a team can earn)."
@@ -68,5 +70,6 @@ SENTENCES = {
         "at_fault": "{failed} of {count} modules miss their gates; look at {module} first: {why}.",
         "diagnosis_cut": "The time was too short for {left} of {count} parts.",
         "next_diagnosis": "Next: {run}/report.md shows what is behind every verdict.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }

@@ -19,6 +19,7 @@ from string import Formatter
 from typing import Any, Literal
 
 from marlab.lab.stats import show
+from marlab.lab.verdict_zh import SENTENCES_ZH
 
 ENGLISH = "en"
 MOST = 3
@@ -46,7 +47,8 @@ SENTENCES = {
         "nothing.",
         "compare.apart": "The seeds are not the same, so the groups are compared as two samples, not in pairs.",
         "compare.single": "Next: train more seeds of each, because one value has no interval.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }
 """Sentences that fit every world; their keys begin with "lab."."""
 

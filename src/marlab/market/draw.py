@@ -5,4 +5,5 @@ DRAWERS = {
     "marlab.market.samples.command:SamplesConfig": "marlab.market.samples.make:draw_again",
     "marlab.market.learn.command:MarketTrainConfig": "marlab.market.learn.phases:draw_again",
     "marlab.market.arena.plan:PlayConfig": "marlab.market.arena.play:draw_again",
+    "marlab.market.fidelity.plan:FidelityConfig": "marlab.market.fidelity.work:draw_again",
 }

@@ -1,5 +1,7 @@
 """What market commands say at their end: key -> sentence, in every language that there is."""
 
+from marlab.market.verdicts_zh import SENTENCES_ZH
+
 _DIFFERENCE = "{agent} minus {other} is {difference:+.3f} {interval:+.3f} of the opening balance over {markets} markets"
 
 SENTENCES = {
@@ -34,6 +36,12 @@ SENTENCES = {
         "that were never fitted: cross-entropy {value:.3f} a decision instead of {trivial:.3f}.",
         "cloned_scores": "In worlds of clones, scores by agent and place in the chain are off by {gap:.3f} of the "
         "opening balance on average ({worlds} configs).",
+        "fidelity_right": "The vector market ranks sellers as the simulator does: {held} of {asked} clear differences "
+        "to the rule have the same sign and size, correlation of ranks {correlation:.2f} ({markets} markets).",
+        "fidelity_wrong": "The vector market does NOT rank sellers as the simulator does: {held} of {asked} clear "
+        "differences to the rule have the same sign and size, correlation of ranks {correlation:.2f} ({markets} "
+        "markets). Mend the clones before learning among them.",
+        "fidelity_nothing": "No seat was played by all sellers in both markets yet.",
         "online_above": "Training helped: in the same seats of the same worlds of the vector market the learner "
         "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
         "online_below": "Training did harm: in the same seats of the same worlds of the vector market the learner "
@@ -55,5 +63,6 @@ SENTENCES = {
         "l2_unclear": "L2 is as good as what needs no learning: its quantities are off by {value:.3f} {interval:.3f} "
         "units, {trivial} by {other:.3f}.",
         "l2_prices": "Its prices are off by {value:.3f} {interval:.3f} of money a unit, {trivial} by {other:.3f}.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }

@@ -1,5 +1,7 @@
 """What the quickstart says at its end: key -> sentence, in every language that there is."""
 
+from marlab.quickstart.verdicts_zh import SENTENCES_ZH
+
 _NUMBERS = "trained minus pure L1 is {difference:+.3f} {interval:+.3f}"
 _BESIDE = "({difference:+.3f} {interval:+.3f})"
 
@@ -15,5 +17,6 @@ SENTENCES = {
         "below_teacher": f"The trained agent is behind its teacher PenguinAgent {_BESIDE}.",
         "unclear_teacher": f"The trained agent is not told apart from its teacher PenguinAgent {_BESIDE}.",
         "next_page": "Next: open {run}/report/quickstart.html, then the same loop at full size, as its last part says.",
-    }
+    },
+    "zh": SENTENCES_ZH,
 }

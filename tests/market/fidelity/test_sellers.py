@@ -53,9 +53,17 @@ def test_everybody_has_a_place() -> None:
     one = market()
     names = ["PenguinAgent", "SyncRandomStdAgent", "RandomStdAgent"]
     who = torch.tensor([[[0, -1], [1, 2]]])
-    seller = torch.where(who < 0, 1, -1)
     seated = population(load(), one, names, who, torch.Generator().manual_seed(0))
     agents = [settings_of("LitaAgentHRL(mode=neural)"), settings_of("LitaAgentHRL(mode=heuristic)")]
-    seated = seat_sellers(one, seated, agents, seller)
+    seated = seat_sellers(one, seated, agents, torch.where(who < 0, 1, -1))
     assert seated.kind[0, 0, 1] == VARIANTS and set(seated.policies) == {1, 3, VARIANTS}
     play(one, seated, days=1)
+
+
+def test_a_network_around_the_rule_that_has_learnt_nothing_sells_as_the_rule() -> None:
+    agents = [settings_of("LitaAgentHRL(mode=heuristic)"), settings_of("LitaAgentHRL(mode=learned, weights=untrained)")]
+    both = market(2)
+    seller = torch.tensor([0, 1])[:, None, None].expand(both.setup.exists.shape)
+    nobody = Seated(both, torch.zeros_like(both.setup.lines), {}, torch.Generator())
+    play(both, seat_sellers(both, nobody, agents, seller), days=2)
+    assert torch.equal(both.balance[0], both.balance[1]) and not torch.equal(both.balance[0], both.setup.balance[0])

@@ -77,11 +77,11 @@ def play_seats(
 
 
 def scores_of(config: FidelityConfig, file: Path) -> NDArray[np.float64]:
-    """[sellers, seats], the rule first."""
+    """[sellers, seats], the rule first; nan where nothing was played yet."""
     done = known(file)
     return np.array(
         [
-            [done[seat.world(config.agent(name)).world_id] for seat in seats_of(config)]
+            [done.get(seat.world(config.agent(name)).world_id, np.nan) for seat in seats_of(config)]
             for name in config.names
         ]
     )  # fmt: skip

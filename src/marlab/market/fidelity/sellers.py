@@ -7,10 +7,15 @@ from typing import Any
 
 import torch
 
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent.batched import Batched
+from marlab.market.agent.layers import UNTRAINED, find_learned, load_layers
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.logs.daystate import DayState
+from marlab.market.networks import around
+from marlab.market.online.net import AroundRule
+from marlab.market.online.player import Player
 from marlab.market.rules import l1, plan, rule_w
 from marlab.market.rules.bargain import RuleOptions, many_options
 from marlab.market.simulator.experts import find_player
@@ -50,8 +55,7 @@ def settings_of(agent: str) -> AgentSettings:
     if cls.__name__ != "LitaAgentHRL":
         raise UserError(f"{agent} cannot sell in the vector market, expected LitaAgentHRL with some settings.")
     settings = AgentSettings(**values)
-    if settings.mode == "learned":
-        raise UserError(f"{agent} cannot sell here: `marlab market online` compares what it learns with the rule.")
+    load_layers(settings)  # weights that are missing are told at once
     return settings
 
 
@@ -84,7 +88,22 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
         policies[VARIANTS] = ManyRules(market, [agents[i].rule_options() for i in rules], number, variants)
     for place, settings in enumerate(agents):
         mine = seller == place
-        if place not in rules and bool(mine.any()):
-            kind[mine] = FIRST_OTHER + place
+        if place in rules or not bool(mine.any()):
+            continue
+        kind[mine] = FIRST_OTHER + place
+        if settings.mode == "learned":
+            net, options = network_around(settings, market.device)
+            rule = policies[-1 - place] = RuleW(market, options, chosen=mine)  # it listens, and is asked nothing
+            policies[FIRST_OTHER + place] = Player(market, rule, mine, net, None)
+        else:
             policies[FIRST_OTHER + place] = Batched(market, settings, seated.generator, market.balance.dtype, mine)
     return Seated(market, kind, policies, seated.generator)
+
+
+def network_around(settings: AgentSettings, device: torch.device) -> tuple[AroundRule, RuleOptions]:
+    """What an agent in learned mode learnt, and the options of the rule that it stands around."""
+    trained = around.untrained() if settings.weights == UNTRAINED else around.load(find_learned(settings.weights))
+    hidden = tuple(len(bias) for _, bias in trained.layers[:-1])
+    net = AroundRule(hidden, 1, trained.bonus, torch.Generator().manual_seed(0), trained.observer)
+    net.start_from(trained)
+    return net.to(device), from_dict(RuleOptions, trained.rule, "the rule of the learned network")

@@ -61,14 +61,15 @@ def _batches(
     config: FidelityConfig, seats: Sequence[Seat], by_shape: bool
 ) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
     """(number, seats, repeats) of every batch. Padding costs a processor more time than another batch, a GPU less."""
-    found: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
     shapes = [seat.sizes if by_shape else () for seat in seats]
+    found = []
     for shape in dict.fromkeys(shapes):
         places = np.array([i for i, other in enumerate(shapes) if other == shape])
         each = max(1, WORLDS // (len(places) * len(config.names)))
         for first in range(0, config.repeats, each):
-            found.append((len(found), places, np.arange(first, min(first + each, config.repeats))))
-    return found
+            found.append((places, np.arange(first, min(first + each, config.repeats))))
+    found.sort(key=lambda batch: int(batch[1][0]))  # every seat once before any seat twice
+    return [(number, *batch) for number, batch in enumerate(found)]
 
 
 def play_batch(

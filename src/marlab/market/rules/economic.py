@@ -40,15 +40,20 @@ def sales_today(state: DayState) -> Array:
     return xp.minimum(state.n_lines, state.q_out[..., 0] + state.exogenous_out_quantity)
 
 
-def buy_cap(state: DayState, planned: Array | float = 0.0) -> Array:
-    """[..., H+1]: for today one day's production less stock and purchases, plus today's sales; 0 for later days.
+def buy_cap(state: DayState) -> Array:
+    """[..., H+1]: for today one day's production less stock and purchases, plus today's sales; 0 for later days."""
+    return for_today(useful(state), state)
 
-    `planned` [...]: units in offers of the same round, which may be bought as well.
-    """
+
+def useful(state: DayState) -> Array:
+    """Units [...] that one more purchase for today may take; negative when there are too many."""
+    return state.n_lines - state.inventory_input - state.q_in.sum(-1) + sales_today(state)
+
+
+def for_today(units: Array, state: DayState) -> Array:
+    """Units [...] as a schedule [..., H+1] of today alone, nothing below 0."""
     xp = namespace(state.day)
-    useful = state.n_lines - state.inventory_input - (state.q_in.sum(-1) + planned) + sales_today(state)
-    today = xp.arange(state.horizon + 1, state.day) == 0
-    return xp.where(today, xp.maximum(0, useful)[..., None], 0.0)
+    return xp.where(xp.arange(state.horizon + 1, state.day) == 0, xp.maximum(0, units)[..., None], 0.0)
 
 
 def sell_cap(state: DayState, expected: bool) -> Array:

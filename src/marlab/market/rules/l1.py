@@ -168,8 +168,8 @@ def caps(state: DayState, options: L1Options) -> Caps:
     state = _seen(state, options)
     if options.rules == "economic":
         sell = economic.sell_cap(state, expected=options.supply == "expected")
-        return Caps(economic.buy_cap(state), sell, _budget(state, options, 0.0))
-    return Caps(_guide_buy(state, options), _guide_sell(state, options), _budget(state, options, 0.0))
+        return Caps(economic.buy_cap(state), sell, _budget(state, options))
+    return Caps(_guide_buy(state, options), _guide_sell(state, options), _budget(state, options))
 
 
 class SideLeft:
@@ -181,9 +181,12 @@ class SideLeft:
 
     def __init__(self, state: DayState, options: L1Options, selling: bool) -> None:
         self._state, self._options, self._selling = _seen(state, options), options, selling
-        self._able = None
-        if selling and options.rules == "economic":
+        self._able = self._useful = None
+        if options.rules == "economic" and selling:
             self._able = economic.ability(self._state, expected=options.supply == "expected")
+        elif options.rules == "economic":
+            self._useful = economic.useful(self._state)
+        self._free = None if selling else (_unreserved(state, options), state.pay.sum(-1))
 
     def cap(self, planned: Array) -> Array:
         """[..., H+1] units that one more deal may take, with `planned` [..., H+1] units in other offers."""
@@ -192,21 +195,27 @@ class SideLeft:
             return economic.room(self._able, state.q_out + planned)
         if self._selling:
             return _guide_sell(state.replace(q_out=state.q_out + planned), options)
-        if options.rules == "economic":
-            return economic.buy_cap(state, planned.sum(-1))
+        if self._useful is not None:
+            return economic.for_today(self._useful - planned.sum(-1), state)
         return _guide_buy(state.replace(q_in=state.q_in + planned), options)
 
     def budget(self, planned: Array) -> Array:
         """[...] money free for purchases, with `planned` [...] money in other offers."""
-        return _budget(self._state, self._options, planned)
+        free, pay = self._free or (_unreserved(self._state, self._options), self._state.pay.sum(-1))
+        return namespace(free).maximum(0, free - (pay + planned))
 
 
-def _budget(state: DayState, options: L1Options, planned: Array | float) -> Array:
+def _unreserved(state: DayState, options: L1Options) -> Array:
+    """Money [...] without the reserve."""
     xp = namespace(state.day)
     reserve = options.reserve
     if options.short_reserve:
         reserve = xp.minimum(reserve, xp.maximum(0, 0.1 * state.initial_balance))
-    return xp.maximum(0, state.balance - reserve - (state.pay.sum(-1) + planned))
+    return state.balance - reserve
+
+
+def _budget(state: DayState, options: L1Options) -> Array:
+    return namespace(state.day).maximum(0, _unreserved(state, options) - state.pay.sum(-1))
 
 
 def _seen(state: DayState, options: L1Options) -> DayState:
@@ -351,13 +360,22 @@ def clip_action(
     on_offer = (day >= issue.first) & (day <= issue.last)
     if mask is not None:
         on_offer = on_offer & (at(mask, day) == 0)
-    inside = xp.clip(action.price, issue.price_min, issue.price_max)
-    whole = xp.where(selling, xp.ceil(inside - ROUNDING), xp.floor(inside + ROUNDING))
-    price = xp.clip(whole, issue.price_min, issue.price_max)
+    price = whole_price(action.price, selling, issue)
     affordable = xp.where(selling, math.inf, budget / xp.maximum(price, ROUNDING))
     bound = xp.minimum(xp.minimum(at(cap, day), affordable), issue.quantity_max)
     quantity = xp.maximum(0, xp.floor(xp.minimum(action.quantity + ROUNDING, bound)))
     return Clipped(quantity, price, day, on_offer & (quantity >= xp.maximum(issue.quantity_min, SMALLEST_TRADE)))
+
+
+def whole_price(price: Array, selling: Bools | bool, issue: Issue) -> Array:
+    """The whole price nearest to a price inside the issue: a buyer rounds down, a seller up."""
+    xp = namespace(price)
+    inside = xp.clip(price, issue.price_min, issue.price_max)
+    if isinstance(selling, bool):
+        whole = xp.ceil(inside - ROUNDING) if selling else xp.floor(inside + ROUNDING)
+    else:
+        whole = xp.where(selling, xp.ceil(inside - ROUNDING), xp.floor(inside + ROUNDING))
+    return xp.clip(whole, issue.price_min, issue.price_max)
 
 
 def can_accept(offer: Action, cap: Array, budget: Array, selling: Bools | bool, issue: Issue) -> Bools:

@@ -112,18 +112,20 @@ def plan(
     score = None if wishes.score is None else xp.gather_rows(wishes.score, order)
     left = l1.SideLeft(state, options, selling)
     units, money = xp.zeros_like(state.q_in), xp.zeros_like(state.day)  # planned so far: [N, S] and [N]
-    step = _Step(state, selling, issue, wishes.held, l1.open_days(left.cap(units), issue), explain)
+    told = selling and (revise is not None or not xp.surely(wishes.choice != AS_TOLD))
+    first_open = l1.open_days(left.cap(units), issue) if told else None
+    step = _Step(state, selling, issue, wishes.held, first_open, table, explain, fixed=revise is None)
     answers = []
     for k in range(xp.most(threads.there)):
         cap, row = left.cap(units), table[:, k]
         if revise is not None:
             row = revise(order[:, k], row, cap)
-        answer = step(row, None if score is None else score[:, k], cap, left.budget(money))
-        _, quantity, price, day, _ = answer
-        slot = xp.minimum(day, state.horizon)
-        units = units + xp.where(step.slots == slot[..., None], quantity[..., None], 0.0)
-        money = money + quantity * price
-        answers.append(xp.stack(answer))
+        answer = step(k, row, None if score is None else score[:, k], cap, None if selling else left.budget(money))
+        quantity, slot = answer[:, 1, None], xp.minimum(answer[:, 3, None], state.horizon)
+        units = units + xp.where(step.slots == slot, quantity, 0.0)
+        if not selling:
+            money = money + answer[:, 1] * answer[:, 2]
+        answers.append(answer)
     return _in_place(answers, order, state.day)
 
 
@@ -153,83 +155,119 @@ def ordered(wishes: Wishes, threads: Threads) -> Ints:
 def _in_place(answers: list[Array], order: Ints, like: Array) -> Answers:
     """Answers in the order of the threads; places without a thread end."""
     xp = namespace(order)
-    nothing = xp.stack([xp.zeros_like(like) + END, *(xp.zeros_like(like),) * 4])
-    answers = answers + [nothing] * (order.shape[-1] - len(answers))
-    if not answers:
+    if not order.shape[-1]:
         none = xp.zeros_like(order)
         return Answers(none, none * 1.0, none * 1.0, none * 1.0, none)
+    if len(answers) < order.shape[-1]:
+        nothing = xp.stack([xp.zeros_like(like) + END, *(xp.zeros_like(like),) * 4])
+        answers = answers + [nothing] * (order.shape[-1] - len(answers))
     table = xp.gather_rows(xp.rows(answers), xp.argsort(order))  # [N, K, 5]
     op, quantity, price, day, why = (table[..., part] for part in range(5))
     return Answers(xp.ints(op), quantity, price, day, xp.ints(why))
 
 
 class _Step:
-    """The answer in one thread of every factory, given what is left: each [N]."""
+    """The answer in one thread of every factory, given what is left: each [N].
+
+    What does not depend on what is left is found out before, for all threads at once: [N, K].
+    """
 
     def __init__(
-        self, state: DayState, selling: bool, issue: Issue, held: Bools, first_open: Bools, explain: bool
-    ) -> None:
+        self, state: DayState, selling: bool, issue: Issue, held: Bools, first_open: Bools | None, table: Array,
+        explain: bool, fixed: bool,
+    ) -> None:  # fmt: skip
+        """`first_open` [N, S]: days that were open before anything was planned; None: nobody asks for AS_TOLD.
+
+        `fixed`: the own offers' prices are those of the table.
+        """
         xp = namespace(state.day)
         self.slots = xp.arange(state.horizon + 1, state.day)
         self._selling, self._issue, self._explain = selling, issue, explain
         self._on_offer = (self.slots >= issue.first[..., None]) & (self.slots <= issue.last[..., None])
-        self._first_open = first_open  # [N, S] days that were open before anything was planned
+        self._first_open = first_open
         self._for_rule = self._on_offer & ~held
+        self._flags = table[..., :2] > 0  # there, waiting
+        self._no_waits = xp.surely(~self._flags[..., 1])
+        self._rule = table[..., 13] > 0
+        quantity, price, day = (table[..., part] for part in (2, 3, 4))
+        bounds = Issue(*(bound[..., None] for bound in issue))
+        inside = (quantity >= bounds.quantity_min) & (quantity <= bounds.quantity_max)
+        inside = inside & (price >= bounds.price_min) & (price <= bounds.price_max)
+        reach = (day >= 0) & (day < len(self.slots)) & (day >= bounds.first) & (day <= bounds.last)
+        self._legal = inside & reach  # also False without an offer
+        self._slot = xp.ints(xp.clip(xp.zero_nan(day), 0, state.horizon))
+        self._money = quantity * price
+        self._price = l1.whole_price(table[..., 10], selling, bounds) if fixed else None
+        self._least = xp.maximum(issue.quantity_min, l1.SMALLEST_TRADE)
 
-    def __call__(
-        self, thread: Array, score: Array | None, cap: Array, budget: Array
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Operator, quantity, price, day and bits from a row of the table of `plan`."""
+    def __call__(self, k: int, thread: Array, score: Array | None, cap: Array, budget: Array | None) -> Array:
+        """[N, 5]: operator, quantity, price, day and bits for thread `k`, a row [N, 14] of the table of `plan`."""
         xp, selling, issue = namespace(cap), self._selling, self._issue
-        numbers = [thread[:, part] for part in range(14)]
-        there, waiting, rule = numbers[0] > 0, numbers[1] > 0, numbers[13] > 0
-        received, proposed = Action(*numbers[2:5]), Action(*numbers[5:8])
-        op, quantity, price, day, choice = numbers[8:13]
-        accepts = (op == ACCEPT) & ~xp.isnan(received.quantity)
-        accepted = accepts & is_safe(received, cap, budget, selling, issue)
-        room, day = (None, day) if not selling else self._day_of_sale(quantity, day, choice, score, cap)
-        no_room = xp.zeros_like(there) if room is None else rule & (room < 1)
-        chose_end = (op == END) | ((op != ACCEPT) & no_room)
-        nothing = no_room | (quantity < l1.SMALLEST_TRADE - l1.ROUNDING)
+        op, quantity, price, day, choice = (thread[:, part] for part in range(8, 13))
+        there, waiting = self._flags[:, k, 0], self._flags[:, k, 1]
+        accepts = op == ACCEPT
+        accepted = accepts & self._legal[:, k] & (thread[:, 2] <= xp.take(cap, self._slot[:, k]))
+        if budget is not None:
+            accepted = accepted & (self._money[:, k] <= budget)
+        no_room, chose_end = None, op == END
+        nothing = quantity < l1.SMALLEST_TRADE - l1.ROUNDING
+        if selling:
+            room, day = self._day_of_sale(quantity, day, choice, score, cap)
+            no_room = self._rule[:, k] & (room < 1)
+            chose_end, nothing = chose_end | (~accepts & no_room), nothing | no_room
 
         is_open = (cap >= l1.SMALLEST_TRADE) & self._on_offer
         closed = ~xp.any(is_open)
-        full = ~xp.take(is_open, xp.clip(xp.rint(day), 0, cap.shape[-1] - 1))
+        day = xp.clip(xp.rint(day), 0, cap.shape[-1] - 1)
+        full = ~xp.take(is_open, day)
         day = xp.where(full, xp.floats(xp.argmax(xp.where(is_open, cap, -1.0)), cap), day)
-        clipped = l1.clip_action(Action(quantity, price, day), cap, budget, selling, issue)
-        refused = closed | ~clipped.valid | ~xp.take(is_open, clipped.day)
-        makes = ~(chose_end | nothing | refused)
-        own = Action(clipped.quantity, clipped.price, clipped.day)
-        unsafe = makes & ~accepted & ~is_safe(own, cap, budget, selling, issue)
-        acts = there & ~waiting
-        offers = acts & ~accepted & makes & ~unsafe
+        whole = self._price[:, k] if self._price is not None else l1.whole_price(price, selling, issue)
+        bound = xp.minimum(xp.take(cap, day), issue.quantity_max)
+        if budget is not None:
+            bound = xp.minimum(bound, budget / xp.maximum(whole, l1.ROUNDING))
+        cut = xp.maximum(0, xp.floor(xp.minimum(quantity + l1.ROUNDING, bound)))
+        refused = closed | (cut < self._least)
+        acts = there if self._no_waits else there & ~waiting
+        offers = acts & ~(accepted | chose_end | nothing | refused)
         accepted = acts & accepted
-        why = xp.zeros_like(quantity) if not self._explain else self._why(
-            quantity, price, clipped.quantity, clipped.price, waiting=waiting, accepts=accepts, accepted=accepted,
-            chose_end=chose_end, nothing=nothing, closed=closed, full=full, refused=refused, unsafe=unsafe,
-            no_room=no_room,
-        )  # fmt: skip
-        waits = there & waiting
-        parts = (
-            xp.where(waits, mine, xp.where(accepted, theirs, xp.where(offers, new, 0.0)))
-            for mine, theirs, new in zip(proposed, received, own)
-        )
-        answer = xp.where(accepted, float(ACCEPT), xp.where(offers | waits, float(REJECT), float(END)))
-        return (answer, *parts, why * there)
+        why = xp.zeros_like(cut)
+        if self._explain:  # and look again, for whoever plays for real
+            own = Action(cut, whole, day)
+            unsafe = offers & ~is_safe(own, cap, cap[:, 0] if budget is None else budget, selling, issue)
+            offers = offers & ~unsafe
+            accepts = accepts & ~xp.isnan(thread[:, 2])
+            no_room = xp.zeros_like(there) if no_room is None else no_room
+            why = self._why(
+                quantity, price, cut, whole, waiting=waiting, accepts=accepts, accepted=accepted,
+                chose_end=chose_end, nothing=nothing, closed=closed, full=full, refused=refused, unsafe=unsafe,
+                no_room=no_room,
+            )  # fmt: skip
+            why = why * there
+        answer = xp.where(accepted, float(ACCEPT), xp.where(offers, float(REJECT), float(END)))
+        columns = [xp.where(offers, new, 0.0) for new in (cut, whole, day)]
+        columns = [xp.where(accepted, thread[:, 2 + part], new) for part, new in enumerate(columns)]
+        if not self._no_waits:
+            waits = there & waiting
+            columns = [xp.where(waits, thread[:, 5 + part], new) for part, new in enumerate(columns)]
+            answer = xp.where(waits, float(REJECT), answer)
+        return xp.stack([answer, *columns, why])
 
     def _day_of_sale(
         self, quantity: Array, day: Array, choice: Array, score: Array | None, cap: Array
     ) -> tuple[Array, Array]:
         """The largest room of the days that a rule may sell for, and the day to sell for."""
         xp, slots = namespace(cap), self.slots
+        room = xp.where(self._for_rule, xp.floor(cap), 0.0)
+        chosen = chosen_day(quantity, choice, room)
+        if self._first_open is None:
+            return xp.max(room), chosen
         # as told: the best day that holds the whole lot, if there is one
         held = xp.where(self._first_open, xp.floor(cap + l1.ROUNDING), 0.0)
         fits = held >= xp.maximum(1, xp.rint(quantity))[..., None]
         good = xp.where(slots == day[..., None], 1.0, 0.0) if score is None else score
         best = xp.floats(xp.argmax(xp.where(fits, good, -math.inf)), cap)
         told = xp.where(xp.any(fits), best, day)
-        room = xp.where(self._for_rule, xp.floor(cap), 0.0)
-        return xp.max(room), xp.where(choice == AS_TOLD, told, chosen_day(quantity, choice, room))
+        return xp.max(room), xp.where(choice == AS_TOLD, told, chosen)
 
     def _why(self, quantity: Array, price: Array, cut: Array, moved: Array, **is_so: Bools) -> Array:
         """Bits of REASONS."""

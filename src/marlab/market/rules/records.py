@@ -86,8 +86,7 @@ def condensed(records: Records) -> Records:
 
     `units_lately`, `features` and `prospects.prospects` need the whole ones.
     """
-    rings = ("lasted", "patience", "heard_quantity", "heard_position", "heard_ahead", "recent_units", "recent_day")
-    return records._replace(**{name: getattr(records, name).sum(-1)[..., None] for name in rings})
+    return records._replace(**{name: getattr(records, name).sum(-1)[..., None] for name in RINGS})
 
 
 def after_negotiations(

@@ -108,17 +108,17 @@ class Memory:
             day = day - 1
             trust = trust * (day >= 0)
         seats = market.levels * market.wide
-        for end in range(2):
-            side = self._sides[end, cell]
-            mine = half % 2 == end
-            clock = torch.div(half + ~mine, 2, rounding_mode="floor").to(self.dtype) - YESTERDAY * yesterday
-            weight = torch.exp(FADES * clock) * trust
-            good = torch.where(side % 2 == CONSUMERS, price / spot, spot / price.clamp(min=1)).clamp(0.5, 2)
-            heard = mine | (half < HALVES - 1)  # nobody hears the last offer of a day
-            weight, clock = weight * heard, torch.where(heard, clock, -math.inf)
-            index = (world * seats * 2 + side) * SLOTS + day.clamp(0, SLOTS - 1).long()
-            self.sums.index_add_(0, index, torch.stack([weight, weight * price, weight * units * good], 1))
-            self.latest.view(-1).scatter_reduce_(0, world * seats + side // 2, clock, "amax")
+        side = self._sides[:, cell]  # [2, M]
+        mine = half % 2 == torch.arange(2, device=half.device)[:, None]
+        clock = torch.div(half + ~mine, 2, rounding_mode="floor").to(self.dtype) - YESTERDAY * yesterday
+        heard = mine | (half < HALVES - 1)  # nobody hears the last offer of a day
+        weight = torch.exp(FADES * clock) * (trust * heard)
+        good = torch.where(side % 2 == CONSUMERS, price / spot, spot / price.clamp(min=1)).clamp(0.5, 2)
+        index = (world * (seats * 2) + side) * SLOTS + day.clamp(0, SLOTS - 1).long()
+        amounts = torch.stack([weight, weight * price, weight * units * good], -1)
+        self.sums.index_add_(0, index.flatten(), amounts.flatten(0, 1))
+        clock = clock.masked_fill(~heard, -math.inf)
+        self.latest.view(-1).scatter_reduce_(0, (world * seats + side // 2).flatten(), clock.flatten(), "amax")
 
     def slots(self, rows: Rows) -> OfferSlots:
         """Sums [N, 2, S] of the offers known to rows, faded by age."""
@@ -157,13 +157,16 @@ class Partners:
         like: Tensor = torch.zeros((), dtype=memory.dtype, device=market.device)
         self._strangers = records.empty((1, 1), like)
         self.records = records.empty((len(self.rows), market.wide), like)
-        self._condensed: Records | None = None
+        self._condensed: Tensor | None = None  # [fields, N, A]
 
-    def condensed(self) -> Records:
-        """The same without rings, for today's negotiations."""
+    def condensed(self, rows: Rows) -> Records:
+        """`records.condensed` of rows, for today's negotiations."""
         if self._condensed is None:
-            self._condensed = records.condensed(self.records)
-        return self._condensed
+            sums: Any = records.condensed(self.records)
+            self._condensed = torch.stack([values.view(self.records.units.shape) for values in sums])
+        values = self._condensed[:, self.number[rows.seat]].unbind(0)
+        fields = zip(Records._fields, values)
+        return Records(*(value[..., None] if name in records.RINGS else value for name, value in fields))
 
     def remember(self, market: Market, memory: Memory, opened: Tensor, before: Threads, ranges: Ranges) -> None:
         """Yesterday's negotiations enter; in worlds that begin everybody is a stranger."""

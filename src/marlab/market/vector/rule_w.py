@@ -132,28 +132,29 @@ class RuleW(Policy):
     def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
         """The moves of these rows."""
         state = self.mornings.at(market, rows, alive=True)
-        caps = l1.caps(state, RULES)
         running = rows.gather(market.threads.running) & rows.sides[:, :, None]  # [N, 2, A]
-        alpha = self._weights(market, rows, state, caps, running)
+        alpha = self._weights(market, rows, state, running)
         moves, places = [], []
         for side, selling in ((SUPPLIERS, False), (CONSUMERS, True)):
             there = running[:, side]
             some = there.any(1).nonzero()[:, 0]  # rows with something to answer on this side
             if not len(some):
                 continue
-            who, here, weights = rows.take(some), there[some], alpha[some, side]
-            now, limits = _taken(state, some), l1.Caps(*(values[some] for values in caps))
-            issue = l1.issue_of(now, selling)
+            who, here, weights, now = rows, there, alpha[:, side], state
+            if len(some) < len(rows):
+                who, here, weights = rows.take(some), there[some], weights[some]
+                now = self.mornings.at(market, who, alive=True)
+            caps, issue = l1.caps(now, RULES), l1.issue_of(now, selling)
             threads = self._threads(market, who, side, here)
             if selling:
-                answers = self.sale(market, who, now, limits, threads, issue, weights)
+                answers = self.sale(market, who, now, caps, threads, issue, weights)
             else:
-                wishes = rule_w.buy(now, limits, threads, issue, weights)
+                wishes = rule_w.buy(now, caps, threads, issue, weights)
                 answers = plan.plan(now, RULES, selling, threads, issue, wishes, explain=False)
             at = here.flatten().nonzero()[:, 0]
-            moves.append([values.flatten()[at].to(torch.int32) for values in answers[:4]])
+            moves.append(torch.stack([values.flatten()[at].to(torch.int32) for values in answers[:4]]))
             places.append(who.threads[:, side].flatten()[at])
-        return Moves(*(torch.cat(parts) for parts in zip(*moves))), torch.cat(places)
+        return Moves(*torch.cat(moves, 1).unbind(0)), torch.cat(places)
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
@@ -176,22 +177,24 @@ class RuleW(Policy):
         heard = self.memory.heard(market, rows, side)
         known, before = _NOBODY, None
         if side == CONSUMERS:
-            partners = self.memory.partners[side]
-            known = partners.condensed().take(partners.number[rows.seat])
+            known = self.memory.partners[side].condensed(rows)
             before = self._outlooks[market.half % 2].of(market, rows)
         return plan.Threads(
             there, offered.clone(), received, Action(nothing, nothing, nothing), heard, offered, known, before,
             market.half // 2,
         )  # fmt: skip
 
-    def _weights(self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, running: Tensor) -> Tensor:
+    def _weights(self, market: Market, rows: Rows, state: DayState, running: Tensor) -> Tensor:
         """L4's weights [N, 2, A] over the threads of both sides."""
         dtype, threads = self.mornings.dtype, market.threads
         there = running.flatten(1)  # [N, 2 A]
         selling = torch.arange(2, device=there.device).repeat_interleave(market.wide) == CONSUMERS
         selling = selling.expand(there.shape)
-        rounds = torch.full(there.shape, float(market.half // 2), dtype=dtype, device=there.device)
-        base = l1.baseline(state.per_thread(), caps.per_thread(), selling, RULES, rounds)
+        rounds: Tensor = torch.full(there.shape, float(market.half // 2), dtype=dtype, device=there.device)
+        base = Action(rounds, rounds, torch.zeros_like(rounds))
+        if market.half == 0:  # later there is an offer on every table, whose day counts
+            caps = l1.caps(state, RULES)
+            base = l1.baseline(state.per_thread(), caps.per_thread(), selling, RULES, rounds)
         latest = [rows.gather(v).flatten(1).to(dtype) for v in (threads.units, threads.price, threads.ahead)]
         missing = ~there | (latest[0] == 0)
         last = Action(*(values.masked_fill(missing, math.nan) for values in latest))
@@ -203,7 +206,3 @@ class RuleW(Policy):
         days = features.latest_day(last.day, base.day, HORIZON)
         alpha: Tensor = HeuristicL4Coordinator().weights(days, wanted, there)
         return alpha.view(running.shape)
-
-
-def _taken(state: DayState, rows: Tensor) -> DayState:
-    return DayState(*(values[rows] for values in state))

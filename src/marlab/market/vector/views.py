@@ -1,7 +1,7 @@
 """What factories know, in the words that rules and networks use: `DayState` for any rows of a batch.
 
-`Mornings` keeps what a factory remembers of earlier days (means of its exogenous contracts) and what was signed before
-today; it has to be told about every morning. The same functions that play uses take it from there.
+`Mornings` keeps what a factory remembers of earlier days (means of its exogenous contracts) and today's numbers; it has
+to be told about every morning. The same functions that play uses take it from there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from marlab.market.logs.daystate import LINES, DayState
-from marlab.market.vector.books import HORIZON, SLOTS
+from marlab.market.logs.daystate import LINES, SCALARS, DayState
+from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
-from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows
+from marlab.market.vector.seats import CONSUMERS, Rows, Seats
 from marlab.market.vector.sync_random import price_range
 
 Tensor = Any
@@ -29,7 +29,9 @@ class Mornings:
         self.inside = torch.zeros(seats, dtype=self.dtype, device=device)  # exogenous units so far
         self.outside = torch.zeros_like(self.inside)
         self.reach = torch.zeros((*seats, LINES), dtype=self.dtype, device=device)
-        self.signed = torch.zeros_like(market.books.signed)  # what was signed before this morning
+        self._seats = Seats(market).rows(torch.ones_like(market.setup.exists))  # all of them
+        self._fields = self._morning(market)  # [fields, seats] of today that do not change during a day
+        self._any_bankrupt = bool(market.bankrupt.any())
 
     def open(self, market: Market) -> None:
         """A new day; worlds on their first day forget everything."""
@@ -40,22 +42,32 @@ class Mornings:
         steps = torch.arange(1, LINES + 1, device=market.device)
         reached = ((into + out)[..., None] >= steps).to(self.dtype)
         self.reach = torch.where(fresh[..., None], reached, self.reach + reached)
-        self.signed = market.books.signed.clone()
+        self._fields = self._morning(market)
+        self._any_bankrupt = bool(market.bankrupt.any())
 
     def at(self, market: Market, rows: Rows, alive: bool = False) -> DayState:
         """The states [N] of rows: the morning, with the contracts signed since.
 
         `alive`: without sales to bankrupt consumers, which the simulator lists although nothing is delivered.
         """
-        setup, seat, dtype = market.setup, rows.seat, self.dtype
         market.books.sign(market.threads)
-        order = market.books.order()
-        units, money = market.books.signed[0][seat][..., order], market.books.signed[1][seat][..., order]  # [N, 2, S]
-        if alive:
-            gone_units, gone_money = _to_bankrupt(market, rows)
-            units = units - torch.stack([torch.zeros_like(gone_units), gone_units], 1)
-            money = money - torch.stack([torch.zeros_like(gone_money), gone_money], 1)
-        before = self.signed[0][seat][..., market.books.slot]  # [N, 2], today's contracts before the morning
+        # [2 units and money, N, 2 sides, S]
+        signed = market.books.signed[(slice(None), *rows.seat)][..., market.books.order()].to(self.dtype)
+        if alive and self._any_bankrupt:
+            for values, gone in zip(signed, _to_bankrupt(market, rows)):
+                values[:, CONSUMERS] -= gone
+        (bought, sold), (paid, received) = (values.unbind(1) for values in signed.unbind(0))
+        seat = (rows.world * market.levels + rows.level) * market.wide + rows.place
+        fields = dict(zip(SCALARS, self._fields[:, seat].unbind(0)))
+        return DayState(
+            **fields, exogenous_reach=self.reach[rows.seat], q_in=bought, q_out=sold, pay=paid, receive=received
+        )
+
+    def _morning(self, market: Market) -> Tensor:
+        """The numbers [fields, seats] of all seats."""
+        setup, rows, dtype = market.setup, self._seats, self.dtype
+        seat = rows.seat
+        before = market.books.signed[0][seat][..., market.books.slot]  # [N, 2], today's contracts before the morning
         first, last = setup.first[rows.world, rows.level], rows.level == market.levels - 1
         day, left = market.day[rows.world], setup.n_steps[rows.world] - 1 - market.day[rows.world]
         input_product = rows.level - (market.levels - setup.n_levels[rows.world])
@@ -80,25 +92,19 @@ class Mornings:
             "exogenous_in_quantity": ex[0], "exogenous_in_price": ex[0] * ex[1],
             "exogenous_out_quantity": ex[2], "exogenous_out_price": ex[2] * ex[3],
             "exogenous_in_mean": self.inside[seat] / seen, "exogenous_out_mean": self.outside[seat] / seen,
-            "exogenous_reach": self.reach[seat],
-            "q_in": units[:, SUPPLIERS], "q_out": units[:, CONSUMERS], "pay": money[:, SUPPLIERS],
-            "receive": money[:, CONSUMERS],
         }  # fmt: skip
         for side, price, closed in (("buy", price_in, first), ("sell", price_out, last)):
             low, high = price_range(price)
             bounds = (zero + 1, setup.quantity_max[rows.world], low, high, day, day + left.clamp(max=HORIZON))
             names = (f"{side}_{issue}_{end}" for issue in ("quantity", "price", "day") for end in ("min", "max"))
             fields |= {name: torch.where(closed, 0, bound) for name, bound in zip(names, bounds)}
-        return DayState(**{name: fields[name].to(dtype) for name in DayState._fields})
+        return torch.stack([fields[name].to(dtype) for name in SCALARS])
 
 
 def _to_bankrupt(market: Market, rows: Rows) -> tuple[Tensor, Tensor]:
     """Units and money [N, S] of sales to bankrupt consumers, by days from today."""
-    books, none = market.books, torch.zeros((len(rows), SLOTS), dtype=torch.int32, device=market.device)
-    after = (rows.level + 1).clamp(max=market.levels - 1)
+    books, after = market.books, (rows.level + 1).clamp(max=market.levels - 1)
     gone = market.bankrupt[rows.world, after] & rows.sides[:, CONSUMERS, None]  # [N, A]
-    if not bool(gone.any()):
-        return none, none
     sums = (values.flatten(1)[:, rows.threads[:, CONSUMERS]] * gone for values in (books.units, books.money))
-    units, money = (torch.roll(value.sum(2), -books.slot, 0).T.to(torch.int32) for value in sums)
+    units, money = (torch.roll(value.sum(2), -books.slot, 0).T for value in sums)
     return units, money
