@@ -56,8 +56,10 @@ class Clock:
         self.parts[name] += self._now() - started
 
 
-def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[float, dict[str, float]]:
-    """World-days per second, and the share of each part."""
+def vector(
+    seats: str, worlds: int, days: int, device: torch.device, seconds: float = float("inf")
+) -> tuple[float, dict[str, float], int]:
+    """World-days per second, the share of each part, and the days played: no more are begun after `seconds`."""
     drawn = min(worlds, CONFIGS)
     shape = (np.full(drawn, LEVELS), np.full((drawn, LEVELS), WIDE), np.full(drawn, DAYS))
     setup = make_setup(generate_like(*shape, np.random.default_rng(0)), torch.float32, device)
@@ -75,11 +77,12 @@ def vector(seats: str, worlds: int, days: int, device: torch.device) -> tuple[fl
         others[1] = RuleW(market) if seats == "rule W" else SyncRandom(generator)
     policy = Seated(market, kind, others, generator)
     play_day(market, policy, Clock(device))  # everything is loaded and allocated
-    clock = Clock(device)
-    for _ in range(days):
+    clock, played = Clock(device), 0
+    while played < days and sum(clock.parts.values()) < seconds:
         play_day(market, policy, clock)
+        played += 1
     total = sum(clock.parts.values())
-    return worlds * days / total, {name: seconds / total for name, seconds in clock.parts.items()}
+    return worlds * played / total, {name: spent / total for name, spent in clock.parts.items()}, played
 
 
 def play_day(market: Market, policy: Seated, clock: Clock) -> None:
@@ -116,6 +119,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, nargs="+", default=[1024, 4096])
     parser.add_argument("--days", type=int, default=DAYS - 1)
     parser.add_argument("--seats", nargs="+", choices=SEATS, default=list(SEATS))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further day after these")
     parser.add_argument("--no-simulator", dest="simulator", action="store_false")
     asked = parser.parse_args()
     device = torch.device(asked.device)
@@ -128,10 +132,10 @@ def main() -> None:
         if reference is not None:
             print(f"{seats}: simulator {reference:.1f} world-days per CPU second", flush=True)
         for worlds in asked.worlds:
-            rate, parts = vector(seats, worlds, asked.days, device)
+            rate, parts, days = vector(seats, worlds, asked.days, device, asked.seconds)
             ratio = f", {rate / reference:.0f} times the simulator" if reference is not None else ""
             split = ", ".join(f"{name} {share:.0%}" for name, share in parts.items())
-            print(f"{seats}: {worlds} worlds, {rate:,.0f} world-days/s{ratio} ({split})", flush=True)
+            print(f"{seats}: {worlds} worlds, {days} days, {rate:,.0f} world-days/s{ratio} ({split})", flush=True)
 
 
 if __name__ == "__main__":
