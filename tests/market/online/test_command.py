@@ -14,4 +14,4 @@ def test_presets_are_configs(name: str) -> None:
 
 
 def test_flags_become_a_config() -> None:
-    assert main.parse(["--worlds", "5", "--algo", "ippo"]).config == OnlineConfig(worlds=5, algo="ippo")
+    assert main.parse(["--worlds", "5", "--algo", "ippo"]).config.run_config() == OnlineConfig(worlds=5, algo="ippo")

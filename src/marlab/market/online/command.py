@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from marlab.lab.command import RunCommand
+from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.market.online.settings import OnlineConfig
 
 PRESETS = Path(__file__).parents[1] / "presets" / "online"
 
-main = RunCommand("market online", OnlineConfig, "marlab.market.online.work:learn", presets=PRESETS)
+
+@dataclass(frozen=True)
+class OnlineCommand(EngineFlags, OnlineConfig):
+    """`marlab market online`: the training, and where real worlds are played (which changes no result)."""
+
+    def run_config(self) -> OnlineConfig:
+        """What decides the results."""
+        return config_of(self, OnlineConfig)
+
+
+main = RunCommand("market online", OnlineCommand, "marlab.market.online.work:learn", presets=PRESETS)

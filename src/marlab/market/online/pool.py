@@ -50,6 +50,20 @@ class Pool:
         self.past: list[dict[str, Tensor]] = []  # weights of frozen selves, the newest last
         self._past_selves = past_selves
 
+    def change_clones(self, clones: Path) -> None:
+        """Play other clones of the same experts from now on."""
+        pack = load(clones)
+        missing = set(self.cloned) - set(pack.names)
+        if missing:
+            raise UserError(f"{clones} has no clone of {sorted(missing)[0]}.")
+        self._pack = pack
+
+    @property
+    def cloned(self) -> tuple[str, ...]:
+        """Opponents that are clones."""
+        names = () if self._pack is None else self._pack.names
+        return tuple(name for name in names if name in self.names)
+
     @property
     def kinds(self) -> int:
         """How many numbers there are."""

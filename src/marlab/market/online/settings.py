@@ -11,6 +11,12 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
 Algo = Literal["ppo", "ippo", "mappo"]
+Ground = Literal["vector", "real"]
+EXPERTS = (
+    "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent",
+    "UltraSuperMiracleSoraFinalAgentZ", "Rohn", "COW", "SyncRandomStdAgent", "RandomStdAgent",
+)  # fmt: skip
+"""The reference population."""
 BUILTINS = ("rule", "RandomStdAgent", "SyncRandomStdAgent", "GreedyStdAgent")
 """Opponents that need no file."""
 RULE, WEAK = "rule", "weak"
@@ -87,6 +93,21 @@ class OnlineConfig:
     """Days of such a world."""
     patience: int = 0
     """Stop after this many comparisons without a better one; 0 never does."""
+    ground: Ground = "vector"
+    """vector: the vector market, with clones; real: every generation is `real_worlds` worlds of the simulator."""
+    refits: int = 0
+    """How often, spread over the training, the learner plays real worlds, learns from them, and the clones are fitted
+    again to everything that is recorded."""
+    real_worlds: int = 24
+    """Worlds of the simulator that are played each time."""
+    experts: tuple[str, ...] = EXPERTS
+    """Who plays in real worlds beside the learner, in rotation."""
+    recorded: Path | None = None
+    """Folder of worlds that were recorded before (.npz): clones are fitted to them too."""
+    refit_units: int = 40
+    """Units of fitting clones each time."""
+    world_timeout: float = 1800.0
+    """Seconds after which a real world is ended and counted as failed."""
     seed: int = 0
     device: str = "auto"
     """cpu, cuda, cuda:N or auto."""
@@ -94,7 +115,21 @@ class OnlineConfig:
     def __post_init__(self) -> None:
         at_least(self, 1, "worlds", "learners", "generations", "rollout_days", "epochs", "batch_size", "steer_worlds")
         at_least(self, 0, "past_selves", "steer_every", "patience", "seed")
-        positive(self, "learning_rate", "clip_range", "target_kl")
+        positive(self, "learning_rate", "clip_range", "target_kl", "world_timeout")
+        at_least(self, 0, "refits")
+        at_least(self, 1, "real_worlds", "refit_units")
+        if self.refits and self.clones is None:
+            raise UserError("refits fit the clones again: give --clones FILE, the ones to begin with.")
+        if self.refits >= self.generations:
+            raise UserError(f"{self.refits} refits need more than {self.generations} generations.")
+        if self.algo == "ppo" and (self.refits or self.ground == "real"):
+            raise UserError(
+                "Real worlds teach what is done in threads: with --algo ppo leave --ground and --refits out."
+            )
+        if self.refits and self.ground == "real":
+            raise UserError("With --ground real nothing is learnt from clones: leave refits out.")
+        if not self.experts:
+            raise UserError("experts is empty, expected the names of agents that play beside the learner.")
         if self.generation_days < 2 * self.rollout_days:
             raise UserError(
                 "generation_days must be at least twice rollout_days: the latest days only show what the "

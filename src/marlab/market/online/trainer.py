@@ -5,25 +5,30 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from marlab.lab.ppo.choices import apply_mask, log_prob
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.ppo import PPO
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.trainer import Halfway
 from marlab.market.agent.layers import find_learned
 from marlab.market.networks import around as files
+from marlab.market.online import ground_real
 from marlab.market.online.credit import Rewards, advantages, team_rewards
-from marlab.market.online.ground_vector import Ground, join
+from marlab.market.online.ground_real import Seat
+from marlab.market.online.ground_vector import Ground, Rows, join
 from marlab.market.online.net import AroundRule
 from marlab.market.online.order import OrderNet, OrderPlayer, OrderPPO
 from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
-from marlab.market.online.protect import Guard, alarms
+from marlab.market.online.protect import Best, Guard, alarms
+from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
 from marlab.market.online.steer import Outcome, compared, fare
 from marlab.market.rules import around
@@ -80,9 +85,21 @@ class OnlineTrainer:
         self.kept: dict[str, Any] = _copied(self.ppo.state_dict())  # the best version so far
         self._rule: Outcome | None = None  # how the rule fares where the learner is compared with it
         self.alarms: list[str] = []
+        self.refits: Refits | None = None
+        self.refitted = 0  # how often the clones were fitted again
 
     def iterate(self) -> Mapping[str, Any]:
         """One generation."""
+        if self.config.ground == "real":
+            return self._real_generation()
+        turn = 0 if self.refits is None else self.refits.turn(self.step)
+        if turn > self.refitted:
+            told = self._refit(turn)
+            return {**self._generation(), **told}
+        return self._generation()
+
+    def _generation(self) -> dict[str, Any]:
+        """A batch of worlds of the vector market."""
         began, config = time.perf_counter(), self.config
         plays = OrderPlayer if config.algo == "ppo" else Player
         ground = Ground(config, self.net, self.pool, self.step, self.device, plays=plays)
@@ -112,6 +129,54 @@ class OnlineTrainer:
             means |= self.steer()
         self.alarms = alarms(means)
         return means
+
+    def _real_generation(self) -> dict[str, Any]:
+        """A batch of worlds of the simulator."""
+        assert self.refits is not None and isinstance(self.net, AroundRule)
+        began = time.perf_counter()
+        told = self.learn_from(self.refits.play(self.step + 1, self.net))
+        self.step += 1
+        told["time/seconds"] = time.perf_counter() - began
+        self.improved = False
+        if self.step == self.total or (self.config.steer_every and self.step % self.config.steer_every == 0):
+            told |= self.steer()
+        self.alarms = alarms(told)
+        return told
+
+    def _refit(self, turn: int) -> dict[str, float]:
+        """Play among real experts, learn from it, fit the clones again; what was best among the old ones is past."""
+        assert self.refits is not None and isinstance(self.net, AroundRule)
+        before = copy.deepcopy(self.ppo.state_dict())
+        told = {f"real/{name.rpartition('/')[2]}": value for name, value in self.learn_from(
+            self.refits.play(turn, self.net)).items()}  # fmt: skip
+        try:
+            clones = self.refits.clones(turn)
+        except Halfway:
+            self.ppo.load_state_dict(before)  # the same worlds teach it when it goes on
+            raise
+        self.pool.change_clones(clones)
+        self.refitted, self._rule = turn, None
+        gain = self.compare()["steer/gain"]
+        self.kept = _copied(self.ppo.state_dict())
+        self.guard.best, self.guard.waited = Best(self.step, gain), 0
+        return told | {"real/gain_with_new_clones": gain}
+
+    def learn_from(self, seats: Sequence[Seat]) -> dict[str, float]:
+        """One update from what was lived through in real worlds."""
+
+        def logp(x: Tensor, mask: Tensor, choices: Tensor) -> Tensor:
+            with torch.no_grad():
+                parts = [self.net.logits(part) for part in x.split(1 << 16)]
+                return log_prob(apply_mask(torch.cat(parts), mask), choices, around.HEADS)
+
+        played, rewards = ground_real.transitions(seats, logp, self.device)
+        others = None
+        if self.config.algo == "mappo":
+            others = ground_real.others(seats, self.pool.names).to(self.device)
+        nothing = Rows(*(part[:0] for part in played)), Rewards(*(part[:0] for part in rewards))
+        data, told = self.rows((played, rewards), nothing, others)
+        rate = self.config.learning_rate * (1 - (1 - LEAST_RATE) * self.step / self.total)
+        return told | self.ppo.learn(data, rate, self.config.entropy_coef) | {"reward/seats": float(len(seats))}
 
     def compare(self) -> dict[str, float]:
         """The learner as it is beside the rule."""
@@ -200,7 +265,7 @@ class OnlineTrainer:
         """Networks, optimiser, generator, pool."""
         return {
             "step": self.step, "ppo": self.ppo.state_dict(), "pool": self.pool.state_dict(), "kept": self.kept,
-            "guard": self.guard.state_dict(), "stopped": self.stopped,
+            "guard": self.guard.state_dict(), "stopped": self.stopped, "refitted": self.refitted,
             "rule": None if self._rule is None else self._rule.state_dict(),
         }  # fmt: skip
 
@@ -211,6 +276,10 @@ class OnlineTrainer:
         self.guard.load_state_dict(state["guard"])
         self.kept, self.stopped = state["kept"], bool(state["stopped"])
         self._rule = None if state["rule"] is None else Outcome(**state["rule"])
+        self.refitted = int(state["refitted"])
+        if self.refitted:
+            assert self.refits is not None
+            self.pool.change_clones(self.refits.clones(self.refitted))
 
 
 def _together(before: Played, after: Played) -> Rewards:

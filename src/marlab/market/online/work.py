@@ -7,6 +7,7 @@ from typing import Any
 
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
+from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.progress import stage
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.metrics import read_metrics
@@ -15,8 +16,11 @@ from marlab.lab.runs.trainer import drive
 from marlab.lab.verdict import Sentence, say, side
 from marlab.market.agent.layers import AROUND
 from marlab.market.networks import around as files
+from marlab.market.online.command import OnlineCommand
+from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
 from marlab.market.online.trainer import OnlineTrainer
+from marlab.market.simulator.experts import find_player, need_simulator
 
 KIND = "market/online"
 LAST = "around_last.npz"
@@ -25,15 +29,23 @@ SHOWN = ("reward/day", "steer/gain")
 
 
 def learn(
-    config: OnlineConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
+    config: OnlineConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
+    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Train (or resume) by a config; returns the run, closed."""
+    asked = OnlineCommand.of(config)
+    config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
+    if config.refits or config.ground == "real":
+        need_simulator()
+        for name in config.experts:
+            find_player(name)
     device = choose_device(config.device)
     trainer = OnlineTrainer(config, device)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
         run.judge_by(config.judged_by)
+        trainer.refits = Refits(config, run.path, engine, stop=run.must_stop, log=run.log, quiet=quiet)
+        trainer.refits.cloned = trainer.pool.cloned
         for number, name in enumerate(trainer.pool.names):
             run.log(f"seat number {number}: {name}")
         store = CheckpointStore(run.checkpoints, KIND, "online_{step}.ckpt.pt", Keep(last=2))

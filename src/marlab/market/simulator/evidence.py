@@ -6,7 +6,7 @@ with the balances, stocks and prices of every day, so that `marlab.market.vector
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,11 @@ class ShownWorld(RecordedWorld):
         self.shown.append((balance, stock, [float(price) for price in self.trading_prices]))
 
 
-def played(spec: WorldSpec) -> Recorded:
-    """Play a world and keep everything; all agents are tracked."""
+def played(spec: WorldSpec, look: Callable[[Any, Sequence[str]], None] | None = None) -> Recorded:
+    """Play a world and keep everything; all agents are tracked.
+
+    `look` is shown the world after its end, and the classes of its agents.
+    """
     spec = replace(spec, tracked=(True,) * len(spec.agents))
     with playing(spec, ShownWorld) as world:
         config = config_of(world)
@@ -106,10 +109,13 @@ def played(spec: WorldSpec) -> Recorded:
         sync = all(isinstance(world.agents[name].adapted_object, SAOSyncController) for name in names)
         if log.meta["days_played"] != spec.n_steps or len(balance) != spec.n_steps + 1:
             raise UserError(f"World {spec.world_id} ended on day {log.meta['days_played']} of {spec.n_steps}.")
+        kinds = tuple(agent["type"] for agent in log.agents)
+        if look is not None:
+            look(world, kinds)
         return Recorded(
             spec.world_id, config, sync, {name: log.tables[name] for name in TABLES}, balance, stock, prices,
             np.array([agent["score"] for agent in log.agents]), np.array([agent["bankrupt"] for agent in log.agents]),
-            _mornings(log, len(names)), tuple(agent["type"] for agent in log.agents),
+            _mornings(log, len(names)), kinds,
         )  # fmt: skip
 
 
