@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from marlab.market.replay.words import WORDS as WORDS
 
-PAGES = {"marlab.market.arena.plan:PlayConfig": "marlab.market.replay.pages:cup"}
+PAGES = {
+    "marlab.market.arena.plan:PlayConfig": "marlab.market.replay.pages:cup",
+    "marlab.market.collect.plan:MarketCollectConfig": "marlab.market.replay.pages:collected",
+}
 
 CAPTIONS: dict[str, dict[str, str]] = {"en": {}, "zh": {}}
 """Figures and films by the names of their files, without the run's own name."""

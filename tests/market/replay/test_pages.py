@@ -39,6 +39,15 @@ def test_a_tournament_in_panels(tmp_path: Path) -> None:
     assert made.results and "market.cup.pairs" not in panels  # two agents are one difference
 
 
+def test_a_collection_shows_its_first_worlds(logged: Path, tmp_path: Path) -> None:
+    (tmp_path / "worlds").mkdir()
+    for number in range(pages.FEW_WORLDS + 1):
+        shutil.copy(logged / "logs" / "c000-t00-w.parquet", tmp_path / "worlds" / f"w{number}.parquet")
+    made = pages.collected(run_at(tmp_path))
+    assert [page.name for page in made.pages] == ["world-w0", "world-w1", "world-w2"]
+    assert not any(factory["explained"] for factory in made.pages[0].panels[0].data["factories"])
+
+
 def test_worlds_with_logs_have_pages_and_not_too_many(logged: Path, tmp_path: Path) -> None:
     (page,) = pages.cup(run_at(logged)).pages
     assert page.name == "world-c000-t00-w" and "neu" in page.title

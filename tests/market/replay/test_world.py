@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
+from marlab.market.arena.play import Tournament
+from marlab.market.arena.world import measured_world
 from marlab.market.logs.worldlog import AGREED
 from marlab.market.replay.world import CONTRACT, DAYS_A_PART, NEGOTIATION, OFFER, REASON, WorldReplay
+from marlab.market.simulator.worlds import WorldSpec
 
 
 @pytest.fixture
@@ -73,7 +76,7 @@ def test_reasons_are_those_of_the_decision_logs(replay: WorldReplay, logged: Pat
 
 
 def test_a_whole_world_is_small(replay: WorldReplay) -> None:
-    """Twelve days of four factories; 200 days of twelve factories come to about 1.2 MB (docs/notebook.md)."""
+    """Twelve days of four factories."""
     parts = [replay.part(first) for first in replay.part_names().values()]
     assert len(json.dumps([replay.summary(), replay.contracts(), parts])) < 60_000
 
@@ -99,3 +102,16 @@ def test_flows_add_up(replay: WorldReplay) -> None:
     solvent = np.array([factory["bankrupt"] < 0 for factory in told["factories"]])
     arrived = flows["bought"] + flows["supplied"]
     assert (before + np.maximum(0, arrived - flows["produced"]) == flows["stock"])[solvent].all()
+
+
+@pytest.mark.long
+def test_two_hundred_days_of_twelve_factories_stay_below_three_megabytes(tmp_path: Path) -> None:
+    """All that the page of a large world loads; a quarter of its factories say why they decide."""
+    lita = "marlab.market.agent:LitaAgentHRL(mode=heuristic)"
+    others = ("GreedyStdAgent", "SyncRandomStdAgent", "RandomStdAgent")
+    agents = tuple(name for _ in range(3) for name in (lita, *others))
+    spec = WorldSpec("big", 5, 6, 200, tuple(level for level in range(3) for _ in range(4)), agents, (False,) * 12)
+    Tournament(tmp_path).add(measured_world(spec, keep_logs=True))
+    replay = WorldReplay(tmp_path / "logs" / "big.parquet")
+    loaded = [replay.summary(), replay.contracts(), *(replay.part(first) for first in replay.part_names().values())]
+    assert sum(len(json.dumps(each)) for each in loaded) < 3_000_000

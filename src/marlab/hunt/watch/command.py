@@ -88,4 +88,5 @@ def main(argv: Sequence[str]) -> int:
     for path in written:
         if path.suffix != ".png":
             print(f"written: {path}")
+    print("`marlab report` shows it step by step, with beliefs, expected moves and searches.")
     return stopping.exit_code

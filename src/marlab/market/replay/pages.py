@@ -1,4 +1,4 @@
-"""What the notebook shows of a tournament: who is ahead, by level and pair, what was possible, and its worlds."""
+"""What the notebook shows of a tournament (who is ahead, by level and pair, what was possible) and of single worlds."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from marlab.market.replay.world import WorldReplay
 
 MOST_WORLDS = 12
 """Replay pages of one tournament; a world of 200 days takes one to three megabytes."""
+FEW_WORLDS = 3
+"""Replay pages of a collection, whose worlds are samples and not matches."""
 
 
 def cup(info: RunInfo) -> Contribution:
@@ -31,6 +33,12 @@ def cup(info: RunInfo) -> Contribution:
         told = f"{len(pages)} / {len(files)}"
         panels.append(Panel("facts", "market.cup.more", [{"name": "market.cup.more", "value": told}], place="details"))
     return Contribution(panels, pages, results=bool(seats))
+
+
+def collected(info: RunInfo) -> Contribution:
+    """A collection: its first worlds."""
+    files = sorted((info.path / "worlds").glob("*.parquet"))
+    return Contribution(pages=[_page(file) for file in files[:FEW_WORLDS]])
 
 
 def _panels(seats: list[dict[str, Any]], config: PlayConfig) -> list[Panel]:
