@@ -8,6 +8,7 @@ from PIL import Image
 from marlab.fish.measure import plots
 
 REFERENCES = {"random": 0.745, "side-step": 0.982, "ceiling": 0.984}
+TRAINING = plots.TrainingReferences({"random": 0.9, "side-step": 0.99, "ceiling": 0.992}, 192)
 
 
 def rows(count: int = 6, known: bool = True) -> list[dict[str, Any]]:
@@ -50,7 +51,7 @@ def darkness(path: Path) -> float:
 
 
 def test_a_run_gets_all_its_figures(tmp_path: Path) -> None:
-    made = plots.draw_run(rows(), [probe(3), probe(6)], tmp_path / "r", REFERENCES)
+    made = plots.draw_run(rows(), [probe(3), probe(6)], tmp_path / "r", REFERENCES, TRAINING)
     names = {p.name for p in made}
     assert names == {
         "r_survival.png", "r_first_death.png", "r_penalty_vs_first_death.png", "r_penalty_vs_entropy.png",
@@ -63,7 +64,7 @@ def test_a_run_gets_all_its_figures(tmp_path: Path) -> None:
 
 
 def test_gif_grows_frame_by_frame(tmp_path: Path) -> None:
-    path = plots.save_curve_gif(rows(6), tmp_path / "c.gif", REFERENCES, frames=3)
+    path = plots.save_curve_gif(rows(6), tmp_path / "c.gif", TRAINING, frames=3)
     with Image.open(path) as gif:
         assert gif.n_frames == 3
         blue = []
@@ -75,9 +76,9 @@ def test_gif_grows_frame_by_frame(tmp_path: Path) -> None:
 
 
 def test_references_and_data_leave_ink(tmp_path: Path) -> None:
-    full = plots.plot_survival(rows(), tmp_path / "a.png", REFERENCES)
-    plain = plots.plot_survival(rows(), tmp_path / "b.png", {})
-    empty = plots.plot_survival(rows(known=False), tmp_path / "c.png", {})
+    full = plots.plot_survival(rows(), tmp_path / "a.png", TRAINING)
+    plain = plots.plot_survival(rows(), tmp_path / "b.png", plots.TrainingReferences({}, 192))
+    empty = plots.plot_survival(rows(known=False), tmp_path / "c.png", plots.TrainingReferences({}, 192))
     assert darkness(full) > darkness(plain) > darkness(empty)
 
 
@@ -88,7 +89,7 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_run_that_has_just_begun_can_be_drawn(tmp_path: Path, count: int) -> None:
-    made = plots.draw_run(rows(count), [], tmp_path / "r", REFERENCES)
+    made = plots.draw_run(rows(count), [], tmp_path / "r", REFERENCES, TRAINING)
     assert len(made) == 7 and all(p.is_file() for p in made)
 
 

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from marlab.fish.measure import compare
 from marlab.fish.measure.config import EvalConfig
-from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint, reference_lines, training_steps
 from marlab.fish.training.networks import KIND, PATTERN
 from marlab.fish.training.train import FishTrainer
+from marlab.lab.config import altered
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.measurements import FOLDER, Measurements
@@ -99,3 +102,12 @@ def test_the_code_that_measures_is_all_in_its_identity() -> None:
     plumbing = ("marlab.lab", *(f"marlab.fish.{name}" for name in (*settings, *told)))
     starts = ["marlab.fish.measure.compare", "marlab.fish.training.networks"]
     assert not_digested(starts, compare.CODE, plumbing) == set()
+
+
+def test_reference_lines_have_the_length_of_the_episodes_they_stand_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marlab.fish.training.evaluate.REFERENCE_EPISODES", 3)
+    config = altered(FishTrainConfig(), tail_force_reset_steps=60, eval_multi_fish=12)
+    whole, training = reference_lines(config, torch.device("cpu"))
+    assert training_steps(config) == 60 and training_steps(altered(config, tail_force_reset_steps=0)) == 500
+    assert training["possible at best"] == whole["possible at best"]
+    assert training["random"] > whole["random"] and all(training[name] >= whole[name] for name in whole)

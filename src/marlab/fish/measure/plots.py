@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,6 +27,14 @@ from marlab.lab.stats import Measured, share_interval
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 References = Mapping[str, float]
+
+
+class TrainingReferences(NamedTuple):
+    """Scripted policies after as many steps as the episodes of a training have."""
+
+    lines: References
+    steps: int
+
 
 ITERATION = "iteration"
 WIDE = (10.0, 4.4)
@@ -51,19 +59,19 @@ def _curve(rows: Rows, name: str) -> Curve:
 # --- training -----------------------------------------------------------------------------------------------
 
 
-def plot_survival(rows: Rows, path: Path, references: References) -> Path:
+def plot_survival(rows: Rows, path: Path, references: TrainingReferences) -> Path:
     """Survival of the training episodes beside the scripted policies and the ceiling."""
     figure, (ax,) = panels(size=WIDE)
     _draw_survival(ax, rows, references)
     return save(figure, path)
 
 
-def _draw_survival(ax: Axes, rows: Rows, references: References) -> None:
+def _draw_survival(ax: Axes, rows: Rows, references: TrainingReferences) -> None:
     line = _curve(rows, "survival_rate")
-    title = "Survival in training, exploration included"
+    title = f"Survival after {references.steps} steps in training, exploration included"
     curves(ax, {"survival": line}, xlabel=ITERATION, ylabel="survival [share of fish]", title=title)
     _mark_phases(ax, rows)
-    _survival_axis(ax, [line.y], references)
+    _survival_axis(ax, [line.y], references.lines)
 
 
 def plot_first_death(rows: Rows, path: Path) -> Path:
@@ -80,7 +88,7 @@ def _draw_first_death(ax: Axes, rows: Rows, named: bool = True) -> None:
         "10th percentile, without step one": _curve(rows, "late_first_death_p10"),
     }
     series = {name: line for name, line in series.items() if np.isfinite(np.asarray(line.y, dtype=float)).any()}
-    curves(ax, series, xlabel=ITERATION, ylabel="first death [step]", title="First death of an episode")
+    curves(ax, series, xlabel=ITERATION, ylabel="first death [step]", title="First death, in episodes that have one")
     ax.set_ylim(bottom=0)
     _mark_phases(ax, rows, named)
     _explain(ax, "best")
@@ -127,7 +135,7 @@ def _explain(ax: Axes, place: Literal["best", "lower right"]) -> None:
         ax.legend(loc=place, frameon=True, facecolor="white", edgecolor="none", framealpha=0.8, fontsize=11)
 
 
-def plot_training_curve(rows: Rows, path: Path, references: References) -> Path:
+def plot_training_curve(rows: Rows, path: Path, references: TrainingReferences) -> Path:
     """Survival, reward, length and first death at one glance."""
     figure, (survival, reward, length, death) = panels(2, 2, size=(7.4, 3.9))
     _draw_survival(survival, rows, references)
@@ -309,7 +317,7 @@ def _percent(count: int, fish: int) -> Measured:
 # --- moving ---------------------------------------------------------------------------------------------------
 
 
-def save_curve_gif(rows: Rows, path: Path, references: References, frames: int = GIF_FRAMES) -> Path:
+def save_curve_gif(rows: Rows, path: Path, references: TrainingReferences, frames: int = GIF_FRAMES) -> Path:
     """The survival curve as it grew, as a GIF that pauses on its last frame."""
     from PIL import Image
 
@@ -324,7 +332,7 @@ def save_curve_gif(rows: Rows, path: Path, references: References, frames: int =
     return path
 
 
-def _gif_frame(rows: Rows, end: int, references: References) -> NDArray[np.uint8]:
+def _gif_frame(rows: Rows, end: int, references: TrainingReferences) -> NDArray[np.uint8]:
     """The curve up to row `end` on the axes of the whole curve, [H, W, 3]."""
     figure, (ax,) = panels(size=(8.0, 4.2))
     whole = _curve(rows, "survival_rate")
@@ -332,7 +340,7 @@ def _gif_frame(rows: Rows, end: int, references: References) -> NDArray[np.uint8
     title = f"Survival in training, iteration {rows[end - 1][ITERATION]}"
     curves(ax, part, xlabel=ITERATION, ylabel="survival [share of fish]", title=title)
     _mark_phases(ax, rows)
-    _survival_axis(ax, [whole.y], references)
+    _survival_axis(ax, [whole.y], references.lines)
     return _pixels(figure)
 
 
@@ -349,7 +357,7 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
 
 
 def draw_run(
-    rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, references: References,
+    rows: Rows, probes: Sequence[Mapping[str, Any]], folder: Path, references: References, training: TrainingReferences,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Path]:  # fmt: skip
     """Every figure that the rows and probes of the run in `folder` allow, each called after it, and the curve's GIF.
@@ -363,8 +371,8 @@ def draw_run(
 
     velocity = [r["predator_velocity"] for p in probes for r in p.get("step_one_deaths", [])]
     todo: list[Callable[[], Path]] = [
-        lambda: plot_survival(rows, file("survival"), references),
-        lambda: plot_training_curve(rows, file("training_curve"), references),
+        lambda: plot_survival(rows, file("survival"), training),
+        lambda: plot_training_curve(rows, file("training_curve"), training),
     ]
     if probes:
         todo.append(lambda: plot_probe_timeline(probes, file("multi_eval_timeline"), references))
@@ -377,7 +385,7 @@ def draw_run(
         todo.append(lambda: plot_hard_starts(rows, file("hard_starts")))
     if probes:
         todo.append(lambda: plot_step_one_polar(velocity, file("step_one_heading_polar")))
-    todo.append(lambda: save_curve_gif(rows, folder / "media" / f"{name}_curve.gif", references))
+    todo.append(lambda: save_curve_gif(rows, folder / "media" / f"{name}_curve.gif", training))
     made = []
     for draw in todo:
         if stop():

@@ -18,7 +18,7 @@ import torch
 
 from marlab.fish.measure.compare import ARENAS, EvalReport, ladder
 from marlab.fish.measure.config import PROBES, EvalConfig
-from marlab.fish.measure.plots import draw_run, plot_step_one_by_type
+from marlab.fish.measure.plots import TrainingReferences, draw_run, plot_step_one_by_type
 from marlab.fish.measure.policies import Policy, moments
 from marlab.fish.measure.probe import greedy
 from marlab.fish.sea.config import SeaConfig
@@ -27,7 +27,7 @@ from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.starts.make import export_worst_seeds
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines
+from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines, training_steps
 from marlab.fish.training.networks import checkpoints
 from marlab.fish.training.outputs import STATS
 from marlab.lab.device import choose_device
@@ -107,10 +107,11 @@ class Ending:
         self._results(rows, probes)
         if probes:
             export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
-        references = reference_lines(self.config, self.device)
+        references, shorter = reference_lines(self.config, self.device)
         self._stage_summary(rows)
         self._drawn_at, self._figure_s = time.monotonic(), 0.0
-        draw_run(rows, probes, self.run.path, references, self._no_time)
+        training = TrainingReferences(shorter, training_steps(self.config))
+        draw_run(rows, probes, self.run.path, references, training, self._no_time)
         return references
 
     def _no_time(self) -> bool:

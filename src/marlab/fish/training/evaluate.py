@@ -20,6 +20,7 @@ from marlab.fish.measure.policies import Policy, scripted
 from marlab.fish.measure.probe import draw_seeds, film_worst, greedy, run_probe
 from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.seas import named_sea
 from marlab.fish.training.assemble import sea_config
@@ -172,12 +173,25 @@ def _film(
     )
 
 
-def reference_lines(config: FishTrainConfig, device: torch.device) -> dict[str, float]:
-    """Survival of a few scripted policies and the best possible one, as reference lines for plots."""
+def reference_lines(config: FishTrainConfig, device: torch.device) -> tuple[dict[str, float], dict[str, float]]:
+    """Survival of a few scripted policies and the best possible one, as reference lines for plots.
+
+    After whole episodes, and after as many steps as the episodes of the training have.
+    """
     fish = config.measure.eval_multi_fish
     cfg = sea_config(config, fish if fish > 1 else config.sea.num_fish)
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), REFERENCE_EPISODES)
     report = compare(lambda batch: ladder(device, ("random", "brake", "sidestep"), batch), cfg, seeds, device, False)
     assert report is not None  # nobody can stop it
-    lines = {name: float(score.survival.mean()) for name, score in report.scores.items()}
-    return {**lines, "possible at best": float(1 - report.doomed.mean() / cfg.num_fish)}
+    best = {"possible at best": float(1 - report.doomed.mean() / cfg.num_fish)}
+    whole, training = (
+        {name: float(((score.deaths < 0) | (score.deaths > steps)).mean()) for name, score in report.scores.items()}
+        for steps in (EPISODE_STEPS, training_steps(config))
+    )
+    return {**whole, **best}, {**training, **best}
+
+
+def training_steps(config: FishTrainConfig) -> int:
+    """After how many steps the training cuts an episode off."""
+    steps = config.starts.force_reset_steps
+    return min(steps, EPISODE_STEPS) if steps > 0 else EPISODE_STEPS
