@@ -72,6 +72,9 @@ def test_a_human_plays_to_the_end_and_the_game_is_kept(page: Any, run: Path) -> 
         assert page.locator(".mind[data-stag]").count() == 3  # what the others believe of the human
         assert faults(page) == [] and unspoken(page) == []
         page.locator(".board-side canvas").press("ArrowUp" if _may(page, "up") else "ArrowDown")
+        page.wait_for_selector(".board-pair[data-step='1']")
+        page.reload()  # the game goes on where it was
+        page.wait_for_selector(".board-pair[data-step='1']")
         step = 1
         while True:
             page.wait_for_function(

@@ -55,6 +55,7 @@ def test_a_move_of_yesterday_changes_nothing(tmp_path: Path) -> None:
     after = serve.answer(move, tmp_path)
     with pytest.raises(UserError, match="out of date"):
         serve.answer(move, tmp_path)
+    assert serve.answer({"do": "look", "id": told["id"]}, tmp_path) == after  # a page that was opened again
     assert len(json.loads((tmp_path / told["file"]).read_text())["episodes"][0]["frames"]) == after["step"] + 1
 
 

@@ -45,8 +45,16 @@ def test_watched_and_played_games_share_a_page(planned: Episode, tmp_path: Path)
     page = pages.watched(tmp_path)
     assert page is not None and [panel.title for panel in page.panels] == ["hunt.board.title", "hunt.board.human"]
     put(tmp_path / "hunt" / "watch" / "episode.json", {"schema": 99})
+    put(tmp_path / "hunt" / "human" / "ba9876543210.json", {"episodes": [5]})
+    (tmp_path / "hunt" / "human" / "aaaaaaaaaaaa.json").write_text("{")
+    page = pages.watched(tmp_path)  # what is damaged hides nothing else
+    assert page is not None and [panel.title for panel in page.panels] == ["hunt.board.human"]
+
+
+def test_a_damaged_episode_of_a_run_is_one_sentence(tmp_path: Path) -> None:
+    put(tmp_path / "media" / "episode.json", {"schema": 99})
     with pytest.raises(UserError, match="does not hold an episode"):
-        pages.watched(tmp_path)
+        pages.trained(run_at(tmp_path))
 
 
 def a_score(mean: float, **more: Any) -> dict[str, Any]:

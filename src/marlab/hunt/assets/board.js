@@ -202,6 +202,10 @@
     element.append(make("div", { class: "chooser" }, make("label", {}, `${say("team")} `, team), make("label", {}, `${say("seat")} `, seat), start), trouble, table);
     let busy = false;
 
+    /** The game of this tab, so that a page that is opened again goes on with it. */
+    function keep(id) { try { sessionStorage.setItem("marlab.hunt.seat", id); } catch { /* private windows have no store */ } }
+    function kept() { try { return sessionStorage.getItem("marlab.hunt.seat"); } catch { return null; } }
+
     async function ask(message) {
       if (busy) return;
       busy = true;
@@ -210,6 +214,7 @@
       status.textContent = say("thinking");
       try {
         memory.game = await tools.act("seat", message);
+        keep(memory.game.id);
         show();
       } catch (error) {
         trouble.textContent = error.message;
@@ -272,5 +277,6 @@
     tools.onTheme(redraw);
     notebook.follow(element, redraw);
     if (memory.game) show();
+    else if (kept()) tools.act("seat", { do: "look", id: kept() }).then((game) => { memory.game = game; show(); }, () => keep(""));
   });
 }

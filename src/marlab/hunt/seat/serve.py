@@ -1,7 +1,7 @@
 """What a served notebook answers to the page of the human seat; every game is a file `hunt/human/ID.json` of the runs.
 
-Messages are strangers' input: a table with `do` (start, move or again) and what that needs, and nothing else. Agents
-are chosen from a fixed list, so no message names a file.
+Messages are strangers' input: a table with `do` (start, look, move or again) and what that needs, and nothing else.
+Agents are chosen from a fixed list, so no message names a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ FOLDER = Path("hunt") / "human"
 MOST_GAMES = 16
 """Tables that are kept; beyond it the one that was not touched for the longest time is given up (its file stays)."""
 _ID = re.compile(r"[0-9a-f]{12}")
-_NEEDS = {"start": {"do", "team", "seat"}, "move": {"do", "id", "step", "action"}, "again": {"do", "id"}}
+_NEEDS = {
+    "start": {"do", "team", "seat"}, "look": {"do", "id"}, "again": {"do", "id"},
+    "move": {"do", "id", "step", "action"},
+}  # fmt: skip
 _games: OrderedDict[str, tuple[Any, str]] = OrderedDict()  # id -> (game, when it began)
 _lock = threading.Lock()
 
@@ -39,14 +42,15 @@ def answer(message: dict[str, Any], root: Path) -> dict[str, Any]:
         elif message["do"] == "again":
             game.again()
         file = FOLDER / f"{identity}.json"
-        write_json(root / file, {**game.record(), "began": began, "last_move": now()})
+        if message["do"] != "look":
+            write_json(root / file, {**game.record(), "began": began, "last_move": now()})
         return {"id": identity, "file": file.as_posix(), **game.shown()}
 
 
 def _check(message: dict[str, Any]) -> None:
     do = message.get("do")
     if not isinstance(do, str) or do not in _NEEDS:
-        raise UserError("A message needs `do`: start, move or again.")
+        raise UserError("A message needs `do`: start, look, move or again.")
     if set(message) != _NEEDS[do]:
         raise UserError(f"To {do}, a message has exactly {', '.join(sorted(_NEEDS[do]))}.")
     for name, kind in {"team": str, "action": str, "id": str, "seat": int, "step": int}.items():

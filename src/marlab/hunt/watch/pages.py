@@ -8,7 +8,7 @@ from typing import Any
 
 from marlab.lab.errors import UserError
 from marlab.lab.notebook.panels import Cell, Contribution, Page, Panel, Table
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_json, trusting
 from marlab.lab.runs.records import RunInfo
 
 CARD, EPISODE, REPORT = "scorecard.json", "episode.json", "report.json"
@@ -61,15 +61,28 @@ def _rounded(value: Any) -> Any:
 
 def watched(root: Path) -> Page | None:
     """Episodes that belong to no run: those of `hunt watch NAME`, and the last games of humans."""
-    panels = [_episode(read_episode(file)) for file in [root / WATCHED / EPISODE] if file.is_file()]
+    files = [file for file in [root / WATCHED / EPISODE] if file.is_file()]
     games = sorted((root / PLAYED).glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in games[:MOST_EPISODES]:
-        stored = _read(file)
-        for episode in (stored.get("episodes") if isinstance(stored, dict) else None) or []:
-            if len(panels) < MOST_EPISODES and len(_checked(episode, file)["frames"]) > 1:
-                told = f"{file.name}: {episode['game']}, {', '.join(episode['players'])}"
-                panels.append(_episode(episode, "hunt.board.human", told))
-    return Page("watch", "hunt.board.page", panels) if panels else None
+    panels = [panel for file in [*files, *games[:MOST_EPISODES]] for panel in _watched(file)]
+    return Page("watch", "hunt.board.page", panels[:MOST_EPISODES]) if panels else None
+
+
+def _watched(file: Path) -> list[Panel]:
+    """The episodes of a file; none of one that is damaged: others must not be hidden by it."""
+    try:
+        with trusting(f"{file} is damaged"):
+            stored = _read(file)
+            if "episodes" not in stored:
+                return [_episode(_checked(stored, file))]
+            return [
+                _episode(
+                    episode, "hunt.board.human", f"{file.name}: {episode['game']}, {', '.join(episode['players'])}"
+                )
+                for episode in stored["episodes"]
+                if len(_checked(episode, file)["frames"]) > 1
+            ]
+    except UserError:
+        return []
 
 
 # --- the score card ---------------------------------------------------------------------------------------------------
