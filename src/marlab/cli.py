@@ -63,6 +63,9 @@ COMMANDS: Table = {
         "samples": Command("marlab.market.samples.command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.learn.command:main", "L2, L3 and L4 learn from samples"),
         "online": Command("marlab.market.online.command:main", "learns to sell in the vector market, from rule W on"),
+        "distill": Command(
+            "marlab.market.distill.command:main", "what several teachers do, learnt by one small network"
+        ),
         "eval-l2": Command("marlab.market.learn.command:eval_l2_main", "errors of a trained L2 in raw units"),
         "play": Command(
             "marlab.market.arena.command:main", "tournaments that can tell agents apart, beside what was possible"

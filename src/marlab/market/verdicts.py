@@ -52,6 +52,8 @@ SENTENCES = {
         "online_unmeasured": "The learner was not compared with the rule yet.",
         "next_online": "Next: `marlab market play --design seats --replace LitaAgentHRL --agents "
         '"LitaAgentHRL(mode=learned, weights={run})"` shows what it earns in the simulator.',
+        "distilled": "The student earns {difference:+.4f} {interval:+.4f} of the opening balance beside the mean of "
+        "its {teachers} teachers, in the same seats of the vector market.",
         "believed": "After {day} days of talking the true type of a partner is the likeliest of {types} in {hit:.0%} "
         "of the cases, with a probability of {own:.2f} instead of {chance:.2f}; probabilities are off by {error:.3f}.",
         "believed_strangers": "{agents} agents without a type are taken for strangers with {share:.2f} at the end, "

@@ -16,7 +16,7 @@ class BeliefsConfig:
     """Whose answers an observer learns, from which worlds, and how."""
 
     KIND: ClassVar = "beliefs"
-    COMMON: ClassVar = ("recorded", "types", "units", "seed", "device")
+    COMMON: ClassVar = ("types", "units", "seed", "device")
 
     recorded: Path = Path()
     """Folder of recorded worlds (.npz, as `marlab market clone` and `marlab market verify --keep` write them)."""

@@ -28,8 +28,8 @@ class OnlineConfig:
     """Learn to sell in the vector market, starting from rule W."""
 
     COMMON: ClassVar = (
-        "algo", "start", "generations", "worlds", "clones", "opponents", "learning_rate", "bonus", "share", "seed",
-        "device",
+        "algo", "start", "generations", "worlds", "clones", "opponents", "observer", "ground",
+        "refits", "real_worlds", "learning_rate", "bonus", "share", "seed", "device", "engine", "workers",
     )  # fmt: skip
     algo: Algo = "mappo"
     """ippo: every thread is an agent, all share one network; mappo: their critic also sees who the others are; ppo:

@@ -1,0 +1,141 @@
+"""The work of `marlab market distill`: teachers are measured, the student learns, both are compared seat by seat.
+
+runs/market/NAME/checkpoints/around.npz   the student: `LitaAgentHRL(mode="learned", weights=RUN)`
+runs/market/NAME/tables.md, results.json
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from marlab.lab.config import Preset
+from marlab.lab.device import choose_device
+from marlab.lab.errors import UserError
+from marlab.lab.progress import stage
+from marlab.lab.report import markdown
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.trainer import drive
+from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import say
+from marlab.market.agent.batched import Batched
+from marlab.market.agent.layers import AROUND
+from marlab.market.distill.settings import DistillConfig
+from marlab.market.distill.teachers import RULE, Teacher, find
+from marlab.market.distill.trainer import DistillTrainer
+from marlab.market.networks import around as files
+from marlab.market.online.net import AroundRule
+from marlab.market.online.pool import Pool
+from marlab.market.online.steer import Outcome, fare
+
+KIND = "market/distill"
+STUDENT = "student"
+
+
+def distill(
+    config: DistillConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
+    command: Sequence[str] | None = None, quiet: bool = False,
+) -> Run:  # fmt: skip
+    """Distil teachers into a student; returns the run, closed."""
+    if not config.sources:
+        raise UserError("Nobody to learn from: name sources such as rule, hrl, or runs of `marlab market online`.")
+    teachers, device = [find(source) for source in config.sources], choose_device(config.device)
+    pool = Pool(config.opponents, config.clones, 0)
+    with Run.open("market", config, options, preset=preset, command=command) as run:
+        run.set_device(device)
+        run.judge_by(config.judged_by)
+        with stage(f"playing with {len(teachers)} teachers", quiet):
+            fared = {teacher.name: taught(config, pool, teacher, device) for teacher in teachers}
+            if RULE not in fared:
+                fared[RULE] = fare(config.online(), pool, None, device)
+        trainer = DistillTrainer(config, teachers, device, weights_of(config, teachers, fared))
+        store = CheckpointStore(run.checkpoints, KIND, keep=Keep(last=1))
+
+        def save() -> None:
+            files.save(run.checkpoints / AROUND, trainer.net.plain())
+
+        done = drive(
+            trainer, run, store, save_every=1, unit="generations", show=("distill/agreement",), quiet=quiet,
+            on_save=save, device=device, stay=True,
+        )  # fmt: skip
+        if not run.signalled and trainer.step:
+            with stage("comparing", quiet):
+                fared[STUDENT] = fare(config.online(), pool, trainer.net, device)
+            write(run, config, teachers, fared, trainer, done)
+    return run
+
+
+def taught(config: DistillConfig, pool: Pool, teacher: Teacher, device: torch.device) -> Outcome:
+    """How a teacher fares in the seats of the comparison."""
+    online = config.online()
+    if teacher.layers is not None:
+        settings = teacher.layers
+
+        def layers(market: Any, rule: Any, mine: Any, net: Any, generator: Any) -> Batched:
+            return Batched(market, settings, chosen=mine)
+
+        plays: Any = layers
+        return fare(online, pool, settings, device, plays)
+    return fare(online, pool, None if teacher.net is None else as_torch(teacher.net).to(device), device)
+
+
+def as_torch(net: files.AroundNet) -> AroundRule:
+    """A network of a file, to play in the vector market."""
+    hidden = tuple(len(bias) for _, bias in net.layers[:-1])
+    found = AroundRule(hidden, net.inputs, net.bonus, torch.Generator().manual_seed(0), net.observer)
+    found.start_from(net)
+    return found
+
+
+def weights_of(config: DistillConfig, teachers: Sequence[Teacher], fared: dict[str, Outcome]) -> torch.Tensor | None:
+    """[2, teachers] the best teacher at the first level and at others; None: all the same."""
+    if config.pick == "mean":
+        return None
+    out = torch.zeros((2, len(teachers)))
+    for level, is_first in enumerate((True, False)):
+        means = []
+        for teacher in teachers:
+            outcome = fared[teacher.name]
+            mine = outcome.score[outcome.first == is_first]
+            means.append(float(mine.mean()) if len(mine) else 0.0)
+        out[level, int(np.argmax(means))] = 1.0
+    return out
+
+
+def write(
+    run: Run, config: DistillConfig, teachers: Sequence[Teacher], fared: dict[str, Outcome], trainer: DistillTrainer,
+    done: bool,
+) -> None:  # fmt: skip
+    """The table of student and teachers, results and verdict."""
+    mine = fared[STUDENT].score.cpu().double().numpy()
+    rows, results = [], {}
+    for name, outcome in fared.items():
+        score = outcome.score.cpu().double().numpy()
+        mean, low, high = mean_interval((mine - score).tolist())
+        results[name] = {"score": float(score.mean()), "minus": float(mean), "low": float(low), "high": float(high)}
+        beside = "" if name == STUDENT else f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
+        weight = ""
+        if name in [teacher.name for teacher in teachers]:
+            place = [teacher.name for teacher in teachers].index(name)
+            weight = " / ".join(f"{value:.2f}" for value in trainer.weights[:, place].tolist())
+        rows.append([name, weight, f"{score.mean():.4f}", f"{float(outcome.short.mean()):.3f}", beside])
+    names = [teacher.name for teacher in teachers]
+    together = np.mean([fared[name].score.cpu().double().numpy() for name in names], 0)
+    mean, low, high = mean_interval((mine - together).tolist())
+    head = ("who", "weight at the first level / others", "score", "not delivered a day", "student minus this one")
+    size = (run.checkpoints / AROUND).stat().st_size
+    text = (
+        f"# Distillation\n\n{len(mine)} seats of the vector market, the same for everybody. The student's file has "
+        f"{size / 1e3:,.0f} KB.\n\n{markdown.table(head, rows)}\n"
+    )
+    write_text(run.path / "tables.md", text)
+    write_json(run.path / "results.json", results)
+    together_with = {"value": float(mean), "low": float(low), "high": float(high), "unit": "of the opening balance"}
+    run.add_results({"student minus teachers": together_with, "score of the student": float(mine.mean())})
+    after = say("market.next_online") if done else say("lab.go_on")
+    run.set_verdict(say("market.distilled", teachers=len(names), difference=float(mean), interval=(low, high)), after)
