@@ -29,7 +29,7 @@ from marlab.fish.measure.policies import Policy, Seer, play
 from marlab.fish.measure.probe import draw_seeds, greedy
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.reset import seeded_reset
-from marlab.fish.sea.seas import SEAS, named_sea
+from marlab.fish.sea.seas import PERCEPTION, SEAS, named_sea
 from marlab.fish.training import assemble
 from marlab.fish.training.config import PRESETS, FishTrainConfig
 from marlab.fish.training.networks import Trained, save_policy
@@ -126,8 +126,7 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def eyes(config: FishTrainConfig) -> dict[str, Any]:
-    cfg = config.sea
-    return {f: getattr(cfg, f) for f in ("include_neighbor_features", "neighbor_radius", "neighbor_average_count")}
+    return {field: getattr(config.sea, field) for field in PERCEPTION}
 
 
 def write(report: dict[str, Any], args: argparse.Namespace, name: str) -> None:

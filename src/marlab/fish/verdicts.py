@@ -21,6 +21,9 @@ SENTENCES = {
         "than the intercepting one; the next shoal wins {back:+.4f} {back_interval:+.4f} back "
         "({arenas} held-out arenas).",
         "next_table": "Next: `selfplay.json` in the run's folder has every shoal against every predator.",
+        "suite": "The policy is clearly ahead of every reactive script in {ahead} of {cells} seas, and behind the best "
+        "one in {behind}.",
+        "next_suite_file": "Next: `suite.json` and the figures in the run's folder say where.",
         "not_judged": "Nothing was judged: there was neither a probe nor an evaluation.",
         "next_eval": "Next: `marlab fish eval {run}` plays it on held-out arenas beside scripts and the ceiling.",
         "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",

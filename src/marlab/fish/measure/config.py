@@ -63,6 +63,28 @@ class EvalConfig:
 
 
 @dataclass(frozen=True)
+class SuiteConfig:
+    """Play a checkpoint in seas that differ in one thing each, beside the reactive scripts."""
+
+    KIND: ClassVar[str] = "fish/suite"
+    judged_by: ClassVar = Judged(("survival",))
+
+    checkpoint: str = ""
+    """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""
+    sea: SeaName = "trained"
+    """The sea that is changed: the one the policy was trained in, or a frozen one."""
+    arenas: int = 50
+    """Arenas per cell; cells with many fish have fewer."""
+    device: str = "auto"
+    """Where to compute: auto, cpu, cuda or cuda:N."""
+
+    def __post_init__(self) -> None:
+        if not self.checkpoint:
+            raise UserError("Name a checkpoint: marlab fish suite CHECKPOINT.")
+        at_least(self, 1, "arenas")
+
+
+@dataclass(frozen=True)
 class MeasureConfig:
     """Probes while a shoal learns, the evaluation at the end, and their films."""
 

@@ -192,7 +192,8 @@ def moments(
     hunt = predator_step(cfg) if hunt is None else hunt
     social_reward = cfg.density_penalty_coef != 0 or cfg.divergence_reward_coef != 0
     seen, scratch = sight(state, cfg.vision_radius), pair_scratch(state)
-    social = neighbours(state, cfg, scratch) if social_reward or cfg.include_neighbor_features else None
+    summary = cfg.include_neighbor_features and cfg.neighbor_view == "summary"
+    social = neighbours(state, cfg, scratch) if social_reward or summary else None
     for _ in range(steps):
         actions = policy(observe(state, cfg, social, seen)) if callable(policy) else policy.act(state, cfg)
         was_alive = state.alive

@@ -48,6 +48,10 @@ def check_switches(config: Any) -> None:
             raise UserError(f"{name} is {getattr(config, name)!r}; it must be {' or '.join(choices)}.")
 
 
+OWN_INPUTS = 11
+"""What a fish sees of itself and the predator comes first, whatever it sees of its neighbours."""
+NEIGHBOUR_INPUTS, RAYS = 5, 16
+"""Numbers per neighbour in the view `nearest`, and sectors in the view `rays`."""
 V32_HEADING_BIAS = "0-60:1.1,60-90:0.8,90-120:0.08,120-150:0.05,150-210:0.9,210-270:1.3,270-330:1.2,330-360:0.95"
 V32_SPEED_BIAS = "0-1.0:1.6,1.0-1.6:1.3,1.6-2.0:0.7,2.0-2.4:0.35,2.4-3.0:0.2"
 
@@ -68,6 +72,8 @@ class SeaConfig:
     """Fish per arena; a training takes it where the curriculum is empty."""
     include_neighbor_features: bool = True
     """Give each fish seven numbers about its neighbours: 18 inputs instead of 11."""
+    neighbor_view: Literal["summary", "nearest", "rays"] = "summary"
+    """How neighbours are seen: seven summary numbers, each of the nearest by itself (read by attention), or 16 rays."""
     neighbor_radius: float = 3.0
     """A living fish this near (m) is a neighbour."""
     neighbor_average_count: int = 6
@@ -131,6 +137,8 @@ class SeaConfig:
         share(self, "escape_boost_speed", "density_target")
         at_least(self, 0, "escape_jitter_std", "predator_spawn_jitter_radius", "predator_pre_roll_steps")
         at_least(self, 0, "predator_pre_roll_angle_jitter", "predator_pre_roll_speed_jitter")
+        if self.neighbor_view not in ("summary", "nearest", "rays"):
+            raise UserError(f"neighbor_view is {self.neighbor_view!r}; it must be summary, nearest or rays.")
         at_least(self, 0, "predator_confusion")
         positive(
             self, "predator_speed", "predator_speed_factor", "predator_turn_rate", "predator_vision", "vision_radius"
@@ -183,7 +191,15 @@ class SeaConfig:
 
     @property
     def observation_size(self) -> int:
-        return 18 if self.include_neighbor_features else 11
+        if not self.include_neighbor_features:
+            return OWN_INPUTS
+        more = {"summary": 7, "nearest": NEIGHBOUR_INPUTS * self.neighbor_average_count, "rays": 3 * RAYS}
+        return OWN_INPUTS + more[self.neighbor_view]
+
+    @property
+    def attends(self) -> bool:
+        """Whether a network sees neighbours one by one."""
+        return self.include_neighbor_features and self.neighbor_view == "nearest"
 
 
 COMPAT_SWITCHES = originals(SeaConfig)

@@ -14,6 +14,8 @@
 | 14 | distance of the nearest neighbour | neighbour radius |
 | 15, 16 | mean and deviation of all neighbours' speeds | fish top speed |
 | 17 | mean speed at which neighbours move away | fish top speed |
+
+With another `neighbor_view` the inputs from 11 on are those of `sea/vision.py`.
 """
 
 from __future__ import annotations
@@ -152,6 +154,10 @@ def observe(
         seen.vx * over_speed_seen, seen.vy * over_speed_seen,
         seen.distance * over_vision,
     ]  # fmt: skip
+    if cfg.include_neighbor_features and cfg.neighbor_view != "summary":
+        from marlab.fish.sea.vision import richer  # it stands on this module
+
+        return torch.cat((torch.stack(columns, dim=-1), richer(state, cfg, seen)), dim=-1, out=out)
     if cfg.include_neighbor_features:
         social = neighbours(state, cfg) if social is None else social
         over_radius = living * (1 / cfg.neighbor_radius)

@@ -30,7 +30,7 @@ SEAS: dict[str, SeaConfig] = {
 }
 """Name -> sea. `shoal` is `intercept` with a faster predator that a crowd confuses."""
 
-PERCEPTION = ("include_neighbor_features", "neighbor_radius", "neighbor_average_count")
+PERCEPTION = ("include_neighbor_features", "neighbor_view", "neighbor_radius", "neighbor_average_count")
 """What belongs to a policy and not to the sea: how a fish sees its neighbours."""
 
 

@@ -206,7 +206,8 @@ class FishWorld:
     @property
     def uses_neighbours(self) -> bool:
         """Whether a step looks at neighbours at all. A captured graph must be captured anew when this changes."""
-        return self.cfg.include_neighbor_features or self.cfg.divergence_reward_coef != 0 or self._penalised
+        summary = self.cfg.include_neighbor_features and self.cfg.neighbor_view == "summary"
+        return summary or self.cfg.divergence_reward_coef != 0 or self._penalised
 
     # ------------------------------------------------------------ state
 

@@ -22,7 +22,7 @@ from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.sea.seas import named_sea
+from marlab.fish.sea.seas import PERCEPTION, named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
@@ -140,9 +140,7 @@ def _rival(config: EvalConfig, cfg: SeaConfig, device: torch.device) -> Swimmer:
         generator = torch.Generator(device).manual_seed(HELD_OUT_SEED)
         return Swimmer(scripted(config.against, generator), cfg)
     other = load_policy(find_checkpoint(config.against), device)
-    return Swimmer(
-        greedy(other.net), replace(cfg, include_neighbor_features=other.sea_with(1).include_neighbor_features)
-    )
+    return Swimmer(greedy(other.net), replace(cfg, **{field: getattr(other.sea, field) for field in PERCEPTION}))
 
 
 def _keep_paths(

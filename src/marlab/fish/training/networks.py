@@ -15,6 +15,7 @@ import torch
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.training import assemble
+from marlab.fish.training.attention import AttendingActorCritic
 from marlab.fish.training.config import FishTrainConfig
 from marlab.lab.config import defaults_of, from_dict, to_dict
 from marlab.lab.door import nothing_called, shipped_file
@@ -53,8 +54,16 @@ class Trained:
 
 def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) -> ActorCritic:
     """The policy and value networks of a config, on the CPU."""
-    size, hidden = assemble.sea_config(config).observation_size, assemble.hidden_sizes(config)
-    return ActorCritic(size, (ACTION_COUNT,), hidden, activation=config.activation, generator=generator)
+    return net_for(assemble.sea_config(config), assemble.hidden_sizes(config), config.activation, generator)
+
+
+def net_for(
+    sea: SeaConfig, hidden: tuple[int, ...], activation: Activation, generator: torch.Generator | None = None
+) -> ActorCritic:
+    """The networks for what fish see in a sea."""
+    if sea.attends:
+        return AttendingActorCritic((ACTION_COUNT,), hidden, activation, generator)
+    return ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation, generator=generator)
 
 
 def checkpoints(run_path: Path, config: FishTrainConfig) -> CheckpointStore:
@@ -96,8 +105,8 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> Trained:
             config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
             sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
             weights = state["ppo"]["net"]
-        check_sizes(path, weights, (sea.observation_size, *hidden))
-        net = ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation)
+        check_sizes(path, weights, hidden if sea.attends else (sea.observation_size, *hidden))
+        net = net_for(sea, hidden, activation)
         net.load_state_dict(weights)
         return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step)
 
