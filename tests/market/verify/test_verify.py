@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from marlab.lab.errors import UserError
 from marlab.market.verify.compare import Agreement
 from marlab.market.verify.settings import VerifyConfig
 from marlab.market.verify.verify import report, verify
@@ -36,3 +37,14 @@ def test_fresh_worlds_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     )
     assert said.strip().endswith("the vector market agrees with the simulator")
     assert len(list(tmp_path.glob("*.npz"))) == 7
+    assert verify(VerifyConfig(recorded=tmp_path, policy_worlds=0)) == 0  # what was kept can be looked at again
+    again = capsys.readouterr().out
+    assert "7 of 7 worlds equal" in again and "level 4, rule W" in again
+
+
+def test_a_folder_without_worlds_is_refused_and_so_is_a_damaged_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no recorded world"):
+        VerifyConfig(recorded=tmp_path)
+    (tmp_path / "a.npz").write_bytes(b"nothing")
+    with pytest.raises(UserError, match="damaged"):
+        verify(VerifyConfig(recorded=tmp_path, policy_worlds=0))

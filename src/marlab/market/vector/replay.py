@@ -47,7 +47,7 @@ class Recorded:
     prices: Array  # [T + 1, products]
     scores: Array  # [F]
     bankrupt: Array  # [F], at the end
-    mornings: Array  # [T, F, fields], the DayState of every factory, its fields one after the other
+    mornings: Array  # [T, F, fields], the DayState of every factory, its fields one after the other; T may be 0
     agents: tuple[str, ...] = ()  # [F], the class of each factory's agent; () where the file does not tell
 
     @property
@@ -220,10 +220,17 @@ def replay_moves(worlds: list[Recorded], dtype: torch.dtype = torch.float64) -> 
             track.world(w, world, where),
             ends=script.ends[w],
             unanswered=script.unanswered[w],
-            mornings=np.stack([each[w].numpy() for each in seen[: len(world.mornings)]])[:, where.level, where.place],
+            mornings=_mornings(world, where, [each[w] for each in seen[: len(world.mornings)]]),
         )
         for w, (world, where) in enumerate(zip(worlds, places))
     ]
+
+
+def _mornings(world: Recorded, where: _Places, seen: list[Tensor]) -> Array:
+    """[T, F, fields]; as few as the file has: files that are made for fitting leave them out."""
+    if not seen:
+        return world.mornings
+    return np.stack([each.numpy() for each in seen])[:, where.level, where.place]
 
 
 def play_rule(

@@ -23,6 +23,8 @@ class VerifyConfig(EngineFlags):
     seed: int = 0
     keep: Path | None = None
     """Folder that gets every recorded world as a file of its own."""
+    recorded: Path | None = None
+    """Folder of recorded worlds, as `keep` writes them: look at these instead of playing fresh ones."""
 
     def __post_init__(self) -> None:
         at_least(self, 1, "worlds")
@@ -30,6 +32,8 @@ class VerifyConfig(EngineFlags):
         low, high = self.days
         if not 5 <= low <= high:
             raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
+        if self.recorded is not None and not any(self.recorded.glob("*.npz")):
+            raise UserError(f"There is no recorded world in {self.recorded}, expected files as --keep writes them.")
 
 
 @dataclass(frozen=True)

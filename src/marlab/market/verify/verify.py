@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from marlab.lab.progress import Progress
 from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.vector.clones.pack import OURS, plain_name
 from marlab.market.vector.replay import Recorded, Replayed, from_bytes, play_rule, replay_contracts, replay_moves
 from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
 from marlab.market.verify.plan import LEVELS, ONE_AT_A_TIME, RULE_WORLDS, SYNC, by_level, planned
@@ -35,12 +37,17 @@ def play_task(spec: dict[str, object]) -> bytes:
 
 def verify(config: VerifyConfig) -> int:
     """Print the agreement of all levels; the exit code is 0 if every level holds."""
-    need_simulator()
-    plan = planned(config.worlds, config.days, config.seed)
-    worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet)
+    if config.recorded is None or config.policy_worlds > 1:
+        need_simulator()
+    if config.recorded is not None:
+        worlds = from_folder(config.recorded)
+        names = [population(world) for world in worlds]
+    else:
+        plan = planned(config.worlds, config.days, config.seed)
+        worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet)
+        names = [name for name, _ in plan]
     if config.keep is not None:
         _keep(config.keep, worlds)
-    names = [name for name, _ in plan]
     settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
     moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
     lines, right = report(names, [world.sync for world in worlds], settled, moved)
@@ -55,12 +62,30 @@ def verify(config: VerifyConfig) -> int:
     return 0 if right else 1
 
 
+def from_folder(folder: Path) -> list[Recorded]:
+    """The worlds of a folder, in the order of their files."""
+    worlds = []
+    for path in sorted(folder.glob("*.npz")):
+        try:
+            worlds.append(from_bytes(path.read_bytes()))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is damaged or no recorded world: {error}.") from None
+    return worlds
+
+
+def population(world: Recorded) -> str:
+    """A name for the agents of a recorded world: our rule, or what its file was called."""
+    if world.agents and all(plain_name(agent) == OURS for agent in world.agents):
+        return RULE_WORLDS
+    return world.world_id.rpartition("-")[0] or world.world_id
+
+
 def rule_worlds(names: Sequence[str], worlds: Sequence[Recorded]) -> tuple[list[str], bool]:
     """Level 4: worlds in which everybody plays rule W, played by its array version: equal to the last day or not."""
     mine = [world for name, world in zip(names, worlds) if name == RULE_WORLDS]
     if not mine:
         return [], True
-    found = total(compare(*pair) for pair in zip(mine, play_rule(mine)))
+    found = total(compare(*pair) for pair in zip(mine, _in_batches(play_rule, mine)))
     title = "level 4, rule W in all seats, as arrays: nothing is given but the config"
     return [
         "",
