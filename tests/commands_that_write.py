@@ -18,7 +18,7 @@ from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.testing import assert_same
 from tests.fish.cases import SMALL as FISH
-from tests.fuzz.stage import hunt_data, market_logs, preset, samples
+from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, samples
 from tests.hunt.hop_cases import small_training
 from tests.hunt.ppo_cases import small as small_ppo
 
@@ -90,6 +90,11 @@ WRITING = {
     ),
     "market samples": Writing(
         "market samples {files}/logs --agent-name all --chunk 1 --engine serial --quiet", _copy(market_logs)
+    ),
+    "market clone": Writing(
+        "market clone AS0 PenguinAgent --recorded {files}/recorded --units 12 --steps 4 --batch 16 --hidden 8 "
+        "--repeats 0 --device cpu --quiet",
+        _copy(recorded),
     ),
     "market train": Writing(f"market train {{files}}/samples --phases l2,l3,l4 {MARKET}", _copy(samples)),
 }

@@ -17,8 +17,8 @@ NAMES = {
     "fish": ["FishTrainConfig", "FishWorld", "SeaConfig", "evaluate", "load", "make_env", "train"],
     "hunt": ["GameConfig", "RulePlayers", "diagnose", "evaluate", "load", "make_game", "parallel_env", "train"],
     "market": [
-        "AgentSettings", "DayState", "LitaAgentHRL", "collect", "make_samples", "open_dataset", "play", "record",
-        "train",
+        "AgentSettings", "DayState", "LitaAgentHRL", "clone", "collect", "make_samples", "open_dataset", "play",
+        "record", "train",
     ],
 }  # fmt: skip
 """A name enters this list together with what makes it work; one that leaves it breaks somebody's program."""

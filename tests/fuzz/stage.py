@@ -168,6 +168,18 @@ def market_logs() -> Path:
 
 
 @cache
+def recorded() -> Path:
+    """A folder with `recorded`: three worlds with everything that a replay needs."""
+    from tests.market.clone_cases import small_worlds
+
+    folder = _home() / "recorded"
+    (folder / "recorded").mkdir(parents=True)
+    for world in small_worlds():
+        (folder / "recorded" / f"{world.world_id}.npz").write_bytes(world.to_bytes())
+    return folder
+
+
+@cache
 def trackers() -> Path:
     """A folder with `logs`: two tracker files."""
     from marlab.market.logs.tracker import write_tracker

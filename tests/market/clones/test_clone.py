@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.market.clones.clone import clone
+from marlab.market.clones.clone import clone, draw_again
 from marlab.market.clones.command import CloneCommand
 from marlab.market.vector.clones import load
-from tests.market.clone_cases import named_worlds
+from tests.market.clone_cases import small_worlds
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("recorded")
-    for world in named_worlds()[:4]:
+    for world in small_worlds():
         (path / f"{world.world_id}.npz").write_bytes(world.to_bytes())
     return path
 
@@ -39,6 +39,10 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
     assert set(found["experts"]) == {"AS0", "PenguinAgent"} and "SyncRandomStdAgent" in found["scores"]
     assert {path.name for path in (run.path / "figures").glob("*.png")} == {"leaving.png", "lots.png", "scores.png"}
     assert run.results["cross-entropy, held out"] > 0 and len(run.verdict) == 3
+    (run.path / "tables.md").unlink()
+    with Run.revisit(run.path) as again:
+        draw_again(again, small(folder, repeats=1).run_config(), quiet=True)
+    assert (run.path / "tables.md").read_text() == text
 
 
 def test_a_stopped_run_ends_as_one_in_one_go(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from marlab.market.clones.scores import by_position, play_again
 from marlab.market.clones.settings import CloneConfig
 from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, play, read_all
 from marlab.market.simulator.experts import need_simulator
-from marlab.market.vector.clones import ClonePack
+from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.clones.pack import plain_name
 from marlab.market.vector.replay import Recorded
 
@@ -71,6 +71,15 @@ def clone(
             held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
             write(run, measured(config, pack, data, part, held, device))
     return run
+
+
+def draw_again(run: Run, config: CloneConfig, quiet: bool) -> None:
+    """Tables, figures, results and verdict from the worlds and the clones."""
+    pack = load(run.path / "clones.npz")
+    worlds = read_all(config.recorded or run.path / "recorded", pack.names)
+    part, data = parts(len(worlds), config), examples(worlds, pack.names)
+    held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
+    write(run, measured(config, pack, data, part, held, choose_device("cpu")))
 
 
 def _fitted(
