@@ -67,6 +67,7 @@ def clone(
         pack = ClonePack(experts, fit.best, about(config, worlds, data))
         with replacing(run.path / "clones.npz") as temporary:
             temporary.write_bytes(pack.to_bytes())
+        pack = load(run.path / "clones.npz")  # what is measured is what others get
         with run.budget.part("figures"), stage("tables and figures", quiet):
             held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
             write(run, measured(config, pack, data, part, held, device))
