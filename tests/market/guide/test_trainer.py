@@ -14,6 +14,8 @@ import torch
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
+from marlab.market.agent.layers import load_layers
+from marlab.market.agent.settings import AgentSettings
 from marlab.market.guide import (
     FeatureOptions,
     GlobalCoordinator,
@@ -41,6 +43,7 @@ from marlab.market.logs.worldfile import read_world, write_world
 from marlab.market.networks.weights import L2_KIND, L3_KIND, load_network
 from marlab.market.rules.partners import EXTRA_SIZE, PARTNER_SIZE
 from marlab.market.samples.origin import UNKNOWN
+from tests.market.online_cases import tiny
 from tests.market.sample_tools import TINY
 
 
@@ -271,3 +274,10 @@ def test_what_was_trained_by_the_guides_sequence_is_what_plays(tmp_path: Path) -
                 np.testing.assert_allclose(made, value, rtol=1e-6, atol=1e-6, err_msg=f"{key} {what}")
             compared += 1
     assert compared > 30
+
+
+def test_phase_2_learns_by_trial_and_leaves_a_network_that_plays(tmp_path: Path) -> None:
+    trainer = HRLXFTrainer(None, None, None, TrainConfig(output_dir=tmp_path, device="cpu"))
+    history = trainer.train_phase2_ppo(tiny(generations=1))
+    assert history["ppo"][0]["ppo/samples"] > 0
+    assert load_layers(AgentSettings(mode="learned", weights=tmp_path)).l1.rules == "economic"

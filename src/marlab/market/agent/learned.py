@@ -43,6 +43,8 @@ class Learned:
     def turn(self, at: Situation, alpha: Array) -> around.Turn:
         """What the network chooses when the turn of each selling thread comes."""
         sale, x = self.looked(at, alpha)
+        if self._net.order:
+            sale = around.reordered(sale, around.order_keys(sale, self._net.scores(x)))
         return around.Turn(sale, self._net(x))
 
     def looked(self, at: Situation, alpha: Array) -> tuple[around.Sale, Array]:

@@ -22,6 +22,7 @@ _HOMES = {
     "networks.coordinator": ("GlobalCoordinator",),
     "networks.executor": ("TemporalDecisionTransformer",),
     "networks.manager": ("HorizonManagerPPO",),
+    "online.settings": ("OnlineConfig",),
     "rules.features": ("FeatureOptions", "StateBuilder"),
     "rules.l1": ("L1Options",),
     "rules.safety": ("L1SafetyLayer",),

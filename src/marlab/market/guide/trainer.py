@@ -26,10 +26,12 @@ from marlab.lab.runs.trainer import loop
 from marlab.market.learn.advantage import Expectation
 from marlab.market.learn.settings import NAMES, Phase, TrainConfig
 from marlab.market.learn.trainers import TRAINERS, PhaseTrainer
+from marlab.market.networks.around import save as save_around
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import LAYERS, check_options, kind_of, learnt_with, load_network, save_network
+from marlab.market.online.settings import OnlineConfig
 from marlab.market.samples.dataset import Columns, Samples, empty
 from marlab.market.samples.goals import refuse_zero_goals
 from marlab.market.samples.options import SampleOptions, Sizes
@@ -89,6 +91,21 @@ class HRLXFTrainer:
         """L4 learns the teacher's weights."""
         phase = self._phase("l4", self.l4, _rounds(samples), self.config.l4_resume_path, _rounds(val))
         return {"l4": self._learn(phase)}
+
+    def train_phase2_ppo(self, online: OnlineConfig | None = None) -> dict[str, History]:
+        """Learning by trial in the vector market: what `marlab market online` does, in the folder of this trainer.
+
+        It starts from rule W, not from the networks of the other phases, which earn less than the rule. The network
+        is written to `around.npz`: `LitaAgentHRL(mode="learned", weights=...)` plays it.
+        """
+        from marlab.market.online.trainer import OnlineTrainer
+
+        trainer = OnlineTrainer(online or OnlineConfig(seed=self.config.seed), self.device)
+        history: History = []
+        loop(trainer, log=lambda values: history.append(dict(values)))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        save_around(self.folder / "around.npz", trainer.best_net().plain())
+        return {"ppo": history}
 
     def save_all(self, suffix: str) -> list[Path]:
         """Write l2_<suffix>.pt, l3_<suffix>.pt and l4_<suffix>.pt of the layers there are."""
