@@ -1,0 +1,78 @@
+"""Are there better options of rule W? CMA-ES over all of them at once in the vector market, clones around.
+
+    python benchmarks/market_rule_search.py --generations 20 --candidates 32
+
+Every candidate plays the same selling seats of markets that no other comparison uses. At the end the options at the
+centre of the search are compared with the rule in fresh seats; whether the simulator agrees says the command that is
+printed last. Needs `pip install cmaes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from machine import describe
+
+from marlab.lab.config import to_dict
+from marlab.market.fidelity.plan import FidelityConfig, Seat, seats_of
+from marlab.market.fidelity.report import mean
+from marlab.market.fidelity.search import play_candidates, search
+from marlab.market.rules.bargain import RuleOptions
+from marlab.market.vector.clones import load
+from marlab.market.vector.configs import Configs
+from marlab.market.vector.generate import generate_like
+
+FIRST = 900
+"""Number of the first market of the search; the fresh ones come after them."""
+
+
+def drawn(seats: list[Seat], seed: int) -> Configs:
+    """Markets by the generator of the vector market, one for each seat; no simulator is needed."""
+    levels = np.array([len(seat.sizes) for seat in seats])
+    sizes = np.zeros((len(seats), int(levels.max())), np.int64)
+    for row, seat in zip(sizes, seats):
+        row[: len(seat.sizes)] = seat.sizes
+    days = np.array([seat.days for seat in seats])
+    return generate_like(levels, sizes, days, np.random.default_rng(seed))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generations", type=int, default=20)
+    parser.add_argument("--candidates", type=int, default=32)
+    parser.add_argument("--configs", type=int, default=12, help="markets of a generation, four seats each")
+    parser.add_argument("--days", type=int, default=50)
+    parser.add_argument("--clones", type=Path, default=None)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--minutes", type=float, default=600.0, help="no new generation after this")
+    flags = parser.parse_args()
+    print(describe())
+    began, device, pack = time.time(), torch.device(flags.device), load(flags.clones)
+    config = FidelityConfig(configs=flags.configs, days=flags.days, first_config=FIRST, repeats=1)
+    best, seats = RuleOptions(), seats_of(config)
+    out_of_time = 60 * flags.minutes
+    for step in search(
+        config, drawn(seats, 1), pack, device, flags.generations, flags.candidates,
+        lambda: time.time() - began > out_of_time,
+    ):  # fmt: skip
+        best = step.centre
+        print(f"[{time.time() - began:5.0f} s] {step.number:3d}  best of the generation {step.gain}", flush=True)
+    fresh = FidelityConfig(configs=2 * flags.configs, days=flags.days, first_config=FIRST + 300, repeats=1)
+    others = seats_of(fresh)
+    gains = play_candidates([best], others, drawn(others, 2), pack, 5, device, repeats=4)[0]
+    markets = np.array([seat.config for seat in others])
+    changed = {name: value for name, value in to_dict(best).items() if value != to_dict(RuleOptions())[name]}
+    print(f"centre of the search: {changed}")
+    for position in ("first", "middle"):
+        here = np.array([seat.position == position for seat in others])
+        print(f"in fresh seats of the {position} level: {mean(gains[here], markets[here])}")
+    ours = "LitaAgentHRL(mode=heuristic"
+    print(f'marlab market fidelity --sellers "rule={ours})" "found={ours}, rule={changed})"')
+
+
+if __name__ == "__main__":
+    main()
