@@ -27,8 +27,8 @@ note a
 note fish/b
 note runs/hunt/p
 note --all
-note a --html
-note --all --html
+report
+report a --single-file
 fish train --preset fish.toml --name b --resume
 fish train --preset fish.toml --name b
 fish eval a --output-dir e

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from marlab.cli import main
-from marlab.lab.errors import UserError
-from marlab.lab.report.page import render_page, write_page, write_record_page
-from marlab.lab.report.record import write_all
+from marlab.lab.report.note import write_note
+from marlab.lab.report.page import render_page
 from tests.lab.report.cases import make_run
 
 pytest.importorskip("jinja2")
@@ -29,6 +26,14 @@ ATTACKS = [
     "[a]: javascript:alert(1)\n\n[a]", "<a href=\"javascript:document.title='owned'\">x</a>",
     "`x` <iframe srcdoc=\"<script>parent.document.title='owned'</script>\"></iframe>",
 ]  # fmt: skip
+
+
+def write_page(path: Path) -> Path:
+    """The note of a run as a page."""
+    target = path / "report" / "index.html"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(render_page(write_note(path), path, target.parent, path.name))
+    return target
 
 
 def page_of(text: str, folder: Path) -> str:
@@ -104,47 +109,11 @@ def test_notes_link_to_pages_where_there_are_pages(tmp_path: Path) -> None:
     assert 'href="../../../fish/a/note.md"' in write_page(child).read_text()
     write_page(tmp_path / "fish" / "a")
     assert 'href="../../../fish/a/report/index.html"' in write_page(child).read_text()
-    write_all(tmp_path)
-    record = write_record_page(tmp_path).read_text()
-    assert 'href="fish/a/report/index.html"' in record and "<title>Training record</title>" in record
 
 
 def test_same_headings_get_different_anchors(tmp_path: Path) -> None:
     page = page_of("# t\n\n## Notes\n\n## Notes\n\n## ***\n\n## `x`\n", tmp_path)
     assert re.findall(r'<h2 id="([^"]*)"', page) == ["notes", "notes-2", "section", "x"]
-
-
-def test_missing_extra_is_one_sentence_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = make_run(tmp_path)
-    real = builtins.__import__
-
-    def without_jinja(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "jinja2":
-            raise ModuleNotFoundError("No module named 'jinja2'", name="jinja2")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_jinja)
-    with pytest.raises(UserError, match=r"need jinja2; install it with: pip install 'marlab\[report\]'"):
-        write_page(path)
-    assert main(["note", "a", "--html", "--root", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (path / "note.md").exists()
-
-
-def test_note_command_makes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_run(tmp_path, "fish/a")
-    make_run(tmp_path, "fish/b", parent="fish/a")
-    assert main(["note", "a", "--html", "--root", str(tmp_path)]) == 0
-    assert (tmp_path / "fish/a/report/index.html").exists()
-    assert main(["note", "--all", "--html", "--root", str(tmp_path)]) == 0
-    assert 'href="fish/b/report/index.html"' in (tmp_path / "index.html").read_text()
-    assert "index.html" in capsys.readouterr().err
-    (tmp_path / "fish/a/note.md").unlink()
-    (tmp_path / "fish/a/note.md").mkdir()  # one note that cannot be written does not stop the others
-    assert main(["note", "--all", "--html", "--root", str(tmp_path)]) == 1
-    assert "The note of fish/a could not be made" in capsys.readouterr().err
 
 
 # --- in a real browser --------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -73,8 +72,6 @@ class NoteArgs:
     """The run: a path, world/name, or a name that only one run has."""
     all: bool = False
     """Make the notes of all runs and the training record RECORD.md."""
-    html: bool = False
-    """Also make the HTML page (report/index.html; with --all also index.html for the record)."""
     root: Path = Path("runs")
     """Folder of all runs."""
 
@@ -119,10 +116,6 @@ def _list(args: RunsArgs) -> None:
 def note_command(argv: Sequence[str]) -> int:
     """`marlab note`."""
     args = parse(NoteArgs, argv, prog="marlab note", positional=("run",))
-    if args.html:
-        from marlab.lab.report.page import require_report_extra
-
-        require_report_extra()  # before anything is written
     return _note_all(args) if args.all else _note_one(args)
 
 
@@ -131,21 +124,11 @@ def _note_one(args: NoteArgs) -> int:
     text = write_note(path)
     print(clean(without_marks(text)).strip("\n"))
     _say_written(path / "note.md")
-    if args.html:
-        from marlab.lab.report.page import write_page
-
-        _say_written(write_page(path))
     return 0
 
 
 def _note_all(args: NoteArgs) -> int:
-    if args.html:
-        from marlab.lab.report.page import write_page, write_record_page
-
-        record, problems = write_all(args.root, partial(write_page, all_have_pages=True))
-        _say_written(write_record_page(args.root, all_have_pages=True))
-    else:
-        record, problems = write_all(args.root)
+    record, problems = write_all(args.root)
     _say_written(record)
     for problem in problems:
         print(f"marlab: {problem}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Lab notes and the training record as HTML pages that open anywhere.
+"""Markdown, such as a lab note, as an HTML page that opens anywhere.
 
 A page is one file: its style is inside, pictures of the run are embedded, films stay beside it as relative links,
 and it asks nothing from the network. Notes come from strangers: HTML in them is shown, never obeyed, and only
@@ -18,10 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from marlab.lab.errors import UserError
-from marlab.lab.report.note import write_note
-from marlab.lab.report.parts import read_together
-from marlab.lab.report.record import write_record
-from marlab.lab.runs.files import write_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -36,27 +32,6 @@ MIME = {
 }  # fmt: skip
 
 
-def write_page(run_path: Path, *, all_have_pages: bool = False) -> Path:
-    """Make the note of a run and its page `report/index.html`.
-
-    Links to notes of other runs become links to their pages where these exist, or always with `all_have_pages`.
-    """
-    require_report_extra()
-    write_note(run_path)
-    target = run_path / "report" / "index.html"
-    _write(run_path / "note.md", target, run_path.name, all_have_pages)
-    return target
-
-
-def write_record_page(root: Path, *, all_have_pages: bool = False) -> Path:
-    """Make the training record of a folder of runs and its page `index.html`."""
-    require_report_extra()
-    source = write_record(root)
-    target = root / "index.html"
-    _write(source, target, "Training record", all_have_pages)
-    return target
-
-
 def require_report_extra() -> None:
     """Say what to install if the libraries of the `report` extra are missing."""
     try:
@@ -66,16 +41,11 @@ def require_report_extra() -> None:
         raise UserError(f"HTML pages need {error.name}; install it with: pip install 'marlab[report]'") from None
 
 
-def _write(source: Path, target: Path, title: str, all_have_pages: bool) -> None:
-    text = (read_together(source) or "").encode("utf-8", "replace").decode()
-    write_text(target, render_page(text, source.parent, target.parent, title, all_have_pages))
-
-
-def render_page(text: str, base: Path, out: Path, title: str, all_have_pages: bool = False) -> str:
+def render_page(text: str, base: Path, out: Path, title: str) -> str:
     """Markdown whose relative links start at folder `base`, as a page that will lie in folder `out`."""
     from jinja2 import Environment, FileSystemLoader
 
-    body, found_title, contents = _Renderer(base, out, all_have_pages).render(text)
+    body, found_title, contents = _Renderer(base, out).render(text)
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     page = environment.get_template("page.html.j2")
@@ -84,14 +54,14 @@ def render_page(text: str, base: Path, out: Path, title: str, all_have_pages: bo
 
 def render_fragment(text: str, base: Path, out: Path) -> str:
     """Markdown as safe HTML, for a part of a page that will lie in folder `out`."""
-    return _Renderer(base, out, True).render(text)[0]
+    return _Renderer(base, out).render(text)[0]
 
 
 class _Renderer:
     """Markdown to HTML for one page: escapes HTML, moves links, embeds pictures, plays films."""
 
-    def __init__(self, base: Path, out: Path, all_have_pages: bool) -> None:
-        self.base, self.out, self.all_have_pages = base.absolute(), out.absolute(), all_have_pages
+    def __init__(self, base: Path, out: Path) -> None:
+        self.base, self.out = base.absolute(), out.absolute()
 
     def render(self, text: str) -> tuple[str, str | None, list[tuple[str, str]]]:
         """(HTML, text of the first heading, [(anchor, text) of the sections])."""
@@ -157,7 +127,7 @@ class _Renderer:
         path = parts.path
         if path.endswith("/note.md"):
             page = path.removesuffix("note.md") + "report/index.html"
-            if self.all_have_pages or (self.base / unquote(page)).is_file():
+            if (self.base / unquote(page)).is_file():
                 path = page
         up = os.path.relpath(self.base, self.out)
         return parts._replace(path=path if up == "." else f"{Path(up).as_posix()}/{path}").geturl()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -35,17 +35,14 @@ def write_record(root: Path) -> Path:
     return path
 
 
-def write_all(root: Path, make: Callable[[Path], object] = write_note) -> tuple[Path, list[str]]:
-    """Make the note of every run that can be read, then the record; also a sentence for each note that failed.
-
-    `make` writes the note of one run directory, alone or with its page.
-    """
+def write_all(root: Path) -> tuple[Path, list[str]]:
+    """Make the note of every run that can be read, then the record; also a sentence for each note that failed."""
     if not root.is_dir():
         raise UserError(f"{root} is not a folder of runs.")
     problems = []
     for info in read_all(root)[0]:
         try:
-            make(info.path)
+            write_note(info.path)
         except (UserError, OSError) as error:
             problems.append(f"The note of {info.id} could not be made: {error}")
     return write_record(root), problems
