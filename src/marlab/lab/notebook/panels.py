@@ -155,7 +155,7 @@ COMMON: dict[str, dict[str, dict[str, str]]] = {
         },
         "zh": {
             "ppo/policy_loss": "策略损失", "ppo/value_loss": "价值损失", "ppo/loss": "损失",
-            "ppo/entropy": "策略的熵 [nat]", "ppo/approx_kl": "策略移动了多远 (KL)",
+            "ppo/entropy": "策略的熵 [nat]", "ppo/approx_kl": "策略移动了多远（KL）",
             "ppo/clip_fraction": "被截断的比率所占份额", "ppo/explained_variance": "解释方差",
             "ppo/samples": "样本数", "ppo/gradient_steps": "梯度步数", "ppo/learning_rate": "学习率",
             "score": "用来挑选最佳检查点的分数", "time/world": "环境用时 [秒]",
@@ -166,7 +166,7 @@ COMMON: dict[str, dict[str, dict[str, str]]] = {
     },
     "CAPTIONS": {
         "en": {"comparison": "Curves with their bands, and every group with its interval"},
-        "zh": {"comparison": "各组曲线及其区间带,以及每组的均值和区间"},
+        "zh": {"comparison": "各组曲线及其区间带，以及每组的均值和区间"},
     },
 }  # fmt: skip
 """What the lab's own files and metrics are called."""

@@ -170,9 +170,10 @@ def _contributors() -> list[str]:
 def _write_index(site: Site, language: str) -> None:
     put(site.root / FOLDER / "runs.js", as_data("runs", site.entries))
     write_compare(site.root, language)
+    words = [f"{package}/words.js" for package in _contributors()]  # of pages that it links to
     sheet = Sheet(site.index, site.root / FOLDER, None, language=language)
     sheet.write(
-        "index.html.j2", scripts=("index.js",), title_text=word("notebook", language), count=len(site.entries),
+        "index.html.j2", scripts=("index.js", *words), title_text=word("notebook", language), count=len(site.entries),
         broken=[{"path": str(b.path), "reason": b.reason} for b in site.broken], links=_site_pages(site, language),
     )  # fmt: skip
 

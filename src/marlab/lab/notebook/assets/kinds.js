@@ -9,8 +9,9 @@
 
   const valueOf = (cell) => (cell !== null && typeof cell === "object" ? cell.value ?? cell.text ?? null : cell);
 
-  function fill(td, cell) {
-    if (cell === null || cell === undefined) return td;
+  function fill(outer, cell) {
+    if (cell === null || cell === undefined) return outer;
+    const td = outer.appendChild(make("span", { class: "cell" })); // stays together where a row becomes a card
     if (typeof cell === "object" && "text" in cell) {
       td.append(cell.href ? make("a", { href: safe(cell.href), text: say(cell.text) }) : document.createTextNode(say(cell.text)));
     } else if (typeof cell === "object" && "en" in cell) {
@@ -21,7 +22,7 @@
       if (band) td.append(" ", make("span", { class: "band", text: band }));
       if (cell.unit) td.append(" ", make("span", { class: "unit", text: say(cell.unit) }));
     } else td.append(typeof cell === "number" ? notebook.number(cell) : say(cell));
-    return td;
+    return outer;
   }
 
   function compareCells(a, b) {
@@ -102,7 +103,7 @@
     const paint = () => {
       const wide = Math.max(280, element.clientWidth || 640);
       const narrow = wide < 560;
-      const left = narrow ? 8 : Math.min(240, 24 + 7.2 * Math.max(4, ...rows.map((r) => say(r.name).length)));
+      const left = narrow ? 8 : Math.min(250, 24 + Math.max(30, ...rows.map((r) => breadth(say(r.name)))));
       const right = narrow ? 8 : 190;
       const step = narrow ? 46 : 30;
       const top = 8 + (data.reference ? 18 : 0);
@@ -123,7 +124,7 @@
         const y = top + i * step + (narrow ? 32 : step / 2);
         const told = `${notebook.number(row.value)} ${notebook.interval([row.low, row.high])}`;
         svg.append(make("text", { x: narrow ? left : left - 10, y: narrow ? y - 12 : y + 4, "text-anchor": narrow ? "start" : "end",
-          class: "name", text: cut(say(row.name), narrow ? 26 : 32) }));
+          class: "name", text: cut(say(row.name), narrow ? 190 : 230) }));
         svg.append(make("text", { x: narrow ? wide - 8 : wide - right + 12, y: narrow ? y - 12 : y + 4, "text-anchor": narrow ? "end" : "start",
           class: "told", text: told }));
         for (const mark of row.marks || []) if (mark >= low && mark <= high) svg.append(make("circle", { cx: x(mark), cy: y, r: 2.4, class: "one" }));
@@ -144,7 +145,9 @@
     follow(element, paint);
   });
 
-  const cut = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+  /** About how many pixels a label takes; Chinese letters are twice as wide. */
+  const breadth = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 13.5 : 7.3), 0);
+  const cut = (text, most) => { let kept = text; while (breadth(kept) > most) kept = kept.slice(0, -2) + "…"; return kept; };
 
   /** Paint now and whenever the width changes. */
   function follow(element, paint) {

@@ -45,7 +45,7 @@ const notebook = (() => {
 
   function speak() {
     root.lang = language === "zh" ? "zh-CN" : "en";
-    for (const e of document.querySelectorAll("[data-t]")) e.textContent = t(e.dataset.t, numbersOf(e));
+    for (const e of document.querySelectorAll("[data-t]")) if (known(e.dataset.t)) e.textContent = t(e.dataset.t, numbersOf(e));
     for (const name of ["aria-label", "placeholder", "title", "alt", "data-label"]) {
       for (const e of document.querySelectorAll(`[data-t-${name}]`)) e.setAttribute(name, t(e.getAttribute(`data-t-${name}`), numbersOf(e)));
     }
