@@ -17,6 +17,8 @@ SENTENCES_ZH = {
     "learned_predator": "学得的捕食者比拦截式捕食者多捕获第一群鱼的 {lost:.4f} {lost_interval:.4f}；"
     "下一群鱼赢回 {back:+.4f} {back_interval:+.4f}（{arenas} 个未见过的场景）。",
     "next_table": "下一步：运行文件夹中的 `selfplay.json` 列出每群鱼对每个捕食者的结果。",
+    "suite": "策略在 {cells} 片海中的 {ahead} 片明显领先于所有反应式脚本，在 {behind} 片落后于其中最好的。",
+    "next_suite_file": "下一步：运行文件夹中的 `suite.json` 和图说明在哪里。",
     "not_judged": "未作评判：既没有探测，也没有评估。",
     "next_eval": "下一步：`marlab fish eval {run}` 在未见过的场景中与脚本和上限并列测试。",
     "next_who_dies": "下一步：训练更久，或看看谁会死：`marlab fish probe {run} --films 3`。",
