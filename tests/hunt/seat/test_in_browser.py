@@ -46,13 +46,20 @@ def test_a_replay_shows_beliefs_choices_and_searches(page: Any, run: Path, plann
             beliefs = [float(each.get_attribute("data-stag")) for each in mind.locator(".opinion").all()]
             assert beliefs == pytest.approx([opinion.stag for opinion in thought.opinions], abs=1e-4)
             if thought.visits is not None and thought.q is not None:
-                chosen = mind.locator("tr.chosen")
+                chosen = mind.locator("tr.picked")
                 action = int(chosen.get_attribute("data-action"))
                 assert action == moment.action[seat]
                 assert float(chosen.get_attribute("data-visits")) == thought.visits[action]
                 assert float(chosen.get_attribute("data-q")) == pytest.approx(thought.q[action], abs=1e-4)
     assert HOSTILE in page.locator("main").inner_text() and page.locator(".mind strong b").count() == 0
     assert faults(page) == [] and unspoken(page) == []
+
+
+def test_the_index_leads_to_the_seat_by_its_name(page: Any, run: Path) -> None:
+    open_page(page, run.parents[1] / "index.html")
+    assert unspoken(page) == [] and page.get_by_role("link", name="Hunt with them").count() == 1
+    page.locator("#language").click()
+    assert page.get_by_role("link", name="与它们一起狩猎").count() == 1
 
 
 def test_without_a_server_the_seat_says_what_to_do(page: Any, run: Path) -> None:

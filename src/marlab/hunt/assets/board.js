@@ -137,7 +137,7 @@
       make("tbody", {}, ...rows.map(([p, a]) => {
         const fill = make("i");
         fill.style.width = `${Math.round(100 * p)}%`;
-        return make("tr", { class: a === action ? "chosen" : null, "data-action": a, "data-chance": p, "data-visits": thought.visits ? thought.visits[a] : null, "data-q": thought.q ? thought.q[a] : null },
+        return make("tr", { class: a === action ? "picked" : null, "data-action": a, "data-chance": p, "data-visits": thought.visits ? thought.visits[a] : null, "data-q": thought.q ? thought.q[a] : null },
           make("th", { scope: "row", text: `${ARROWS[a]} ${say(`action_${a}`)}` }),
           make("td", { class: "bar-cell" }, make("span", { class: "chance" }, fill), ` ${Math.round(100 * p)} %`),
           ...(thought.visits ? [make("td", { class: "number", text: number(thought.visits[a]) }), make("td", { class: "number", text: number(thought.q[a], 3) })] : []));

@@ -24,7 +24,7 @@ from marlab.lab.notebook.index import Entry, thumbnail
 from marlab.lab.notebook.panels import table, world_pages
 from marlab.lab.notebook.run_page import Built, write_run
 from marlab.lab.notebook.sheet import FOLDER, Sheet, as_data, put, write_assets
-from marlab.lab.notebook.words import word
+from marlab.lab.notebook.words import LANGUAGES, word
 from marlab.lab.report.facts import Unreadable, looks_like_a_run
 from marlab.lab.runs.records import RunInfo, read_run
 
@@ -178,7 +178,7 @@ def _write_index(site: Site, language: str) -> None:
     )  # fmt: skip
 
 
-def _site_pages(site: Site, language: str) -> list[tuple[str, str]]:
+def _site_pages(site: Site, language: str) -> list[tuple[dict[str, str], str]]:
     """(title, address) of pages that belong to no run."""
     from marlab.lab.door import resolve
 
@@ -196,5 +196,6 @@ def _site_pages(site: Site, language: str) -> list[tuple[str, str]]:
                 "page.html.j2", packages, title=page.title, title_text=word(page.title, language), lead=page.lead,
                 panels=sheet.panels(page.panels), up=sheet.href(site.index), up_text=word("notebook", language),
             )  # fmt: skip
-            links.append((page.title, f"{FOLDER}/{package}/{name}.html"))
+            title = {each: word(page.title, each) for each in LANGUAGES}  # the index has no words of worlds
+            links.append((title, f"{FOLDER}/{package}/{name}.html"))
     return links

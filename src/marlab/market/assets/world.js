@@ -158,7 +158,7 @@ notebook.panel("market.world", (element, data, tools) => {
       for (const name of columns.slice(3)) values[name] = data.flows[name][i][day];
       const choose = make("button", { type: "button", class: "link", text: factory.id, title: factory.type,
         onclick: () => { memory.factory = i; memory.negotiation = null; refresh(); player.redraw(); } });
-      return make("tr", { class: i === memory.factory ? "chosen" : null, "data-factory": i },
+      return make("tr", { class: i === memory.factory ? "picked" : null, "data-factory": i },
         make("th", { scope: "row" }, choose, ` ${factory.type}`),
         ...columns.slice(1).map((name) => make("td", { class: "number", "data-label": say(name), "data-key": name, "data-value": values[name],
           text: name === "balance" || name === "change" ? money(values[name]) : number(values[name]) })));
@@ -220,7 +220,7 @@ notebook.panel("market.world", (element, data, tools) => {
         const deal = row[5] === 0 && last ? say("deal", { quantity: last[2], price: last[4], day: last[3] }) : "";
         const other = row[1] === memory.factory ? row[2] : row[1];
         const choose = () => { memory.negotiation = n; showTalks(); };
-        return make("tr", { class: n === memory.negotiation ? "chosen" : null, "data-negotiation": n },
+        return make("tr", { class: n === memory.negotiation ? "picked" : null, "data-negotiation": n },
           make("th", { scope: "row" }, make("button", { type: "button", class: "link", text: called(other), onclick: choose })),
           make("td", { text: say(row[1] === memory.factory ? "sells" : "buys"), "data-label": say("side") }),
           make("td", { class: `outcome ${OUTCOMES[row[5]]}`, text: say(OUTCOMES[row[5]]), "data-label": say("outcome") }),
