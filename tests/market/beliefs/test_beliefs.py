@@ -9,6 +9,7 @@ import pytest
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
+from marlab.market.beliefs import beliefs as beliefs_module
 from marlab.market.beliefs.beliefs import beliefs, parts, read_all, types_of
 from marlab.market.beliefs.settings import BeliefsConfig
 from marlab.market.rules.beliefs import load_observer
@@ -52,3 +53,9 @@ def test_folders_without_worlds_and_worlds_without_names_are_refused(tmp_path: P
         read_all(tmp_path)
     with pytest.raises(UserError, match="does not say who played"):
         read_all(GOLDEN)
+
+
+def test_the_observer_that_comes_with_the_package_is_small_and_usable() -> None:
+    path = Path(beliefs_module.__file__).parents[1] / "shipped" / "observer.npz"
+    observer = load_observer(path)
+    assert len(observer.types) == 13 and "LitaAgentHRL" in observer.types and path.stat().st_size < 300_000
