@@ -60,4 +60,4 @@ def test_a_watcher_gathers_over_an_episode() -> None:
     watcher = Watcher()
     play(start, scripted("evade"), SEAS["pursuit"], 30, watcher)
     assert len(watcher.sums) == 3 and watcher.angles.shape == (ANGLE_BINS,) and int(watcher.angles.sum()) > 0
-    assert all(len(values) == 2 and 0 < min(values) for values in watcher.means().values())
+    assert all(len(values) == 2 and min(values) > 0 for values in watcher.means().values())

@@ -10,9 +10,9 @@ from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
 from marlab.fish.measure.pathfile import FIELD_REACH, HEADINGS
-from marlab.fish.sea.constants import ACTION_COUNT, KILL_DISTANCE
+from marlab.fish.sea.constants import ACTION_COUNT, HOLD, KILL_DISTANCE
 from marlab.lab.report.figures import label
-from marlab.lab.report.style import INK, colour, legend, panels, save, styled
+from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled
 
 AXES = {"fish": "fish per arena", "predator speed": "predator speed [factor]", "vision": "vision [factor]",
         "delay": "delay of actions [steps]"}  # fmt: skip
@@ -36,6 +36,8 @@ def plot_carries(told: Mapping[str, Mapping[str, Mapping[str, float]]], path: Pa
             ax.fill_between(places, low, high, color=colour(index), alpha=0.15, linewidth=0)
         if axis == "fish":
             ax.set_xscale("log")
+            ax.minorticks_off()
+        ax.set_xticks(places, [f"{place:g}" for place in places])
         ax.set_ylim(0, 1)
         label(ax, title, "survival [share of fish]")
     legend(axes[0])
@@ -64,7 +66,8 @@ def plot_escape_angles(counts: Mapping[str, Sequence[int]], best: float | None, 
 def plot_field(actions: NDArray[np.int8], chance: NDArray[np.float16], path: Path) -> Path:
     """What a lone fish does at every place around a predator that swims to the right, by the fish's own heading."""
     figure, axes = panels(2, 2, size=(9.0, 9.0))
-    colours = ListedColormap([colour(index) for index in range(ACTION_COUNT)])
+    shades = [*(colour(index) for index in range(HOLD)), GREY]  # two blues would look alike where they are pale
+    colours = ListedColormap(shades)
     reach = (-FIELD_REACH, FIELD_REACH, -FIELD_REACH, FIELD_REACH)
     for ax, heading, action, sure in zip(axes, HEADINGS, actions, chance):
         ax.imshow(
@@ -75,7 +78,7 @@ def plot_field(actions: NDArray[np.int8], chance: NDArray[np.float16], path: Pat
         ax.plot(KILL_DISTANCE * np.cos(around), KILL_DISTANCE * np.sin(around), color=INK, linewidth=1.0)
         ax.annotate("", (1.4, 0), (0, 0), arrowprops={"arrowstyle": "->", "color": INK})
         label(ax, "m", "m", f"fish swims {heading}")
-    for index, name in enumerate(ACTIONS):
-        axes[0].plot([], [], "s", color=colour(index), label=name)
+    for shade, name in zip(shades, ACTIONS):
+        axes[0].plot([], [], "s", color=shade, label=name)
     legend(axes[0])
     return save(figure, path)
