@@ -44,7 +44,7 @@ def test_fresh_worlds_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_folder_without_worlds_is_refused_and_so_is_a_damaged_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no recorded world"):
-        VerifyConfig(recorded=tmp_path)
+        verify(VerifyConfig(recorded=tmp_path, policy_worlds=0))
     (tmp_path / "a.npz").write_bytes(b"nothing")
     with pytest.raises(UserError, match="damaged"):
         verify(VerifyConfig(recorded=tmp_path, policy_worlds=0))

@@ -64,8 +64,10 @@ def verify(config: VerifyConfig) -> int:
 
 def from_folder(folder: Path) -> list[Recorded]:
     """The worlds of a folder, in the order of their files."""
-    worlds = []
-    for path in sorted(folder.glob("*.npz")):
+    worlds, files = [], sorted(folder.glob("*.npz"))
+    if not files:
+        raise UserError(f"There is no recorded world in {folder}, expected files as --keep writes them.")
+    for path in files:
         try:
             worlds.append(from_bytes(path.read_bytes()))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
