@@ -18,7 +18,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "lab/stats.py": ("tests/lab/test_stats.py",),
     "lab/ppo/ppo.py": ("tests/lab/ppo/test_ppo.py",),
     "lab/search/rules.py": ("tests/lab/search/test_rules.py", "tests/lab/search/test_search.py"),
-    "market/rules/l1.py": ("tests/market/rules/test_l1.py",),
+    "market/rules/l1.py": ("tests/market/rules/test_l1.py", "tests/market/rules/test_economic.py"),
     "market/rules/economic.py": ("tests/market/rules/test_economic.py",),
     "market/rules/safety.py": ("tests/market/rules/test_safety.py",),
     "market/simulator/settlement.py": ("tests/market/simulator/test_settlement.py",),

@@ -59,6 +59,8 @@ def test_policy_loss_hand_numbers() -> None:
     assert loss.item() == pytest.approx(-(2.4 - 0.8 + 1.0) / 3)
     assert kl.item() == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 3)
     assert share.item() == pytest.approx(2 / 3)
+    same = torch.tensor([-1.0, -2.0])
+    assert policy_loss(same, same, torch.ones(2), 0.0)[2] == 0  # at the limit is not beyond it
 
 
 def test_value_loss_hand_numbers() -> None:

@@ -82,7 +82,8 @@ def test_a_middle_factory_buys_early_and_sells_late_days_first() -> None:
     assert l1.baseline(fresh, caps, False, ECONOMIC) == (3, 9, 0)  # ten units over four suppliers
     assert l1.baseline(fresh, caps, True, ECONOMIC) == (7, 22, 3)
     assert l1.baseline(fresh, caps, True, ECONOMIC, round=4) == (10, 22, 3)
-    assert l1.baseline(fresh, caps, True, ECONOMIC, round=12) == (10, 18, 3)
+    assert l1.baseline(fresh, caps, True, ECONOMIC, round=9) == (10, 22, 3)
+    assert l1.baseline(fresh, caps, True, ECONOMIC, round=10) == (10, 18, 3)
     full = a_day(day=0, inventory_input=10)
     assert l1.baseline(full, l1.caps(full, ECONOMIC), False, ECONOMIC).quantity == 0
     ending = a_day(day=93)

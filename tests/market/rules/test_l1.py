@@ -177,7 +177,8 @@ def test_masks_open_exactly_where_a_unit_fits() -> None:
     mask = l1.time_mask(cap)
     assert mask.tolist() == [[-np.inf, -np.inf, 0, 0], [-np.inf] * 4]
     assert l1.open_mask(mask, np.array([1.0, 2.0])).tolist() == [mask[0].tolist(), [-np.inf, -np.inf, 0, -np.inf]]
-    assert l1.open_mask(mask, np.array([1.0, 9.0]))[1].tolist() == [0, -np.inf, -np.inf, -np.inf]
+    for beyond in (4.0, 9.0, -1.0):
+        assert l1.open_mask(mask, np.array([1.0, beyond]))[1].tolist() == [0, -np.inf, -np.inf, -np.inf]
     assert np.isfinite(np.exp(l1.open_mask(mask, np.array([0.0, 0.0]))).sum(-1)).all()
 
 
@@ -240,5 +241,6 @@ def test_no_room_means_no_offer() -> None:
 def test_wrong_options_are_refused_by_name() -> None:
     with pytest.raises(UserError, match="production is 'none'; it must be one of full_load"):
         L1Options(production="none")  # type: ignore[arg-type]
+    assert L1Options(reserve=0).reserve == 0
     with pytest.raises(UserError, match="reserve"):
         L1Options(reserve=-1)

@@ -59,6 +59,8 @@ def test_signed_deals_equal_the_completed_state() -> None:
     signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
     for kept, fresh in zip(ledger.caps, l1.caps(signed, ledger.options)):
         np.testing.assert_array_equal(kept, fresh)
+    for kept, fresh in zip(ledger.state, signed):
+        np.testing.assert_array_equal(kept, fresh)
 
 
 def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
@@ -83,3 +85,15 @@ def test_the_layer_gives_what_the_functions_give() -> None:
     assert layer._compute_baseline(state, output.caps, is_buying=False) == (1.5, 21, 0)
     with pytest.raises(ValueError, match="days ahead"):
         L1SafetyLayer(horizon=20).compute(state)
+
+
+def test_the_layer_buys_unless_told_to_sell_and_masks_its_own_side() -> None:
+    state = buying_day(inventory_output=3)
+    layer = L1SafetyLayer(horizon=40)
+    buying, selling = layer.compute(state), layer.compute(state, is_buying=False)
+    assert buying.baseline == layer.compute(state, is_buying=True).baseline != selling.baseline
+    assert layer.clip_action(buying.baseline, buying) == (30, 9, 0, True)
+    for output, cap in ((buying, buying.Q_safe), (selling, selling.Q_safe_sell)):
+        np.testing.assert_array_equal(output.time_mask, l1.time_mask(cap, output.issue))
+    nothing = layer.compute(a_day(n_lines=0), is_buying=False)  # nothing to sell, but it could buy
+    assert np.isinf(nothing.time_mask).all() and layer.clip_action(buying.baseline, nothing, False).valid == 0
