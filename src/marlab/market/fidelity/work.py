@@ -132,6 +132,8 @@ def draw(run: Run, found: Fidelity) -> None:
         for i, line in enumerate(lines):
             ax.errorbar(line.real.value, line.vector.value, xerr=2 * line.real.error, yerr=2 * line.vector.error,
                         fmt="o", color=colour(i), label=line.seller, markersize=6)  # fmt: skip
+        ax.set_xscale("symlog", linthresh=0.1)
+        ax.set_yscale("symlog", linthresh=0.1)
         ax.set(xlim=(low, high), ylim=(low, high))
     legend(figure, columns=4)
     save(figure, run.figure("fidelity.png"))
