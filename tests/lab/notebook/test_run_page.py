@@ -83,3 +83,11 @@ def test_one_file_stays_within_its_size(tmp_path: Path) -> None:
     assert "data:image/png;base64," in text
     assert "not in this file" in text
     assert [file.name for file in tmp_path.iterdir() if file.name != "fish"] == ["a.html"]
+
+
+def test_a_panel_that_would_fill_the_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Contribution([Panel("table", "scores", "x", parts={"all": lambda: "y" * 5_000_000})])
+    monkeypatch.setattr(run_page, "contribution", lambda info: given)
+    target = write_single(read_run(make_run(tmp_path)), tmp_path / "a.html")
+    assert target.stat().st_size <= MOST_SINGLE
+    assert "not in this file" in target.read_text()

@@ -15,7 +15,7 @@ from marlab.lab.notebook.charts import Line, lines_of, ordered, spark
 from marlab.lab.notebook.compare_page import data_name, run_data
 from marlab.lab.notebook.index import Entry, entry_of
 from marlab.lab.notebook.panels import Contribution, Page, Panel, contribution, package_of, world_pages
-from marlab.lab.notebook.sheet import Sheet, data_uri
+from marlab.lab.notebook.sheet import Sheet, as_json, data_uri
 from marlab.lab.notebook.words import word
 from marlab.lab.report.facts import duration, file_size, parent_of, root_of, when
 from marlab.lab.report.page import MIME, render_fragment
@@ -24,6 +24,8 @@ from marlab.lab.stats import show
 
 MOST_SINGLE = 7_000_000
 """Bytes of a page that is one file."""
+MOST_OF_A_PANEL = 700_000
+"""Bytes of data of one panel in such a page."""
 FEWEST_TOGETHER = 2
 """Results in one unit that are worth a drawing of their intervals."""
 
@@ -50,7 +52,8 @@ def write_run(info: RunInfo, sheet: Sheet, hashes: dict[str, Any]) -> Built:
     lines = ordered(lines_of(info.path), info)
     packages = {p for panel in _all_panels(given) if (p := panel.package) is not None} | _own_words(info)
     pictures = _Pictures(sheet)
-    panels = {place: sheet.panels([p for p in given.panels if p.place == place]) for place in _places(given)}
+    given_panels = [_that_fits(panel, sheet.language) for panel in given.panels] if sheet.single else given.panels
+    panels = {place: sheet.panels([p for p in given_panels if p.place == place]) for place in _places(given)}
     place = place_of(info, sheet)
     curves = sheet.panels([Panel("training", "", run_data(info, lines))], data_name(place))
     intervals = [] if given.results else sheet.panels(interval_panels(info))
@@ -81,6 +84,14 @@ def _given(info: RunInfo) -> tuple[Contribution, str | None]:
         return contribution(info), None
     except UserError as error:
         return Contribution(), str(error)
+
+
+def _that_fits(panel: Panel, language: str) -> Panel:
+    """A panel for a page that is one file; in place of one whose data would fill it stands a sentence."""
+    size = len(as_json(panel.data)) + sum(len(as_json(make())) for make in panel.parts.values())
+    if size <= MOST_OF_A_PANEL:
+        return panel
+    return Panel("prose", panel.title, {"text": word("run.left_out", language)}, place=panel.place)
 
 
 def _places(given: Contribution) -> list[str]:
