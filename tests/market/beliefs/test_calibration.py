@@ -8,7 +8,16 @@ import math
 import pytest
 import torch
 
-from marlab.market.beliefs.calibration import TEMPERS, Evidence, day_evidence, log_loss, mornings, quality, tune
+from marlab.market.beliefs.calibration import (
+    TEMPERS,
+    Evidence,
+    day_evidence,
+    foresight,
+    log_loss,
+    mornings,
+    quality,
+    tune,
+)
 from marlab.market.rules.beliefs import BeliefOptions
 from tests.market.beliefs_cases import named_worlds, random_observer, telling_observer
 
@@ -56,3 +65,10 @@ def test_real_worlds_give_evidence_for_every_pair() -> None:
     assert found.days.shape[1:] == (max(int(world.config.n_steps[0]) for world in worlds), 3)
     assert set(found.agent) == {"A", "B", "C"} and bool((found.type[[a == "C" for a in found.agent]] == -1).all())
     assert bool((found.days != 0).any(-1).any(1).float().mean() > 0.5)
+
+
+def test_answers_are_foreseen_by_shares_that_are_known() -> None:
+    told = foresight(named_worlds()[:1], telling_observer((0.5, 0.5, 0.5))._replace(types=("A", "B")))
+    assert len({round(value, 5) for value in told.values()}) == 1  # nobody differs, so a belief adds nothing
+    other = foresight(named_worlds()[:1], random_observer(2)._replace(types=("A", "B")))
+    assert len({round(value, 5) for value in other.values()}) == 4 and min(other.values()) > 0

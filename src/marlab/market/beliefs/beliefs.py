@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.verdict import say
 from marlab.market.beliefs import figures, report
-from marlab.market.beliefs.calibration import Quality, day_evidence, quality, tune
+from marlab.market.beliefs.calibration import Quality, day_evidence, foresight, quality, tune
 from marlab.market.beliefs.fit import Fit
 from marlab.market.beliefs.settings import BeliefsConfig
 from marlab.market.beliefs.watch import gather
@@ -64,7 +65,9 @@ def beliefs(
         with run.budget.part("figures"), stage("tables and figures", quiet):
             observer = tune(day_evidence(used[VALIDATION], fit.observer()), fit.observer())
             save_observer(run.path / "observer.npz", observer)
-            write(run, observer, quality(day_evidence(used[HELD_OUT], observer), observer), len(used[HELD_OUT]))
+            found = quality(day_evidence(used[HELD_OUT], observer), observer)
+            found = replace(found, foresight=foresight(used[HELD_OUT], observer))
+            write(run, observer, found, len(used[HELD_OUT]))
     return run
 
 

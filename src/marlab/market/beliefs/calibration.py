@@ -5,8 +5,10 @@ Log-likelihoods are summed by day once (`day_evidence`); beliefs for any options
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +19,7 @@ from marlab.lab.report.figures import Reliability, reliability_bins
 from marlab.market.beliefs.watch import NOBODY, TOGETHER, UNKNOWN, kinds, partner_types, watched
 from marlab.market.rules import beliefs
 from marlab.market.rules.beliefs import BeliefOptions, Observer
-from marlab.market.vector.beliefs import Watch
+from marlab.market.vector.beliefs import Beliefs, Watch
 from marlab.market.vector.market import Market
 from marlab.market.vector.replay import Recorded
 from marlab.market.vector.rounds import Moves
@@ -28,6 +30,8 @@ FLOORS = (0.0005, 0.002, 0.005)
 STRANGE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
 STRANGERS = 0.25
 """Weight of strangers beside known types where options are chosen."""
+MODELS = ("the stranger", "no belief: all types alike", "belief", "the true type")
+"""Who foresees answers."""
 NEVER = 50.0
 """Evidence of a day that rules a type out."""
 SHOWN_DAYS = (1, 2, 5, 10, 20, 40)
@@ -151,6 +155,52 @@ def tune(evidence: Evidence, observer: Observer) -> Observer:
     return observer._replace(options=best)
 
 
+class _Foresight:
+    """Sums of -log p of what partners did with offers (take, counter, leave), under several models."""
+
+    def __init__(self, market: Market, observer: Observer, partner: Tensor) -> None:
+        self._beliefs, self._partner = Beliefs(market, observer), partner.flatten(1)
+        self.sums, self.count = torch.zeros(len(MODELS), dtype=torch.float64), 0
+
+    def open(self, market: Market) -> None:
+        self._beliefs.open(market)
+
+    def before(self, market: Market, moves: Moves, silent: Tensor) -> None:
+        self.close(market)
+
+    def close(self, market: Market) -> None:
+        known, observer = self._beliefs, self._beliefs.observer
+        seen = known.watch.heard(market)
+        if seen is None:
+            return
+        answers: Any = seen.answers
+        ops: Tensor = beliefs.log_shares(beliefs.logits(observer, beliefs.contexts(answers))[..., : len(beliefs.OPS)])
+        chosen = beliefs.classes(answers)[0]
+        found: Tensor = ops.gather(-1, chosen[:, None, None].expand(-1, observer.size, 1))[..., 0]  # [M, Y]
+        own = self._partner[seen.watcher, seen.places]
+        morning, evidence = (part[seen.watcher].view(-1, observer.size) for part in (known.morning, known.evidence))
+        belief: Tensor = beliefs.posterior(morning[seen.places], evidence[seen.places], observer.options)
+        rows = (own >= 0) & (answers.mine.quantity > 0)
+        each = torch.stack([
+            found[:, -1], torch.logsumexp(found - math.log(observer.size), 1), torch.logsumexp(found + belief, 1),
+            found.gather(1, own.clamp(min=0)[:, None])[:, 0],
+        ])  # fmt: skip
+        self.sums -= each[:, rows].double().sum(1)
+        self.count += int(rows.sum())
+        evidence[seen.places] += beliefs.log_likelihoods(observer, answers)
+
+
+def foresight(worlds: Sequence[Recorded], observer: Observer) -> dict[str, float]:
+    """How well partners' answers to offers are foreseen: mean -log p of taking, countering or leaving, by model."""
+    sums, count = torch.zeros(len(MODELS), dtype=torch.float64), 0
+    for begin in range(0, len(worlds), TOGETHER):
+        some = worlds[begin : begin + TOGETHER]
+        partner = partner_types(kinds(some, observer.types))
+        seen = watched(some, lambda market: _Foresight(market, observer, partner))  # noqa: B023
+        sums, count = sums + seen.sums, count + seen.count
+    return dict(zip(MODELS, (sums / max(1, count)).tolist()))
+
+
 @dataclass(frozen=True)
 class Quality:
     """How good the beliefs are."""
@@ -162,6 +212,7 @@ class Quality:
     strange: dict[str, list[float]]  # agent of a type -> the same
     mistaken: dict[str, dict[str, float]]  # type -> mean probabilities at the end, of all types
     reliability: Reliability  # of the likeliest type, over all days
+    foresight: dict[str, float] = field(default_factory=dict)  # model -> mean -log p of answers to offers
 
 
 def quality(evidence: Evidence, observer: Observer) -> Quality:

@@ -37,6 +37,9 @@ def _sections(observer: Observer, found: Quality, worlds: int) -> Iterator[str]:
         ["days of talking", "probability of the true type", "true type is the likeliest", "log loss"],
         [[str(day), f"{own:.3f}", f"{hit:.3f}", f"{loss:.3f}"] for day, (own, hit, loss) in found.by_day.items()],
     )
+    if found.foresight:
+        yield "\n## Answers to offers (taken, countered, left): mean -log p by who foresees them\n"
+        yield markdown.table(["who", "nats an answer"], [[who, f"{loss:.4f}"] for who, loss in found.foresight.items()])
     yield "\n## Reliability: the likeliest type on all mornings\n"
     bins = found.reliability
     yield markdown.table(
@@ -73,7 +76,10 @@ def _others(shares: dict[str, float]) -> str:
 
 def as_json(observer: Observer, found: Quality, worlds: int) -> dict[str, Any]:
     """The same as plain values."""
-    plain = {name: getattr(found, name) for name in ("types", "by_day", "by_type", "strangers", "strange", "mistaken")}
+    plain = {
+        name: getattr(found, name)
+        for name in ("types", "by_day", "by_type", "strangers", "strange", "mistaken", "foresight")
+    }
     bins = {
         name: [None if value != value else float(value) for value in getattr(found.reliability, name)]
         for name in ("edges", "confidence", "accuracy", "count")
@@ -87,6 +93,7 @@ def numbers(found: Quality) -> dict[str, Any]:
         "probability of the true type": float(np.mean([np.mean(line[1:]) for line in found.by_type.values()])),
         "calibration error": found.reliability.error,
     }
+    out |= {f"foresight, {who}": loss for who, loss in found.foresight.items()}
     for day, (own, hit, _) in found.by_day.items():
         out |= {f"probability of the true type, day {day}": own, f"true type is the likeliest, day {day}": hit}
     if found.strangers:
