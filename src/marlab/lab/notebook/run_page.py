@@ -184,5 +184,5 @@ class _Pictures:
             address = data_uri(picture.path.read_bytes(), MIME[picture.path.suffix.lower()])
         else:
             address = None
-        pixels = picture.path.suffix.lower() == ".png"  # figures on white, which a dark page turns over
+        pixels = picture.path.suffix.lower() in (".png", ".gif")  # figures on white, which a dark page turns over
         return {"address": address, "caption": picture.caption, "film": film, "pixels": pixels}
