@@ -33,7 +33,7 @@ def draw(found: dict[str, Any], run: Run) -> None:
 def _grid(experts: dict[str, Any], one: Any, run: Run, name: str) -> None:
     columns = min(3, len(experts))
     rows = -(-len(experts) // columns)
-    figure, axes = style.panels(rows, columns, size=(3.9 * columns, 2.9 * rows + 0.5))
+    figure, axes = style.panels(rows, columns, size=(3.9, 2.9))
     for ax, (title, each) in zip(axes, experts.items()):
         one(ax, title[:24], each)
     for ax in axes[len(experts) :]:
