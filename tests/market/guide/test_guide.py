@@ -9,7 +9,8 @@ from marlab.market import guide
 
 NAMES = """
     AgentLog DayState FeatureOptions GlobalCoordinator GoalSource HORIZON HRLXFTrainer HorizonManagerPPO L1Options
-    L1SafetyLayer L4DistillSample L4Samples MacroSample MacroSamples MicroSample MicroSamples OnlineConfig SampleOptions StateBuilder
+    L1SafetyLayer L4DistillSample L4Samples MacroSample MacroSamples MicroSample MicroSamples OnlineConfig SampleOptions
+    StateBuilder
     TemporalDecisionTransformer TrainConfig add_options compute_l1_baseline_offline extract_l3_residuals
     extract_macro_state load_l4_distill_data load_l4_samples load_model load_samples load_tournament_data
     reconstruct_l2_goals
