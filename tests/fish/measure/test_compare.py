@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from marlab.fish.measure.compare import EvalReport, Score, compare, ladder
+from marlab.fish.measure.compare import EvalReport, Score, compare, ladder, rivals
+from marlab.fish.measure.policies import scripted
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.seas import SEAS
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import texts
 
@@ -95,3 +98,11 @@ def test_another_model_beside_the_same_scripts() -> None:
     mine = EvalReport({"policy": score([-1] * 4, [1] * 4, [2] * 4)}, np.array([0, 1, 2]), None, (11, 12, 13))
     both = mine.with_scores_of(REPORT)
     assert both.bounds == REPORT.bounds and len(both.doomed) == 2 and both.against("sidestep")[0] == -0.125
+
+
+def test_where_a_predator_hunts_nothing_is_said_of_the_possible() -> None:
+    cfg = replace(SEAS["pursuit"], num_fish=4, include_neighbor_features=False)
+    report = compare(lambda batch: {"policy": scripted("evade")}, cfg, [1, 2], torch.device("cpu"), True)
+    assert report is not None and report.bounds is None and report.saved_share("policy") is None
+    assert "share of the possible" not in report.results() and "possible at best" not in report.text()
+    assert rivals(cfg)[0] == "slip" and rivals(SEAS["v32"])[0] == "sidestep"

@@ -76,9 +76,12 @@ class EvalReport:
     bounds: tuple[float, float] | None  # lowest and highest possible survival of a perfect policy
     arenas: tuple[int, ...]  # [E] their seeds
     complete: bool = True  # every arena that was asked for was played
+    hunted: bool = False  # the predator hunts: nobody knows how many can be saved
 
-    def saved_share(self, name: str) -> float:
+    def saved_share(self, name: str) -> float | None:
         """Survivors as a share of the fish that can be saved (by the upper bound where it is known)."""
+        if self.hunted:
+            return None
         fish = self.scores[name].deaths.shape[1]
         possible = self.bounds[1] if self.bounds else float(1 - self.doomed.mean() / fish)
         return float(self.scores[name].survival.mean()) / possible
@@ -99,9 +102,10 @@ class EvalReport:
         size = f"{len(score.survival)} x {score.deaths.shape[1]} held-out fish"
         values = {
             "survival": {**{k: line[k] for k in ("low", "high")}, "value": line["survival"], "unit": "share of fish"},
-            "share of the possible": {"value": self.saved_share("policy"), "unit": "share of savable fish"},
             "worst episode": {"value": line["worst_episode"], "unit": "share of fish"},
         }
+        if not self.hunted:
+            values["share of the possible"] = {"value": self.saved_share("policy"), "unit": "share of savable fish"}
         if "sidestep" in self.scores:
             mean, low, high = self.against("sidestep")
             values["minus side-step"] = {"value": mean, "low": low, "high": high, "unit": "share of fish, paired"}
@@ -135,7 +139,7 @@ class EvalReport:
         scores = {**other.scores, "policy": self.scores["policy"]}
         return EvalReport(
             {name: Score(s.survival[:arenas], s.deaths[:arenas]) for name, s in scores.items()},
-            self.doomed[:arenas], other.bounds, self.arenas[:arenas], self.complete and other.complete,
+            self.doomed[:arenas], other.bounds, self.arenas[:arenas], self.complete and other.complete, self.hunted,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -156,7 +160,7 @@ class EvalReport:
             v = score.line()
             spread = f"[{v['low']:.4f}, {v['high']:.4f}]"
             lines.append(
-                f"{name:<14}{v['survival']:>10.4f}  {spread:<20}{self.saved_share(name):>12.2%}"
+                f"{name:<14}{v['survival']:>10.4f}  {spread:<20}{_percent(self.saved_share(name)):>12}"
                 f"{v['worst_episode']:>8.3f}{v['step_one_ratio']:>10.2%}"
             )
         if self.bounds is not None:
@@ -194,7 +198,7 @@ def compare(
                 played.append(one)
             if stopped and bar.done < total:
                 break
-    return _joined(played, len(seeds)) if played else None
+    return _joined(played, len(seeds), cfg.hunted) if played else None
 
 
 def _known(kept: Measurements, identity: str, about: Sequence[Any], what: str, make: Callable[[], Any]) -> Any:
@@ -241,7 +245,11 @@ def _bounds(start: SeaState, cfg: SeaConfig) -> list[float]:
     return [report.lower, report.upper]
 
 
-def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.2%}"
+
+
+def _joined(played: Sequence[_Batch], asked: int, hunted: bool) -> EvalReport:
     deaths = {name: np.concatenate([one.deaths[name] for one in played]) for name in played[0].deaths}
     doomed = np.concatenate([one.doomed for one in played])
     weights = [len(one.doomed) / len(doomed) for one in played]
@@ -252,7 +260,7 @@ def _joined(played: Sequence[_Batch], asked: int) -> EvalReport:
         bounds = low, high
     scores = {name: Score((table < 0).mean(axis=1), table) for name, table in deaths.items()}
     arenas = tuple(seed for one in played for seed in one.seeds)
-    return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything)
+    return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything, hunted)
 
 
 def rivals(cfg: SeaConfig) -> tuple[str, ...]:
