@@ -15,6 +15,8 @@ from marlab.market.vector.rounds import ROUNDS
 
 FEWEST = 20
 """Decisions in a round below which a share says nothing."""
+FEWEST_SEATS = 5
+"""Seats below which an interval would hide everything else."""
 
 
 def draw(found: dict[str, Any], run: Run) -> None:
@@ -38,7 +40,7 @@ def _grid(experts: dict[str, Any], one: Any, run: Run, name: str) -> None:
         one(ax, title[:24], each)
     for ax in axes[len(experts) :]:
         ax.set_visible(False)
-    style.legend(axes[0])
+    style.legend(figure)
     style.save(figure, run.figure(name))
 
 
@@ -72,7 +74,7 @@ def _scores(ax: Axes, scores: dict[str, Any]) -> None:
         real, clone = ([row[side].number for row in rows] for side in ("real", "clone"))
         ax.plot(real, clone, style.MARKERS[number], color=style.colour(number), label=place, markersize=8)
         for row in rows:
-            if row["real"].low is not None and row["clone"].low is not None:
+            if row["seats"] >= FEWEST_SEATS and row["real"].low is not None:
                 ax.plot(
                     [row["real"].low, row["real"].high],
                     [row["clone"].number] * 2,
