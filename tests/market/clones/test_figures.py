@@ -20,5 +20,5 @@ class Folder:
 
 def test_every_figure_is_drawn(tmp_path: Path) -> None:
     figures.draw(found(), Folder(tmp_path))  # type: ignore[arg-type]
-    assert {path.name for path in tmp_path.iterdir()} == {"leaving.png", "lots.png", "scores.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"leaving.png", "lots.png", "scores.png"}
     figures.draw({"experts": {}, "scores": {}}, Folder(tmp_path / "none"))  # type: ignore[arg-type]
