@@ -22,7 +22,9 @@ def test_record_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "2 x 4 fish" in capsys.readouterr().out
     record = json.loads((out / "probe.json").read_text())
     assert record["iteration"] == 7 and len(record["episodes"]) == 2
-    assert {p.name for p in out.iterdir()} == {"probe.json", "death_histogram.png", "step_one_polar.png"}
+    assert {p.name for p in out.iterdir()} == {"probe.json"} | {
+        f"{figure}.{kind}" for figure in ("death_histogram", "step_one_polar") for kind in ("png", "svg")
+    }
 
 
 def test_wrong_flags() -> None:

@@ -95,7 +95,7 @@ class FishTrainConfig:
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
     threads: int = 0
-    """CPU threads; 0 leaves it to torch. One thread repeats a run bit for bit."""
+    """CPU threads; 0: torch decides. One repeats a run bit for bit."""
     checkpoint_interval: int = 5
     """Save a model every so many iterations."""
     obs_sampling: Literal["round_robin", "random"] = "round_robin"
