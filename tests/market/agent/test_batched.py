@@ -42,6 +42,7 @@ def compare(days: int, **settings: Any) -> None:
     assert asked > 10 * days and different == []
 
 
+@pytest.mark.long
 def test_the_network_answers_as_in_the_simulator() -> None:
     compare(4, mode="neural")
 
@@ -73,6 +74,7 @@ def test_worlds_of_networks_are_equal_to_the_last_contract() -> None:
     assert (recorded.tables["contracts"]["negotiation"] >= 0).sum() > 5
 
 
+@pytest.mark.long
 def test_drawn_answers_follow_their_generator() -> None:
     config = small_config((2, 2), 4, supply_units=[[9] * 4] * 2, supply_price=[[10] * 4] * 2,
                           demand_units=[[6] * 4] * 2, demand_price=[[30] * 4] * 2)  # fmt: skip

@@ -45,6 +45,7 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
     assert (run.path / "tables.md").read_text() == text
 
 
+@pytest.mark.long
 def test_a_stopped_run_ends_as_one_in_one_go(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = clone(small(folder), RunOptions(output_dir=tmp_path / "whole"))
     asked = iter([False, True])

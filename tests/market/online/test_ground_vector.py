@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from tests.market.online_cases import ground
@@ -27,6 +28,7 @@ def test_rewards_of_whole_worlds_sum_to_what_they_earned() -> None:
     assert rewards.own.sum() > 0 and len(played.step) > 30
 
 
+@pytest.mark.long
 def test_places_are_renewed_and_the_same_seed_is_the_same_play() -> None:
     first, second = (ground(days=(5, 6))[1].play(7) for _ in range(2))
     assert first[1].ended.any()

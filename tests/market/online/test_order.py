@@ -27,6 +27,7 @@ def test_chances_of_all_orders_sum_to_one() -> None:
     assert entropy[0].item() == pytest.approx(-(chance * chance.log()).sum().item())
 
 
+@pytest.mark.long
 def test_only_the_order_learns_and_without_learning_it_is_the_rule(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = tiny(algo="ppo", generations=1)
     trainer = OnlineTrainer(config, CPU)

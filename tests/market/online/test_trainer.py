@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 
 from marlab.market.online.trainer import OnlineTrainer
@@ -25,6 +26,7 @@ def test_before_the_first_step_every_ratio_is_one() -> None:
     assert data["critic"].shape[1] > data["obs"].shape[1]
 
 
+@pytest.mark.long
 def test_going_on_from_a_saved_state_is_exact() -> None:
     one = OnlineTrainer(tiny(algo="ippo", past_selves=1), CPU)
     one.iterate()
