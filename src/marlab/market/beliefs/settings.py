@@ -13,7 +13,7 @@ from marlab.lab.runs.judged import Judged
 
 @dataclass(frozen=True)
 class BeliefsConfig:
-    """Whose answers an observer learns, from which worlds, and how."""
+    """Fit an observer that says who a partner may be, and hold it against worlds it did not see."""
 
     KIND: ClassVar = "beliefs"
     COMMON: ClassVar = ("types", "units", "seed", "device")

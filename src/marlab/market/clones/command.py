@@ -11,7 +11,7 @@ from marlab.market.clones.settings import CloneConfig
 
 @dataclass(frozen=True)
 class CloneCommand(EngineFlags, CloneConfig):
-    """`marlab market clone`: the clones, and where worlds are played (which changes no result)."""
+    """Fit small networks that answer as recorded agents did: opponents for the vector market."""
 
     def run_config(self) -> CloneConfig:
         """What decides the results."""

@@ -16,7 +16,7 @@ Pick = Literal["mean", "best"]
 
 @dataclass(frozen=True)
 class DistillConfig:
-    """Several teachers, one compact student."""
+    """Teach one compact network what several teachers do, on the states that it visits itself."""
 
     KIND: ClassVar = "distill"
     COMMON: ClassVar = ("pick", "hidden", "generations", "worlds", "clones", "opponents", "seed", "device")

@@ -13,7 +13,7 @@ from marlab.market.fidelity.plan import FidelityConfig
 
 @dataclass(frozen=True)
 class FidelityCommand(EngineFlags, FidelityConfig):
-    """`marlab market fidelity`: the comparison, and where it is played."""
+    """Seat known sellers in both markets and compare how they rank."""
 
     resumable: ClassVar = True
 

@@ -14,7 +14,7 @@ PRESETS = Path(__file__).parents[1] / "presets" / "online"
 
 @dataclass(frozen=True)
 class OnlineCommand(EngineFlags, OnlineConfig):
-    """`marlab market online`: the training, and where real worlds are played (which changes no result)."""
+    """Learn to sell in the vector market: a network around rule W that begins as rule W."""
 
     def run_config(self) -> OnlineConfig:
         """What decides the results."""
