@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from marlab.market.online.steer import Outcome, compared, fare
+from marlab.market.online.steer import HELD_OUT, Outcome, compared, fare
 from tests.market.online_cases import CPU, ground
 
 
@@ -15,6 +15,8 @@ def test_an_untrained_learner_gains_nothing_and_a_weak_one_plays_otherwise() -> 
     assert torch.equal(mine.score, rule.score)
     told = compared(mine, rule)
     assert told["steer/gain"] == 0 and told["steer/left"] == told["steer/rule_left"]
+    other = fare(trainer.config, trainer.pool, None, CPU, which=HELD_OUT)  # the worlds of the last word are others
+    assert not torch.equal(other.score, rule.score) and trainer.last_word()["steer/rule_score"] == other.score.mean()
 
 
 def test_gains_are_means_of_differences() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.market.networks import around
 from marlab.market.online.work import learn, results_of, verdict
@@ -17,6 +19,9 @@ def test_a_training_leaves_weights_figures_and_a_verdict(tmp_path: Path) -> None
     assert (tmp_path / "run" / "figures" / "online_learning.png").exists()
     assert {"start minus rule", "learner minus rule"} <= set(run.results)
     assert run.exit_code == 0 and "raining" in run.verdict[0]
+    (tmp_path / "run" / "figures" / "online_learning.png").unlink()
+    again = draw(read_run(tmp_path / "run"))
+    assert again.verdict == run.verdict and (tmp_path / "run" / "figures" / "online_learning.png").exists()
 
 
 def test_the_verdict_says_on_which_side_the_interval_lies() -> None:

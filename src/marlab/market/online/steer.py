@@ -1,7 +1,8 @@
 """Steering: the learner and rule W in the same seats of the same worlds of the vector market, one after the other.
 
 One selling seat of every world is played by the one or the other, everybody else stays. The worlds, their opponents and
-the seats are fixed by the seed and used for nothing else, so comparisons along a training can be set side by side.
+the seats are fixed by the seed and used for nothing else, so comparisons along a training can be set side by side. The
+last word about the best version is spoken on other worlds, because the best of several comparisons is lucky too.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from marlab.market.vector.seats import CONSUMERS, movers
 from marlab.market.vector.setup import make_setup
 
 Tensor = Any
-SALT = 7_919
-"""Sets these worlds apart from those that are learnt from."""
+STEERING, HELD_OUT = 7_919, 104_729
+"""Set these worlds apart from those that are learnt from, and those of the last word from those that steer."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,11 @@ def opposite(pool: Pool) -> Tensor:
 
 
 def fare(
-    config: OnlineConfig, pool: Pool, net: Any, device: torch.device, plays: type[Player] = Player
+    config: OnlineConfig, pool: Pool, net: Any, device: torch.device, plays: type[Player] = Player,
+    which: int = STEERING,
 ) -> Outcome:  # fmt: skip
     """Play the worlds with a network's greedy play in the seats, or with the rule (None)."""
-    draw = np.random.default_rng([config.seed, SALT])
+    draw = np.random.default_rng([config.seed, which])
     worlds = config.steer_worlds
     shapes = draw_shapes(config, worlds, draw)
     days = np.full(worlds, config.steer_days)

@@ -30,7 +30,7 @@ from marlab.market.online.pool import Pool
 from marlab.market.online.protect import Best, Guard, alarms
 from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
-from marlab.market.online.steer import Outcome, compared, fare
+from marlab.market.online.steer import HELD_OUT, Outcome, compared, fare
 from marlab.market.rules import around
 from marlab.market.rules.beliefs import load_observer
 from marlab.market.rules.outlook import outlook_size
@@ -182,8 +182,16 @@ class OnlineTrainer:
         """The learner as it is beside the rule."""
         if self._rule is None:
             self._rule = fare(self.config, self.pool, None, self.device)
-        plays = OrderPlayer if self.config.algo == "ppo" else Player
-        return compared(fare(self.config, self.pool, self.net, self.device, plays), self._rule)
+        return compared(fare(self.config, self.pool, self.net, self.device, self._plays), self._rule)
+
+    @property
+    def _plays(self) -> type[Player]:
+        return OrderPlayer if self.config.algo == "ppo" else Player
+
+    def last_word(self) -> dict[str, float]:
+        """The best version beside the rule, on worlds that steered nothing."""
+        rule = fare(self.config, self.pool, None, self.device, which=HELD_OUT)
+        return compared(fare(self.config, self.pool, self.best_net(), self.device, self._plays, HELD_OUT), rule)
 
     def steer(self) -> dict[str, float]:
         """Compare with the rule; keep the best version, go back to it from a worse one."""

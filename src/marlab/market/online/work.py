@@ -10,7 +10,6 @@ from marlab.lab.device import choose_device
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.progress import stage
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
-from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.verdict import Sentence, say, side
@@ -26,6 +25,8 @@ KIND = "market/online"
 LAST = "around_last.npz"
 """The newest network; `around.npz` is the best one."""
 SHOWN = ("reward/day", "steer/gain")
+LAST_WORD = 2.5
+"""The last comparison takes so many times as long as one along the way: the rule plays too."""
 
 
 def learn(
@@ -55,6 +56,8 @@ def learn(
             files.save(run.checkpoints / AROUND, trainer.best_net().plain())
 
         def note(values: Mapping[str, Any]) -> None:
+            if run.budget.limited and "time/steer_seconds" in values:
+                run.budget.expect("comparison", LAST_WORD * float(values["time/steer_seconds"]))
             for alarm in trainer.alarms:
                 run.log(f"alarm after generation {trainer.step}: {alarm}")
             if values.get("steer/rolled_back"):
@@ -73,18 +76,17 @@ def learn(
             on_unit=note, prepare=begin, device=device, stay=True,
         )  # fmt: skip
         if not run.signalled:
-            told = newest(run)
-            if told:
-                run.add_results(results_of(told))
+            with run.budget.part("comparison"), stage("comparing the best version with the rule", quiet):
+                run.add_results(results_of(trainer.last_word()))
             run.set_verdict(*verdict(run.results, config, trainer.guard.rollbacks, done))
             draw(run)
     return run
 
 
-def newest(run: Run) -> dict[str, Any]:
-    """The metrics of the best comparison with the rule."""
-    rows = [row for row in read_metrics(run.path / "metrics.jsonl") if "steer/gain" in row]
-    return max(rows, key=lambda row: float(row["steer/gain"]), default={})
+def draw_again(run: Run, config: OnlineConfig, quiet: bool) -> None:
+    """Figure and verdict from the run's metrics and results."""
+    run.set_verdict(*verdict(run.results, config, 0, not run.unfinished))
+    draw(run)
 
 
 def results_of(told: Mapping[str, Any]) -> dict[str, Any]:
