@@ -16,7 +16,10 @@ def test_an_untrained_learner_gains_nothing_and_a_weak_one_plays_otherwise() -> 
     told = compared(mine, rule)
     assert told["steer/gain"] == 0 and told["steer/left"] == told["steer/rule_left"]
     other = fare(trainer.config, trainer.pool, None, CPU, which=HELD_OUT)  # the worlds of the last word are others
-    assert not torch.equal(other.score, rule.score) and trainer.last_word()["steer/rule_score"] == other.score.mean()
+    assert (
+        not torch.equal(other.score, rule.score)
+        and trainer.last_word()["steer/rule_score"] == other.score.double().mean()
+    )
 
 
 def test_gains_are_means_of_differences() -> None:
