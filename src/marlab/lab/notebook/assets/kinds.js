@@ -209,12 +209,15 @@
     return c.dark ? [[0, "#7a3410"], [0.5, "#1f252b"], [1, "#0f5f46"]] : [[0, "#f4b48f"], [0.5, "#f7f8f9"], [1, "#8fd6bd"]];
   }
 
+  /** An axis of names; long ones are cut, because a plot is there for its values, and shown in full under the mouse. */
+  const names = (labels) => ({ type: "category", tickvals: labels.map(plain), ticktext: labels.map((label) => plain(cut(say(label), 190))) });
+
   notebook.panel("heat", (element, data, tools) => {
     tools.plot(element, (c) => [{ type: "heatmap", x: data.x.map(plain), y: data.y.map(plain), z: data.z, xgap: 1, ygap: 1,
       colorscale: scale(data, c), zmid: data.middle, textfont: data.middle === undefined ? undefined : { color: c.ink },
       text: data.text || data.z.map((row) => row.map((v) => (v === null ? "" : notebook.number(v, 3)))), texttemplate: data.x.length <= 14 ? "%{text}" : undefined,
       colorbar: { thickness: 12, title: { text: plain(data.unit || ""), side: "right" } }, hovertemplate: "%{y} / %{x}: %{text}<extra></extra>" }],
-    () => ({ height: Math.max(260, 90 + 34 * data.y.length), xaxis: { type: "category" }, yaxis: { type: "category", autorange: "reversed" }, hovermode: "closest", showlegend: false }));
+    () => ({ height: Math.max(260, 90 + 34 * data.y.length), xaxis: names(data.x), yaxis: { ...names(data.y), autorange: "reversed" }, hovermode: "closest", showlegend: false }));
   });
 
   // --- small ones ----------------------------------------------------------------------------------------------------
