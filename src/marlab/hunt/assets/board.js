@@ -216,6 +216,7 @@
         memory.game = await tools.act("seat", message);
         keep(memory.game.id);
         show();
+        if (!memory.game.over) canvas.focus({ preventScroll: true }); // keys work at once, also after a button that is gone now
       } catch (error) {
         trouble.textContent = error.message;
         if (memory.game) show();
