@@ -130,7 +130,7 @@ def test_results_and_report_agree_with_the_stages(inside: Path) -> None:
 def test_the_note_keeps_the_report(inside: Path) -> None:
     page = run_folder("tiny") / "report" / "quickstart.html"
     before = page.read_bytes()
-    assert main(["note", "market/tiny", "--html"]) == 0
+    assert main(["note", "market/tiny"]) == 0 and main(["report"]) == 0
     assert page.read_bytes() == before
 
 

@@ -216,7 +216,7 @@ def test_a_lost_line_is_made_again_from_the_log(tmp_path: Path, replayed: Callab
     run_to(path, settings(), resume=True)
     rows = module.Collection(path).finished()
     assert set(rows) == {row["world_id"] for row in whole}
-    assert all(rows[row["world_id"]]["agents"] == row["agents"] for row in whole)
+    assert all(rows[row["world_id"]][name] == row[name] for row in whole for name in ("agents", "bytes"))
 
 
 def test_an_interrupt_leaves_a_collection_that_can_be_resumed(

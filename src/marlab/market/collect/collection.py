@@ -60,7 +60,7 @@ class Collection:
         for file in sorted(self.worlds.glob("*.parquet")):
             row = lines.get(file.stem)
             if row is None:
-                row = summary_of(read_world(file).meta)
+                row = summary_of(read_world(file).meta) | {"bytes": file.stat().st_size}
                 _append(self._index, row)
             rows[file.stem] = row
         return rows
