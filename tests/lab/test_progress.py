@@ -195,7 +195,8 @@ def shown_on_terminal(columns: int, term: str = "xterm", encoding: str = "utf-8"
 
 @pytest.mark.parametrize("columns", [80, 50])
 def test_a_bar_fits_its_terminal(columns: int) -> None:
-    shown = shown_on_terminal(columns)
+    # the inner bar lives for a moment, which a busy machine may miss
+    shown = next((shown for shown in (shown_on_terminal(columns) for _ in range(4)) if "inside" in shown), "")
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     rows = [row for row in re.split(r"[\r\n]+", plain) if row.strip()]
     assert max(len(row.rstrip()) for row in rows) <= columns

@@ -49,6 +49,6 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
         pytest.skip("there is a GPU")
     monkeypatch.chdir(tmp_path)
     assert cli(["fish", "train", *words]) == 2
-    said = capsys.readouterr().err
-    assert says in said and said.count("\n") == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("preparing: ")]
+    assert len(said) == 1 and says in said[0]  # on a slow machine a line says what took longer than a second
     assert not (tmp_path / "runs").exists()
