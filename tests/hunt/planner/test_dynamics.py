@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import encode
 from marlab.hunt.game.rules import RIGHT, STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
-from marlab.hunt.planner.rows import encode
 from marlab.hunt.world_model.model import make_model
 from tests.hunt.helpers import seeded, small_game
 

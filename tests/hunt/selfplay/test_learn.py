@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
+from marlab.hunt.game.rows import encode
 from marlab.hunt.planner.replay import Experience
-from marlab.hunt.planner.rows import encode
 from marlab.hunt.selfplay.learn import HopLearner
 from marlab.hunt.selfplay.trainer import HopTrainer
 from tests.hunt.helpers import seeded, small_game

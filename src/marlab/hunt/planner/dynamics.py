@@ -17,9 +17,9 @@ from torch.nn.functional import pad
 
 from marlab.hunt.game.build import state_of_planes
 from marlab.hunt.game.maps import MOVES
+from marlab.hunt.game.rows import encode, mark_paths, row_layout, rows_of_planes
 from marlab.hunt.game.rules import ABSENT, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.planner.rows import encode, mark_paths, row_layout, rows_of_planes
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import RowLayout, encode, row_layout
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
@@ -23,7 +24,6 @@ from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoP
 from marlab.hunt.planner.dynamics import Dynamics, ImaginedGame, TrueGame
 from marlab.hunt.planner.nets import OtherNets, PlayerNets, copy_generators, masked_mixture
 from marlab.hunt.planner.planner import Planner
-from marlab.hunt.planner.rows import RowLayout, encode, row_layout
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask

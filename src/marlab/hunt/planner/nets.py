@@ -2,7 +2,7 @@
 
 Planning asks for millions of evaluations, so these are two-layer perceptrons, and all copies (of every seed, and of
 every seat where seats do not share) are evaluated by one batched product. They read the rows of
-`hop_rows` and the time.
+`game.rows` and the time.
 
 Letters: P copies, N rows of a copy, W row width, A actions, K goals, V goal width, X hidden width, n players,
 S' = n - 1 slots (slot k is the player who sits k + 1 places after the observer).
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.planner.rows import RowLayout, row_layout
+from marlab.hunt.game.rows import RowLayout, row_layout
 from marlab.lab.ppo.choices import apply_mask
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from marlab.hunt.game.rows import Symmetries
 from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.nets import OtherNets
 from marlab.hunt.planner.replay import Experience, Replay
-from marlab.hunt.planner.rows import Symmetries
 from marlab.hunt.selfplay.config import LearnConfig
 from marlab.lab.ppo.choices import apply_mask
 

@@ -11,6 +11,7 @@ from torch.nn.functional import one_hot
 
 from marlab.hunt.data.dataset import Dataset, Part, SplitName
 from marlab.hunt.game.build import restore
+from marlab.hunt.game.rows import encode
 from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.models import LoadedModels
@@ -19,7 +20,6 @@ from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.planner.mind import Goals, Mind
 from marlab.hunt.planner.nets import masked_mixture
 from marlab.hunt.planner.replay import Experience
-from marlab.hunt.planner.rows import encode
 from marlab.lab.errors import UserError
 
 CHUNK = 8192

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import FAR, Symmetries, encode, row_layout
 from marlab.hunt.game.rules import STAY
-from marlab.hunt.planner.rows import FAR, Symmetries, encode, row_layout
 from tests.hunt.helpers import placed, seeded, small_game
 from tests.hunt.hop_cases import TINY
 
