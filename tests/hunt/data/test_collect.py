@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from marlab.hunt.commands import collect as command
-from marlab.hunt.data.collect import class_report, collect
+from marlab.hunt.data.collect import class_report, collect, in_memory
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import BLOCKED, RANDOM, WAIT, Dataset, load_dataset
 from marlab.hunt.game.config import game_config
@@ -93,3 +93,11 @@ def test_a_stopped_collection_keeps_no_half_data(tmp_path: Path, monkeypatch: py
     assert "of 16,000 rows, and nothing is kept" in run.verdict[0] and 0 < run.results["rows"] < 16_000
     run = collect(config, RunOptions(output_dir=tmp_path / "run", resume=True), quiet=True)
     assert run.status == "finished" and run.verdict[0].startswith("The data is sound: all 16,")
+
+
+def test_a_data_set_in_memory_is_the_one_in_the_files(tmp_path: Path) -> None:
+    stored, kept = made(tmp_path / "d", rows=2000), in_memory(HuntCollectConfig(rows=2000, maps=32))
+    for name, one, other in zip(stored.rows._fields, stored.rows, kept.rows):
+        assert torch.equal(one, other), name
+    assert torch.equal(stored.offsets, kept.offsets) and torch.equal(stored.split_of, kept.split_of)
+    assert (stored.game, stored.about) == (kept.game, kept.about)

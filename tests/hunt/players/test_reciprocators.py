@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from marlab.hunt.game.config import game_config
+from marlab.hunt.players.characters import parse_reciprocity
 from marlab.hunt.players.policy import Team
-from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
+from marlab.hunt.players.reciprocators import Reciprocators
 from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
@@ -21,6 +19,7 @@ from marlab.hunt.data.dataset import (
     RANDOM,
     SPLITS,
     WAIT,
+    Dataset,
     Rows,
     check_integrity,
     load_dataset,
@@ -40,6 +39,9 @@ from marlab.lab.runs.files import replacing, write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EPISODES_AT_ONCE = 512
 
@@ -166,27 +168,26 @@ class Stopped(Exception):
 
 
 def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool, should_stop: Callable[[], bool]) -> None:
-    about: dict[str, Any] = {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
-    header = metadata(config.game, about)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    header = metadata(config.game, _about(config))
     sequences: list[pa.Table] = []
-    written, episodes = 0, 0
+    written = 0
     with (
         replacing(folder / "rows.parquet") as temporary,
         Progress("collecting", total=config.rows, unit="rows", quiet=quiet) as bar,
     ):
         writer: pq.ParquetWriter | None = None
-        for batch in play_batches(config):
-            rows, steps = _whole_episodes(batch, config.rows - written)
-            rows = rows._replace(episode=rows.episode + episodes)
+        episodes = 0
+        for rows, steps in _numbered(config):
             table = rows_table(rows).replace_schema_metadata(header)
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
             writer.write_table(table)
             sequences.append(_sequence_table(rows, steps, episodes))
             written, episodes = written + rows.size, episodes + steps.shape[0]
             bar.advance(rows.size)
-            if written >= config.rows:
-                break
-            if should_stop():
+            if written < config.rows and should_stop():
                 writer.close()
                 raise Stopped(written)
         assert writer is not None
@@ -194,6 +195,41 @@ def _write_rows(config: HuntCollectConfig, folder: Path, quiet: bool, should_sto
     table = _with_split(pa.concat_tables(sequences), episodes, config)
     with replacing(folder / "sequences.parquet") as temporary:
         pq.write_table(table.replace_schema_metadata(header), temporary, compression="zstd")
+
+
+def in_memory(config: HuntCollectConfig) -> Dataset:
+    """The data set that `collect` would write and `load_dataset` read, without files: for machines without pyarrow."""
+    parts, steps = zip(*_numbered(config))
+    rows = Rows(*(torch.cat(fields) for fields in zip(*parts)))
+    lengths = torch.cat(steps)  # [E, n]
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.flatten().cumsum(0)])
+    split = torch.from_numpy(_splits(config, len(lengths)).astype(np.int64)).repeat_interleave(lengths.shape[1])
+    return Dataset(Path("memory"), config.game, rows, offsets, split, _about(config))
+
+
+def _numbered(config: HuntCollectConfig) -> Iterator[tuple[Rows, Tensor]]:
+    """(rows, steps per episode and player) of whole episodes, numbered on, until there are enough rows."""
+    written, episodes = 0, 0
+    for batch in play_batches(config):
+        rows, steps = _whole_episodes(batch, config.rows - written)
+        yield rows._replace(episode=rows.episode + episodes), steps
+        written, episodes = written + rows.size, episodes + steps.shape[0]
+        if written >= config.rows:
+            return
+
+
+def _about(config: HuntCollectConfig) -> dict[str, Any]:
+    return {"seed": config.seed, "rand_share": config.rand_share, "splits": list(SPLITS)}
+
+
+def _splits(config: HuntCollectConfig, episodes: int) -> np.ndarray:
+    """[episodes] the split of each, an index of SPLITS."""
+    order = Rngs(config.seed).numpy("split").permutation(episodes)
+    train = round(config.train_share * episodes)
+    validation = (episodes - train + 1) // 2
+    split = np.empty(episodes, np.uint8)
+    split[order] = np.repeat([0, 1, 2], [train, validation, episodes - train - validation])
+    return split
 
 
 def _whole_episodes(batch: EpisodeBatch, wanted: int) -> tuple[Rows, Tensor]:
@@ -205,6 +241,8 @@ def _whole_episodes(batch: EpisodeBatch, wanted: int) -> tuple[Rows, Tensor]:
 
 def _sequence_table(rows: Rows, steps: Tensor, first_episode: int) -> pa.Table:
     """One line per (episode, player); everybody takes part in the first step, so none is empty."""
+    import pyarrow as pa
+
     flat = steps.flatten()
     first = torch.cat([torch.zeros(1, dtype=torch.int64), flat.cumsum(0)[:-1]])
     columns = {name: getattr(rows, name)[first].to(torch.uint8) for name in ("player", "type", "outcome")}
@@ -220,11 +258,9 @@ def _sequence_table(rows: Rows, steps: Tensor, first_episode: int) -> pa.Table:
 
 def _with_split(table: pa.Table, episodes: int, config: HuntCollectConfig) -> pa.Table:
     """Add where each sequence's rows start and its split; all players of an episode share the split."""
-    order = Rngs(config.seed).numpy("split").permutation(episodes)
-    train = round(config.train_share * episodes)
-    validation = (episodes - train + 1) // 2
-    split = np.empty(episodes, np.uint8)
-    split[order] = np.repeat([0, 1, 2], [train, validation, episodes - train - validation])
+    import pyarrow as pa
+
+    split = _splits(config, episodes)
     steps = table["steps"].to_numpy().astype(np.int64)
     table = table.append_column("offset", pa.array(np.concatenate([[0], steps.cumsum()[:-1]])))
     return table.append_column("split", pa.array(split[table["episode"].to_numpy()]))

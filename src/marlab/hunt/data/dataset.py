@@ -11,11 +11,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
@@ -27,6 +25,9 @@ from marlab.hunt.players.seats import Kind
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import trusting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = 1
 SPLITS = ("train", "validation", "test")
@@ -127,6 +128,8 @@ _PLANES = ("obs", "next_obs")
 
 def rows_table(rows: Rows) -> pa.Table:
     """Rows as a table; wide fields become lists of fixed size, planes row-major."""
+    import pyarrow as pa
+
     columns = {}
     for name, field in rows._asdict().items():
         values = field.cpu().numpy().astype(_STORED[name], copy=False)
@@ -180,6 +183,8 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    import pyarrow.parquet as pq  # a data set in memory does without
+
     if not path.is_file():
         raise UserError(f"There is no data set at {path.parent}: {path.name} is missing; make one with `hunt collect`.")
     with trusting(f"The file {path} is not part of a marlab data set"):

@@ -1,8 +1,8 @@
 """Players by name, as every command that lets agents meet takes them.
 
-A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), a run directory of trained agents or a file of
-them, or agents that come with the package (hop_4x4), unless a file or run has that name; RUN:3 picks
-one training seed, RUN?simulations=64 changes settings of planning agents, and NAME=RUN calls the agent NAME.
+A name is a rule (NS, MIX(0.3), ...), a reciprocator (GRIM(2), TFT), a stranger (NOISY(0.2,NS), KEEP), a run directory
+of trained agents or a file of them, or agents that come with the package (hop_4x4), unless a file or run has that name;
+RUN:3 picks one training seed, RUN?simulations=64 changes settings of planning agents, and NAME=RUN calls it NAME.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.planner.agent import KIND as PLANNERS
 from marlab.hunt.planner.agent import SHIPPED, HopAgent, HopAgents, load_hop
+from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.policy import Policy
-from marlab.hunt.players.reciprocators import Reciprocators, parse_reciprocity
-from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind, Role, parse_role
+from marlab.hunt.players.seats import Kind, Role
+from marlab.hunt.players.strangers import play_as
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import load_agents
 from marlab.hunt.selfplay.config import HopTrainConfig
@@ -81,18 +81,12 @@ def find_agents(texts: Sequence[str]) -> list[Agent]:
 
 
 def scripted(text: str, name: str | None = None) -> Agent:
-    """A rule or a reciprocator."""
-    how = parse_reciprocity(text)
-    if how is not None:
-        rule = str(how)
-        return Agent(name or rule, "rule", lambda game, seed: Reciprocators(game, how), identity=rule, text=rule)
-    role: Role = parse_role(text)
-    if role.kind == Kind.ND:
+    """A rule, a reciprocator, or another character without networks."""
+    character = parse_character(text)
+    if isinstance(character, Role) and character.kind == Kind.ND:
         raise UserError("ND plays the snowdrift game, which has no teams of stag and hare hunters.")
-    rule = str(role)
-    return Agent(
-        name or rule, "rule", lambda game, seed: RulePlayers(game, [role] * game.players), identity=rule, text=rule
-    )
+    rule, make = str(character), play_as(character)
+    return Agent(name or rule, "rule", lambda game, seed: make(game), identity=rule, text=rule)
 
 
 def _trained(what: str, name: str | None) -> Agent:

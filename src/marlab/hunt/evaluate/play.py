@@ -26,7 +26,6 @@ from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import captures
-from marlab.hunt.players.rules import RulePlayers
 from marlab.lab.runs.rng import stream_seed
 
 
@@ -162,8 +161,7 @@ class Tapes:
 
     def start(self, seat: int, step: int) -> Tensor:
         """[K, n] what it draws its rule of an episode by, if it does."""
-        policy = self._plan.seats[seat].policy
-        draws = isinstance(policy, RulePlayers) and policy.draws_at_start
+        draws = self._plan.seats[seat].policy.draws_at_start
         return self._at(seat, "start", step) if draws else torch.empty(0)
 
     def _at(self, seat: int, purpose: str, step: int) -> Tensor:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marlab.hunt.players.reciprocators import parse_reciprocity
-from marlab.hunt.players.seats import Kind, parse_role, team_members
+from marlab.hunt.players.characters import parse_character
+from marlab.hunt.players.seats import Kind, team_members
 from marlab.lab.errors import UserError
 
 SUITE_VERSION = 1
@@ -55,12 +55,12 @@ def team(text: str, seats: int = SEATS) -> Scenario:
 
 
 def check_background(scenarios: Sequence[Scenario], agents: Sequence[str]) -> None:
-    """Every background player must be a rule, a reciprocator or one of the named agents."""
+    """Every background player must be a character or one of the named agents."""
     for scenario in scenarios:
         for name in scenario.background:
-            if name not in agents and parse_reciprocity(name) is None:
+            if name not in agents:
                 try:
-                    parse_role(name)
+                    parse_character(name)
                 except UserError as error:
                     known = f"{', '.join(agents)}" if agents else "none"
                     raise UserError(f"The scenario '{scenario.name}': {error} Named agents: {known}.") from None

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from marlab.hunt.game.rules import Game
+from marlab.hunt.players.characters import Character
 from marlab.hunt.players.episodes import (
     MODES,
     REWARD,
@@ -26,8 +27,8 @@ from marlab.hunt.players.episodes import (
     team_optimum,
 )
 from marlab.hunt.players.rollout import Episodes, play
-from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role
+from marlab.hunt.players.strangers import seat_characters
 from marlab.lab.progress import Progress, stage
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
@@ -59,8 +60,11 @@ class Plays(Protocol):
     seeds: tuple[int, ...]
     seats: tuple[int, ...]
     """Where they learned."""
-    roles: tuple[Role, ...]
-    """Everybody's, where rule-based players sit beside them."""
+
+    @property
+    def roles(self) -> Sequence[Character]:
+        """Everybody's, where rule-based players sit beside them."""
+        ...
 
     def episodes(self, mode: str, size: int, stream: str, tick: Callable[[], None]) -> list[Episodes]:
         """`size` fresh episodes of every seed, with drawn ("sampled") or best ("greedy") actions; `tick` is called
@@ -213,7 +217,9 @@ def _report(trainer: Plays, played: Mapping[str, list[Episodes]]) -> dict[str, A
 # --- beside rule-based players ----------------------------------------------------------------------------------------
 
 
-def baseline(game: Game, roles: Sequence[Role], seats: Sequence[int], learners: Sequence[Episodes]) -> dict[str, Any]:
+def baseline(
+    game: Game, roles: Sequence[Character], seats: Sequence[int], learners: Sequence[Episodes]
+) -> dict[str, Any]:
     """The best rule in the learners' seats, what it earns there, and how much more the learners earn.
 
     The interval of the difference is over seeds where there are several, else over episodes.
@@ -222,7 +228,7 @@ def baseline(game: Game, roles: Sequence[Role], seats: Sequence[int], learners: 
     found = []
     for kind in (Kind.NS, Kind.NH) if game.config.rules == "hunt" else (Kind.ND,):
         kinds = [Role(kind) if seat in seats else role for seat, role in enumerate(roles)]
-        episodes = play(game, RulePlayers(game, kinds), BASELINE_EPISODES, generator)
+        episodes = play(game, seat_characters(game, kinds), BASELINE_EPISODES, generator)
         found.append((kind.name, _earned(episodes, seats)))
     name, earned = max(found, key=lambda entry: float(entry[1].mean()))
     means = [_earned(episodes, seats) for episodes in learners]

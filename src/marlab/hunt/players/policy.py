@@ -26,6 +26,8 @@ Chance = torch.Generator | Tensor
 class Policy(ABC):
     """Chooses actions for every seat. Only `act` must be given."""
 
+    draws_at_start: bool = False  # whether `begin` draws anything
+
     def begin(self, batch: int, generator: torch.Generator) -> Memory:
         """Memory at the first step of `batch` new episodes."""
         return {}

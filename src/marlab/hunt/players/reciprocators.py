@@ -7,47 +7,14 @@ one: stood on it, or captured it.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
 
 from marlab.hunt.game.rules import HUNT_STAG, Game, Outcome
 from marlab.hunt.game.views import View
+from marlab.hunt.players.characters import Reciprocity
 from marlab.hunt.players.policy import Chance, Memory, Policy
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
-from marlab.lab.errors import UserError
-
-_NAME = re.compile(r"(GRIM|TFT)(?:\((\d+)\))?")
-
-
-@dataclass(frozen=True)
-class Reciprocity:
-    """How a reciprocator decides between stag and hare."""
-
-    rule: Literal["GRIM", "TFT"]
-    strikes: int = 1
-    """GRIM: how often it must be let down."""
-
-    def __str__(self) -> str:
-        return f"GRIM({self.strikes})" if self.rule == "GRIM" else "TFT"
-
-
-def parse_reciprocity(text: str) -> Reciprocity | None:
-    """GRIM, GRIM(2) or TFT; None for any other word."""
-    match = _NAME.fullmatch(text.strip())
-    if match is None:
-        return None
-    strikes = int(match.group(2) or 1)
-    if match.group(1) == "TFT":
-        if match.group(2):
-            raise UserError(f"'{text}' gives TFT a value it does not take.")
-        return Reciprocity("TFT")
-    if strikes < 1:
-        raise UserError(f"'{text}' has {strikes} strikes, expected 1 or more.")
-    return Reciprocity("GRIM", strikes)
 
 
 class Reciprocators(Policy):

@@ -69,7 +69,32 @@ def parse_role(text: str) -> Role:
 
 def parse_roles(text: str) -> tuple[Role, ...]:
     """Players of all seats from a list such as "NS,NH,MIX(0.5),SWITCH(10,NH)"."""
-    return tuple(parse_role(part) for part in re.split(r",(?![^(]*\))", text))
+    return tuple(parse_role(part) for part in split_seats(text))
+
+
+def split_seats(text: str) -> list[str]:
+    """The words of a list of players; commas inside parentheses belong to a word: NOISY(0.2,SWITCH(4,NH)) is one."""
+    words, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            words.append("")
+        else:
+            words[-1] += letter
+    return [word.strip() for word in words]
+
+
+def learning_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[int, ...], tuple[str | None, ...]]:
+    """(learning seats, everyone's name, None for a learner) from roles such as "PPO,NS,NH,NH"; empty: all learn."""
+    if not text.strip():
+        return tuple(range(players)), (None,) * players
+    parts = split_seats(text)
+    if len(parts) != players:
+        raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
+    seats = tuple(seat for seat, part in enumerate(parts) if part == learner)
+    if not seats:
+        raise UserError(f"agent_roles '{text}' has no {learner}: nobody would learn.")
+    return seats, tuple(None if part == learner else part for part in parts)
 
 
 def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[int, ...], tuple[Role, ...]]:
@@ -77,15 +102,8 @@ def parse_seats(text: str, players: int, learner: str = LEARNER) -> tuple[tuple[
 
     `learner` is the word for seats that learn.
     """
-    if not text.strip():
-        return tuple(range(players)), (Role(Kind.RAND),) * players
-    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]  # SWITCH(10,NH) is one word
-    if len(parts) != players:
-        raise UserError(f"agent_roles '{text}' names {len(parts)} players, this game has {players}.")
-    seats = tuple(seat for seat, part in enumerate(parts) if part == learner)
-    if not seats:
-        raise UserError(f"agent_roles '{text}' has no {learner}: nobody would learn.")
-    return seats, tuple(Role(Kind.RAND) if part == learner else parse_role(part) for part in parts)
+    seats, names = learning_seats(text, players, learner)
+    return seats, tuple(Role(Kind.RAND) if name is None else parse_role(name) for name in names)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

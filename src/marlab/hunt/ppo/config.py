@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
-from marlab.hunt.players.seats import parse_seats, parse_seeds
-from marlab.lab.checks import at_least, positive
+from marlab.hunt.players.characters import parse_character
+from marlab.hunt.players.guests import GuestConfig
+from marlab.hunt.players.seats import learning_seats, parse_seeds
+from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
 from marlab.lab.runs.judged import Judged
@@ -23,10 +26,14 @@ class NetworkConfig:
     """mlp: widths of its hidden layers (conv has the fixed widths of the other models of this game)."""
     activation: Activation = "relu"
     """mlp: what follows each hidden layer."""
+    paths: bool = False
+    """mlp: the network is also told the shortest ways to stag and hare, as planning agents can be."""
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
             raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
+        if self.paths and self.kind == "conv":
+            raise UserError("paths is given to a conv network, which reads planes alone; expected kind mlp.")
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,17 @@ class PPOTrainConfig:
     game: GameConfig = field(default_factory=GameConfig)
     """The game; `--preset msh_8x8_b5` and its like set it."""
     agent_roles: str = ""
-    """Who sits where, such as PPO,NS,NH,NH: PPO learns, the others are rule-based; empty lets all seats learn."""
+    """Who sits where, such as PPO,NS,NH,NH: PPO learns, the others are rules, reciprocators or strangers; empty lets
+    all seats learn."""
+    stay: float = 1.0
+    """Probability that the others of agent_roles stay for another episode; below 1 new ones come, who remember
+    nothing."""
+    guests: GuestConfig = field(default_factory=lambda: GuestConfig(share=0.0))
+    """Stag hunters and hare catchers in some of the seats, where all seats learn."""
+    load_data: Path | None = None
+    """Run of `marlab hunt collect`: offline data for a warm start."""
+    warm_updates: int = 1500
+    """Optimiser steps on that data before the first game."""
     networks: Literal["shared", "independent"] = "shared"
     """One network for all learning seats (it sees itself first), or one for each."""
     seeds: str = "0"
@@ -81,7 +98,13 @@ class PPOTrainConfig:
         positive(self, "total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every")
         at_least(self, 0, "entropy_end")
         parse_seeds(self.seeds)
-        parse_seats(self.agent_roles, self.game.players)
+        at_least(self, 1, "warm_updates")
+        share(self, "stay")
+        for name in learning_seats(self.agent_roles, self.game.players)[1]:
+            if name is not None:
+                parse_character(name)
+        if self.guests.share and self.agent_roles.strip():
+            raise UserError("guests.share is above 0 and agent_roles names who sits where; give one of the two.")
 
     @property
     def iterations(self) -> int:

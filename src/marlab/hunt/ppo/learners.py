@@ -102,7 +102,8 @@ class SeedWorld:
     def _count(self) -> None:
         """Add the episodes that this step ended."""
         world = self.world
-        over = world.over.unsqueeze(1)  # [S * B, 1]
+        ended_now = world.over if world.guests is None else world.over & ~world.guests.tables
+        over = ended_now.unsqueeze(1)  # [S * B, 1] tables with guests are no self-play
         hunters, outcome = world.tally.hunters, world.tally.outcome
         left_with = torch.where(outcome == STAG, hunters, outcome == HARE)  # [S * B, n] 0 none, 1 hare, k a stag of k
         kinds = torch.arange(world.game.players + 1, device=over.device)

@@ -19,6 +19,7 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
+from marlab.hunt.game.ways import ways, ways_size
 from marlab.hunt.others.blocks import JOIN_WIDTH, Body
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.config import NetworkConfig
@@ -39,13 +40,14 @@ class PlayerNet(nn.Module):
 
     def __init__(self, game: Game, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.heads = (game.actions,)
+        self.heads, self.paths = (game.actions,), config.paths
         self._fields, self._shape = flat_fields(game), game.observation_shape
         self.body: nn.Module
         if config.kind == "conv":
             self.body, width = Body(game.observation_shape, generator=generator), JOIN_WIDTH
         else:
             size = self._fields.size + ABSENT * game.players  # an action number becomes ABSENT + 1 places
+            size += ways_size(game.config) if config.paths else 0
             width = config.hidden[-1]
             hidden = mlp(size, config.hidden[:-1], width, math.sqrt(2.0), config.activation, generator)
             self.body = nn.Sequential(hidden, ACTIVATIONS[config.activation]())
@@ -99,7 +101,9 @@ class NetworkPolicy(Policy):
         out = torch.empty(view.mask.shape, dtype=torch.float32, device=view.mask.device)
         for net, seats in zip(self.nets, self._seats_of):
             if len(seats):
-                out[:, seats] = net.logits(view.flat(seats))
+                flat = view.flat(seats)
+                seen = torch.cat([flat, ways(view.game, view.state, seats)], 2) if net.paths else flat
+                out[:, seats] = net.logits(seen)
         return apply_mask(out, view.mask)
 
     def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:

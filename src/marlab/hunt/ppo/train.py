@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
+from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.rules import Game
+from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.episodes import (
     ENV_STEPS,
     REWARD,
@@ -19,12 +21,13 @@ from marlab.hunt.players.episodes import (
 from marlab.hunt.players.evaluation import conclude, keep_time
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import Episodes, play
-from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.hunt.players.seats import Kind, Role, learning_seats, parse_seeds
+from marlab.hunt.players.strangers import seat_characters
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
 from marlab.hunt.ppo.learners import Crowd, Learner, SeedWorld, value_errors
 from marlab.hunt.ppo.network import KIND, PATTERN, NetworkPolicy, PlayerNet
+from marlab.hunt.ppo.warm import lessons, warm_start
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
@@ -41,11 +44,14 @@ from marlab.lab.runs.trainer import drive
 class PPOTrainer:
     """All learners of a command, one rollout and update at a time, complete in its `state_dict`."""
 
-    def __init__(self, config: PPOTrainConfig) -> None:
+    def __init__(self, config: PPOTrainConfig, data: Dataset | None = None) -> None:
+        """data: offline data for the warm start; by default that of `load_data`, if it names any."""
         self.config, self.device = config, choose_device(config.device)
         self.step, self.total = 0, config.iterations
         self.seeds = parse_seeds(config.seeds)
-        self.seats, self.roles = parse_seats(config.agent_roles, config.game.players)
+        self.seats, names = learning_seats(config.agent_roles, config.game.players)
+        self.roles = [Role(Kind.RAND) if name is None else parse_character(name) for name in names]
+        self._data = load_dataset(config.load_data, config.game) if data is None and config.load_data else data
         # Seeds share one world, so its stream is that of the whole list; networks and updates are each seed's own.
         self.rngs = Rngs(self.seeds[0], self.device)
         label = ",".join(map(str, self.seeds))
@@ -56,7 +62,10 @@ class PPOTrainer:
             config.num_envs * len(self.seeds),
             self.rngs.torch(f"world of seeds {label}"),
             seats=self.seats,
-            others=None if alone else RulePlayers(game, self.roles),
+            others=None if alone else seat_characters(game, self.roles),
+            stay=config.stay,
+            guests=config.guests,
+            paths=config.network.paths,
         )
         self.world = SeedWorld(world, len(self.seeds), config.reward_scale)
         self.learners = [
@@ -85,6 +94,8 @@ class PPOTrainer:
     def iterate(self) -> Mapping[str, Any]:
         """A rollout of all games, then an update of every learner on its own rows."""
         config = self.config
+        if self.step == 0 and self._data is not None:
+            self._warm_start(self._data)
         progress = self.step / self.total
         rate = scheduled_lr(config.ppo, progress)
         entropy = config.ppo.entropy_coef + (config.entropy_end - config.ppo.entropy_coef) * progress
@@ -96,6 +107,14 @@ class PPOTrainer:
         }
         self.step += 1
         return self._metrics(learned, errors, self.world.pop_stats(), entropy)
+
+    def _warm_start(self, data: Dataset) -> None:
+        """What rule-based players do and earn, before the first game."""
+        config = self.config
+        taught = lessons(data, config.ppo.gamma, config.reward_scale, config.network.paths, self.device)
+        for learner in self.learners:
+            generator = Rngs(learner.seed, self.device).torch(f"warm start/{learner.key}")
+            warm_start(cast(PlayerNet, learner.ppo.net), taught, config.warm_updates, generator)
 
     def _value_errors(self, rollout: Rollout) -> list[list[float]]:
         """Per seed and learning seat: the mean squared value error, in reward units squared."""
@@ -149,7 +168,7 @@ class PPOTrainer:
         policy = NetworkPolicy(game, nets, [net_of.get(s, 0) for s in range(game.players)], greedy=greedy)
         if len(self.seats) == game.players:
             return policy
-        others = RulePlayers(game, self.roles)
+        others = seat_characters(game, self.roles)
         return Team(game, [others, policy], [int(s in self.seats) for s in range(game.players)])
 
     # --- evaluation (`marlab.hunt.players.evaluation`) ------------------------------------------------------------

@@ -16,8 +16,11 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import FlatFields, View, flat_fields, flat_observation
+from marlab.hunt.game.ways import ways
+from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.rollout import HARE, NONE, STAG
+from marlab.hunt.ppo.guests import RuleGuests
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import ppo
 
@@ -44,12 +47,15 @@ class HuntWorld:
 
     def __init__(
         self, game: Game, games: int, generator: torch.Generator, *, seats: Sequence[int] | None = None,
-        rotate: bool = False, others: Policy | None = None, compile: bool = False,
+        rotate: bool = False, others: Policy | None = None, stay: float = 1.0, guests: GuestConfig | None = None,
+        paths: bool = False, compile: bool = False,
     ) -> None:  # fmt: skip
         """`generator` lives on the game's device and draws everything that is random here.
 
         seats: the learning seats, all of them by default. rotate: game b moves them on by b, so that a learner meets
-        every seat. others: who plays the remaining seats. compile: fuse the step with torch.compile.
+        every seat. others: who plays the remaining seats; with the probability `stay` they stay for another episode,
+        otherwise new ones come. guests: where every seat learns, rule-based players in some of the seats. paths: show
+        the shortest ways, too. compile: fuse the step with torch.compile.
         """
         chosen = tuple(range(game.players)) if seats is None else tuple(seats)
         _check_seats(game, chosen, others)
@@ -59,6 +65,12 @@ class HuntWorld:
         if rotate:
             self.seats = (self.seats + torch.arange(games, device=game.device).unsqueeze(1)) % game.players
         self._flat_seats = None if self._everyone else self.seats if rotate else self.seats[0]
+        self.stay, self.paths = stay, paths
+        self.guests: RuleGuests | None = None
+        if guests is not None and guests.share:
+            if not self._everyone:
+                raise UserError("There are guests where every seat learns; here some seats belong to others.")
+            self.guests = RuleGuests(guests, game, games, generator)
         self.state = game.reset(games, generator)
         self.over = torch.zeros(games, dtype=torch.bool, device=game.device)  # [B] waiting for a restart
         self.memory: Memory = {} if others is None else others.begin(games, generator)
@@ -84,7 +96,8 @@ class HuntWorld:
     @property
     def acting(self) -> Tensor:
         """[B, L] bool: learning seats whose next action counts."""
-        return self._mine(self.state.alive & ~self.over.unsqueeze(1))
+        acting = self.state.alive & ~self.over.unsqueeze(1)
+        return self._mine(acting if self.guests is None else acting & ~self.guests.seats)
 
     def observe(self) -> ppo.View:
         """Flat observations [B, L, D] (see `fields`) and action masks [B, L, A] of the learning seats."""
@@ -100,7 +113,9 @@ class HuntWorld:
             after = self._restart_some(after, waiting)
         if self.others is not None:
             memory = self.others.observe(view, outcome, memory)
-            self.memory = self.others.reset(memory, waiting, self.generator)
+            self.memory = self._met(self.others, self.others.reset(memory, waiting, self.generator), waiting)
+        if self.guests is not None:
+            self.guests.next_episode(waiting)
         self.state, self.over, self.tally = after, over, tally
         self.view = View(self.game, self.state)
         counts = ~waiting.unsqueeze(1)
@@ -111,10 +126,20 @@ class HuntWorld:
 
     def _joint(self, actions: Tensor) -> tuple[Tensor, Memory]:
         """All players' actions [B, n], and the other players' memory after theirs."""
+        if self.guests is not None:
+            return torch.where(self.guests.seats, self.guests.act(self.view), actions), {}
         if self.others is None:  # then every seat learns, perhaps in another order
             return (actions if self._everyone else torch.empty_like(actions).scatter(1, self.seats, actions)), {}
         theirs, memory = self.others.act(self.view, self.memory, self.generator)
         return theirs.scatter(1, self.seats, actions), memory
+
+    def _met(self, others: Policy, memory: Memory, starting: Tensor) -> Memory:
+        """Memory of the others at the next step: in some of the games [B] that are `starting` they are new ones."""
+        if self.stay == 1:
+            return memory
+        new = starting & (torch.rand(self.games, generator=self.generator, device=starting.device) >= self.stay)
+        fresh = others.begin(self.games, self.generator)
+        return {k: torch.where(new.view(-1, *[1] * (old.dim() - 1)), fresh[k], old) for k, old in memory.items()}
 
     def _advance_all(
         self, state: State, waiting: Tensor, tally: Tally, joint: Tensor, noise: Tensor | None
@@ -152,7 +177,8 @@ class HuntWorld:
         return state.renewed(index, self.game.reset(index.numel(), self.generator))
 
     def _show_view(self, state: State) -> tuple[Tensor, Tensor]:
-        return flat_observation(self.game, state, self._flat_seats)
+        flat, mask = flat_observation(self.game, state, self._flat_seats)
+        return (torch.cat([flat, ways(self.game, state, self._flat_seats)], 2) if self.paths else flat), mask
 
     def _mine(self, field: Tensor) -> Tensor:
         """Rows [B, L, ...] of the learning seats."""
@@ -217,6 +243,7 @@ class HuntWorld:
         return {
             "state": self.state._asdict(), "over": self.over, "tally": self.tally._asdict(),
             "memory": dict(self.memory), "generator": self.generator.get_state(), "blocks": self.game.maps.blocks,
+            **({} if self.guests is None else {"guests": self.guests.state_dict()}),
         }  # fmt: skip
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -231,6 +258,8 @@ class HuntWorld:
         self.over = saved["over"].to(device)
         self.memory = {k: v.to(device) for k, v in saved["memory"].items()}
         self.generator.set_state(saved["generator"].cpu())
+        if self.guests is not None:
+            self.guests.load_state_dict(saved["guests"])
         self.view = View(self.game, self.state)
 
 

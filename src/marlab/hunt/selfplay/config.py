@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.others.config import Balance
 from marlab.hunt.planner.config import MindConfig
+from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.seats import parse_seats, parse_seeds
 from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
@@ -67,23 +68,6 @@ class LearnConfig:
         share(self, "offline_ratio", "follow")
         if self.follow == 1:
             raise UserError("follow is 1, expected less: planning would never see what was learnt.")
-
-
-@dataclass(frozen=True)
-class GuestConfig:
-    """How much of a training is spent with imagined guests."""
-
-    share: float = 0.5
-    """Share of the games that have guests, where all seats learn and others are modelled; 0 is self-play alone."""
-    stay: float = 0.9
-    """Probability that a party stays for another episode; planners forget a party that leaves."""
-    alike: float = 0.5
-    """Share of the parties whose guests are all after the same prey; in the others everybody draws its own."""
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.share <= 1 and 0 <= self.stay < 1 and 0 <= self.alike <= 1):
-            shares = f"guests share is {self.share:g}, stay {self.stay:g} and alike {self.alike:g}"
-            raise UserError(f"{shares}, expected shares from 0 to 1 (stay below 1).")
 
 
 @dataclass(frozen=True)
