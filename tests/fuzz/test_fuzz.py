@@ -35,8 +35,14 @@ def _refuse() -> None:
     raise UserError("no")
 
 
+def _endless() -> None:
+    while True:
+        pass
+
+
 def test_the_guard_tells_ends_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SECONDS", 1)
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    monkeypatch.setattr(guard, "WAITING", 1.0)
     ends = {
         "done": lambda: None, "refused": _refuse, "began": work_begins, "failed": lambda: 1 / 0,
     }  # fmt: skip
@@ -44,5 +50,6 @@ def test_the_guard_tells_ends_apart(monkeypatch: pytest.MonkeyPatch) -> None:
         assert run_case(Case("x", 0, "x", call)).kind == kind
     assert run_case(Case("x", 0, "x", lambda: main(["no-such-command"]))).kind == "refused"
     assert "longer than" in run_case(Case("x", 0, "x", lambda: time.sleep(3))).why
+    assert "longer than" in run_case(Case("x", 0, "x", _endless)).why
     assert "Memory" in run_case(Case("x", 0, "x", lambda: np.ones(3 << 30, np.uint8))).why
     assert "exit code 3" in run_case(Case("x", 0, "x", lambda: 3)).why

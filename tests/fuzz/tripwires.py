@@ -30,6 +30,10 @@ BEGINNINGS = (
     "marlab.quickstart.command:_plan",
     "marlab.market.samples.stats:describe",
     "marlab.market.arena.official:official",
+    "marlab.market.simulator.evidence:draw_config",
+    "marlab.market.online.steer:fare",
+    "marlab.market.clones.examples:examples",
+    "marlab.market.beliefs.watch:gather",
 )
 """Trainings, played games and what else takes seconds, by the modules that define them."""
 QUICK = {"marlab.market.samples.work:make_part"}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from marlab.lab.checks import at_least, finite, positive, share
+from marlab.lab.checks import at_least, at_most, finite, positive, share
 from marlab.lab.errors import UserError
 
 
@@ -37,3 +37,9 @@ def test_wrong_values_are_one_sentence(check, value, said) -> None:  # type: ign
 def test_at_least() -> None:
     with pytest.raises(UserError, match=r"n is 1, expected 2 or more\."):
         at_least(SimpleNamespace(n=1), 2, "n")
+
+
+def test_at_most() -> None:
+    at_most(SimpleNamespace(n=1000), 1000, "n")
+    with pytest.raises(UserError, match="n is 1001, expected 1,000 or less"):
+        at_most(SimpleNamespace(n=1001), 1000, "n")

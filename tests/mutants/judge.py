@@ -12,7 +12,9 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -28,7 +30,9 @@ from tests.mutants.faults import Fault
 HOUSE = Path(__file__).parents[2]
 SOURCE = HOUSE / "src" / "marlab"
 PATIENCE = 4.0
-"""A fault whose tests take so many times as long as without it never ends, which counts as caught."""
+"""A fault whose tests compute so many times as long as without it never ends, which counts as caught."""
+BUSY = 20.0
+"""Seconds on the clock for a second of computing: only tests that wait for something take so long."""
 HEAVY = ("torch", "numpy", "scipy", "pandas", "pyarrow", "matplotlib", "scml", "negmas", "scml_agents", "gymnasium")
 """Libraries that are imported once for all faults."""
 BROKEN = 99
@@ -76,7 +80,7 @@ class Judge:
     def __init__(self, module: str, tests: Sequence[str]) -> None:
         self.module, self.tests = module, list(tests)
         for _ in range(2):  # the second time all libraries are imported, as for the faults
-            code, seconds = self._run(None, limit=600.0)
+            code, seconds = self._run(None, limit=300.0)
             if code != 0:
                 raise RuntimeError(f"the tests of {module} fail without any fault: pytest {' '.join(self.tests)}")
         self.limit = PATIENCE * seconds + 5.0
@@ -89,17 +93,17 @@ class Judge:
         return Judged(fault, verdict, seconds)
 
     def _run(self, fault: Fault | None, limit: float) -> tuple[int | None, float]:
-        """(pytest's exit code or None after `limit` seconds, seconds)."""
+        """(pytest's exit code or None after `limit` seconds of computing, how many it took)."""
         with tempfile.TemporaryDirectory() as folder:
             known = Path(folder) / "modules.json"
-            begun = time.monotonic()
             pid = os.fork()
             if pid == 0:
+                resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit) + 5))
                 os._exit(_child(fault, self.tests, known, Path(folder)))
-            code = _wait(pid, limit)
+            code, seconds = _wait(pid, BUSY * limit)
             if fault is None and code == 0:
                 _import_all(json.loads(known.read_text()))
-        return code, time.monotonic() - begun
+        return code, seconds
 
 
 def _child(fault: Fault | None, tests: Sequence[str], known: Path, folder: Path) -> int:
@@ -122,17 +126,18 @@ def _child(fault: Fault | None, tests: Sequence[str], known: Path, folder: Path)
         return BROKEN
 
 
-def _wait(pid: int, limit: float) -> int | None:
+def _wait(pid: int, limit: float) -> tuple[int | None, float]:
+    """(exit code or None where it had to be ended, seconds of computing); other work of the machine does not count."""
     deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
+    while True:
+        done, status, used = os.wait4(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            return None if code in (-signal.SIGXCPU, -signal.SIGKILL) else code, used.ru_utime + used.ru_stime
+        if time.monotonic() > deadline:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
         time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None
 
 
 def _import_all(names: Sequence[str]) -> None:

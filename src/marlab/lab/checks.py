@@ -23,6 +23,11 @@ def at_least(config: Any, least: float, *names: str, prefix: str = "") -> None:
     _each(config, names, prefix, lambda value: value >= least, f"{least:g} or more")
 
 
+def at_most(config: Any, most: float, *names: str, prefix: str = "") -> None:
+    """For what memory is set aside for before work begins: beyond it, something else was meant."""
+    _each(config, names, prefix, lambda value: value <= most, f"{most:,} or less")
+
+
 def share(config: Any, *names: str, prefix: str = "") -> None:
     """From 0 to 1, both included."""
     _each(config, names, prefix, lambda value: 0 <= value <= 1, "a share from 0 to 1")

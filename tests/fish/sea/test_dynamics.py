@@ -114,3 +114,26 @@ def test_plane_is_zero_and_has_the_asked_shape() -> None:
     for arenas, fish in ((2, 5), (5, 2)):
         values = plane(arenas, fish, torch.float32, "cpu")
         assert values.shape == (arenas, fish) and not values.any()
+
+
+def test_a_state_shows_its_predators_by_arena() -> None:
+    """Two arenas: rows are arenas, the first predator stands before its pack, and writing back changes nothing."""
+    fish = [(1.0, 2.0), (3.0, 4.0)]
+    state = seeded_reset([5, 6], SeaConfig(num_fish=2))[0]._replace(
+        predator_x=torch.tensor([1.0, 2.0]), predator_y=torch.tensor([3.0, 4.0]),
+        predator_vx=torch.tensor([5.0, 6.0]), predator_vy=torch.tensor([7.0, 8.0]),
+        x=torch.tensor([[a[0] for a in fish]] * 2), y=torch.tensor([[a[1] for a in fish]] * 2),
+    )  # fmt: skip
+    assert state.predator_position.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert state.predator_velocity.tolist() == [[5.0, 7.0], [6.0, 8.0]]
+    assert state.positions.tolist() == [[[1.0, 2.0], [3.0, 4.0]]] * 2
+    alone = state._replace(pack=torch.zeros(2, 0))
+    assert [plane.tolist() for plane in alone.predators] == [
+        [[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]], [[7.0], [8.0]],
+    ]  # fmt: skip
+    pack = torch.arange(10.0, 26.0).reshape(2, 8)  # two more in each arena: all x, all y, all vx, all vy
+    hunted = state._replace(pack=pack)
+    assert hunted.predators.x.tolist() == [[1.0, 10.0, 11.0], [2.0, 18.0, 19.0]]
+    assert hunted.predators.vy.tolist() == [[7.0, 16.0, 17.0], [8.0, 24.0, 25.0]]
+    for each in (alone, hunted):
+        assert all(torch.equal(a, b) for a, b in zip(each.with_predators(each.predators), each))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from marlab.lab.sweep.plan import Training
 from marlab.lab.sweep.sweep import sweep
 
 TINY = Training("examples.tiny_world.command:main", ("tiny", "train"))
+RATES = "ppo.learning_rate=1e-4,3e-3,1e-2"
 SMALL = ("iterations=6", "rings=4", "n_cells=5", "device=cpu", "ppo.n_steps=8", "ppo.batch_size=16")
 
 
@@ -49,3 +51,9 @@ def tiny_sweep(folder: Path, *settings: str, resume: bool = False, **more: Any) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("marlab.lab.sweep.sweep.run_tasks", in_this_process)
         return sweep(TINY, config, RunOptions(output_dir=folder, resume=resume))
+
+
+def table(run: Run) -> dict[str, Any]:
+    """What a sweep found, as its file holds it."""
+    found: dict[str, Any] = json.loads((run.path / "comparison.json").read_text())
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,20 +12,7 @@ from marlab.lab.compare.command import CompareConfig, compare
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run
-from tests.lab.sweep.cases import tiny_sweep
-
-RATES = "ppo.learning_rate=1e-4,3e-3,1e-2"
-
-
-def table(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run.path / "comparison.json").read_text())
-    return found
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three rates with two seeds each."""
-    return tiny_sweep(tmp_path_factory.mktemp("sweep") / "whole", RATES, seeds="0,1")
+from tests.lab.sweep.cases import RATES, table, tiny_sweep
 
 
 def test_every_trial_is_an_ordinary_run_and_the_sweep_is_one(whole: Run) -> None:

@@ -42,3 +42,8 @@ def test_sellers_need_names_and_one_is_the_rule() -> None:
             FidelityConfig(sellers=wrong)
     with pytest.raises(UserError, match="population"):
         FidelityConfig(population=("A",))
+
+
+def test_more_markets_than_can_be_meant_are_refused() -> None:
+    with pytest.raises(UserError, match="configs is 9223372036854775808, expected 10,000 or less"):
+        FidelityConfig(configs=2**63)

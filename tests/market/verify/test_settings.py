@@ -13,10 +13,24 @@ from marlab.market.verify.settings import ConfigsConfig, VerifyConfig
 
 def test_impossible_settings_are_refused() -> None:
     bad: dict[str, Any]
-    for bad in ({"worlds": 0}, {"days": (20, 10)}, {"days": (1, 10)}, {"seed": -1}, {"policy_worlds": -1}):
+    for bad in (
+        {"worlds": 0},
+        {"days": (20, 10)},
+        {"days": (1, 10)},
+        {"seed": -1},
+        {"policy_worlds": -1},
+        {"worlds": 10**9},
+    ):
         with pytest.raises(UserError, match=next(iter(bad))):
             VerifyConfig(**bad)
-    for bad in ({"count": 0}, {"levels": (1, 2)}, {"factories": (3, 2)}, {"days": (2, 9)}):
+    for bad in (
+        {"count": 0},
+        {"levels": (1, 2)},
+        {"factories": (3, 2)},
+        {"days": (2, 9)},
+        {"count": 10**9},
+        {"factories": (3, 10**9)},
+    ):
         with pytest.raises(UserError, match=next(iter(bad))):
             ConfigsConfig(Path("c.npz"), **bad)
 

@@ -67,3 +67,10 @@ def decide(step: int, metric: str, values: Mapping[str, Sequence[float]], keep: 
     order = sorted(scores, key=lambda name: math.inf if math.isnan(scores[name]) else sign * scores[name])
     best = order[: max(FEWEST, math.ceil(keep * len(order)))]
     return Rung(step, metric, scores, [name for name in scores if name in best])
+
+
+def decide_between(paths: Mapping[str, Sequence[Path]], step: int, asked: str, keep: float, better: Better) -> Rung:
+    """The decision at a rung between settings whose trainings lie there; `asked` names the metric."""
+    metric = metric_named(asked, [path for row in paths.values() for path in row], step)
+    values = {name: [score_at(path, metric, step) for path in row] for name, row in paths.items()}
+    return decide(step, metric, values, keep, better)

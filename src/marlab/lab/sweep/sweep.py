@@ -11,25 +11,19 @@ forgotten, whatever was killed in between.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from marlab.lab.compare.compare import Comparison, compare_groups
-from marlab.lab.compare.groups import Group, open_groups
-from marlab.lab.compare.show import difference_sentence, how_sentence, page, text
 from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.lab.report import markdown
-from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.files import write_json
 from marlab.lab.runs.judged import Better, Judged
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.stats import show
+from marlab.lab.sweep.conclude import Trained, conclude, plan_table
 from marlab.lab.sweep.config import SweepCommand, SweepConfig
-from marlab.lab.sweep.halving import Rung, decide, metric_named, score_at
+from marlab.lab.sweep.halving import Rung, decide_between
 from marlab.lab.sweep.plan import Plan, Training, Trial, make_plan, ready, trial_path
 from marlab.lab.sweep.trial import is_done, run_trial
-from marlab.lab.verdict import Sentence
 
 SLOW_IMPORT = "torch.utils.tensorboard"
 """What every training imports with its first metrics."""
@@ -48,18 +42,19 @@ def sweep(
     judged = _judged(training, plan)
     direction = _direction(config, judged)
     with Run.open("sweep", config, options, preset=preset, command=command) as run:
-        write_json(run.path / "plan.json", _plan_table(plan))
+        write_json(run.path / "plan.json", plan_table(plan))
         work = _Work(run, training, config, plan, engine, quiet)
+        trained = Trained(run.path, plan, work.failed)
         try:
             rungs = work.halve(judged, direction) if config.rungs else []
             finalists = rungs[-1].kept if rungs else list(plan.trials)
             work.train(finalists, None)
         except Stopped:
-            whole = [name for name, trials in plan.trials.items() if all(work.is_finished(t) for t in trials)]
-            if len(work.paths_of(whole)) > 1 and not run.signalled:
-                _conclude(run, work, config, whole, [], quiet)
+            whole = trained.finished()
+            if len(trained.paths_of(whole)) > 1 and not run.signalled:
+                conclude(run, trained, config, whole, [], quiet)
             run.leave()
-        _conclude(run, work, config, finalists, rungs, quiet)
+        conclude(run, trained, config, finalists, rungs, quiet)
     return run
 
 
@@ -86,14 +81,6 @@ def _direction(config: SweepConfig, judged: Judged) -> Better:
     return config.better or judged.better
 
 
-def _plan_table(plan: Plan) -> dict[str, Any]:
-    settings = [
-        {"setting": name, "values": dict(trials[0].values), "trials": [trial.name for trial in trials]}
-        for name, trials in plan.trials.items()
-    ]
-    return {"default": plan.default, "settings": settings}
-
-
 class _Work:
     """A sweep at work: what it trains, and what failed."""
 
@@ -114,13 +101,10 @@ class _Work:
                 break
             self.train(alive, step)
             paths = {name: [trial_path(self.run.path, t) for t in self.plan.trials[name]] for name in alive}
-            asked = self.config.halving or str(judged.metric)
-            metric = metric_named(asked, [path for row in paths.values() for path in row], step)
-            values = {name: [score_at(path, metric, step) for path in row] for name, row in paths.items()}
-            rungs.append(decide(step, metric, values, self.config.keep, better))
-            alive = rungs[-1].kept
-            told = f"rung {step}: {len(alive)} of {len(paths)} settings go on ({metric}): {'; '.join(alive)}"
-            self._say(told)
+            rung = decide_between(paths, step, self.config.halving or str(judged.metric), self.config.keep, better)
+            rungs.append(rung)
+            alive = rung.kept
+            self._say(f"rung {step}: {len(alive)} of {len(paths)} settings go on ({rung.metric}): {'; '.join(alive)}")
         return rungs
 
     def train(self, settings: Sequence[str], rung: int | None) -> None:
@@ -138,9 +122,6 @@ class _Work:
         # whatever was ended on the way goes on from its last checkpoint
         if not all(t.name in self.failed or is_done(trial_path(self.run.path, t), rung) for t in todo):
             raise Stopped
-
-    def is_finished(self, trial: Trial) -> bool:
-        return is_done(trial_path(self.run.path, trial), None)
 
     def _tasks(self, todo: Sequence[Trial], rung: int | None) -> Iterator[Task]:
         for trial in todo:
@@ -164,73 +145,3 @@ class _Work:
         self.run.log(told)
         if not self.quiet:
             print(told)
-
-    def paths_of(self, settings: Sequence[str]) -> list[str]:
-        """Run directories of all settings none of whose trainings failed."""
-        whole = [name for name in settings if not any(t.name in self.failed for t in self.plan.trials[name])]
-        return [str(trial_path(self.run.path, trial)) for name in whole for trial in self.plan.trials[name]]
-
-
-def _conclude(
-    run: Run, work: _Work, config: SweepConfig, finalists: Sequence[str], rungs: Sequence[Rung], quiet: bool
-) -> None:
-    """The comparison of what was trained to its end, as table, figure, results and verdict of the sweep."""
-    paths = work.paths_of(finalists)
-    if len(paths) < 2:
-        why = next(iter(work.failed.values()), "they were dropped at a rung")
-        raise UserError(f"Nothing can be compared: of the others a training failed ({why}).")
-    groups = open_groups(paths)
-    default = _group_of(groups, work, work.plan.default)
-    found = compare_groups(groups, config.metric, config.better, default)
-    if default is None:  # without a default the best one is what others are measured by
-        found = compare_groups(groups, config.metric, config.better, found.best)
-    _write(run, found, groups, rungs, work)
-    said = verdict(found, default)
-    run.judge_by(Judged((found.measure.title,), None, found.measure.better or "higher"))
-    best = found.row(found.best)
-    result = {"value": best.mean.value, "low": best.mean.low, "high": best.mean.high, "unit": found.measure.unit}
-    run.add_results({
-        found.measure.title: {**result, "note": f"of the best setting, {found.best}"}, "best setting": found.best,
-        "settings": len(work.plan.trials), "trainings": len(work.plan.all_trials),
-        "trainings failed": len(work.failed),
-    })  # fmt: skip
-    run.set_verdict(*said)
-    if not quiet:
-        print(text(found, words=False))
-
-
-def _group_of(groups: Sequence[Group], work: _Work, setting: str | None) -> str | None:
-    """The name of the group that holds the trials of a setting."""
-    if setting is None:
-        return None
-    names = {trial.name for trial in work.plan.trials[setting]}
-    return next((group.name for group in groups if {info.path.name for info in group.runs} & names), None)
-
-
-def verdict(found: Comparison, default: str | None) -> list[Sentence]:
-    """The best setting against the second, against the default, and how sure that is."""
-    if found.second is None or found.runner_up is None:
-        return []
-    second = found.second
-    told = [difference_sentence(found, found.best, found.runner_up, second, second.outcome(found.measure.better))]
-    best = found.row(found.best)
-    if default not in (None, found.best, found.runner_up) and best.difference is not None and best.outcome is not None:
-        told.append(difference_sentence(found, found.best, found.against, best.difference, best.outcome))
-    return [*told, how_sentence(second, second.outcome(found.measure.better))]
-
-
-def _write(run: Run, found: Comparison, groups: Sequence[Group], rungs: Sequence[Rung], work: _Work) -> None:
-    from marlab.lab.compare.figure import draw
-
-    figure = draw(found, groups, run.figure("comparison.png"))
-    halving = [{"step": r.step, "metric": r.metric, "scores": dict(r.scores), "kept": r.kept} for r in rungs]
-    write_json(run.path / "comparison.json", {**found.as_json(), "rungs": halving, "failed": work.failed})
-    parts = [page(found, figure.relative_to(run.path).as_posix()).rstrip()]
-    for rung in rungs:
-        rows = [[name, show(score), "goes on" if name in rung.kept else ""] for name, score in rung.scores.items()]
-        plain = [[markdown.plain(cell) for cell in row] for row in rows]
-        parts += [f"## Rung {rung.step}", markdown.table(["setting", rung.metric, ""], plain)]
-    if work.failed:
-        rows = [[markdown.plain(cell) for cell in item] for item in work.failed.items()]
-        parts += ["## Trainings that failed", markdown.table(["training", "why"], rows)]
-    write_text(run.path / "comparison.md", "\n\n".join(parts) + "\n")

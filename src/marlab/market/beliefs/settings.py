@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from marlab.lab.checks import at_least, positive, share
+from marlab.lab.checks import at_least, at_most, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
@@ -50,6 +50,7 @@ class BeliefsConfig:
 
     def __post_init__(self) -> None:
         at_least(self, 1, "units", "steps", "batch", "width")
+        at_most(self, 16_384, "width")
         at_least(self, 0, "seed")
         positive(self, "lr", "share")
         share(self, "validation", "held_out", "share")

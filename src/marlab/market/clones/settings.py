@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from marlab.lab.checks import at_least, positive, share
+from marlab.lab.checks import at_least, at_most, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
@@ -74,14 +74,16 @@ class CloneConfig:
     def __post_init__(self) -> None:
         at_least(self, 1, "units", "steps", "batch", "most", "hidden")
         at_least(self, 3, "worlds")
+        at_most(self, 100_000, "worlds", "repeats")
+        at_most(self, 4096, "hidden")
         at_least(self, 0, "seed", "repeats", "decay")
         positive(self, "lr", "world_timeout")
         share(self, "validation", "held_out")
         if self.validation + self.held_out > 0.9:
             raise UserError("validation and held_out leave less than a tenth of the worlds to fit on.")
         low, high = self.days
-        if not 5 <= low <= high:
-            raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
+        if not 5 <= low <= high <= 10_000:
+            raise UserError(f"days is {self.days}, expected two numbers from 5 to 10,000, the smaller one first.")
         if not self.experts:
             raise UserError("experts is empty, expected the class names of agents to clone.")
         twice = [name for name in self.experts if self.experts.count(name) > 1]

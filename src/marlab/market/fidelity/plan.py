@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marlab.lab.checks import at_least
+from marlab.lab.checks import at_least, at_most
 from marlab.lab.errors import UserError
 from marlab.market.collect.plan import check_range
 from marlab.market.simulator.experts import split_alias
@@ -69,6 +69,7 @@ class FidelityConfig:
         at_least(self, 2, "configs")
         at_least(self, 1, "seats", "repeats")
         at_least(self, 0, "first_config")
+        at_most(self, 10_000, "configs", "repeats")
         check_range("days", (self.days, self.days), 5)
         names = [split_alias(seller)[0] for seller in self.sellers]
         if "" in names or len(set(names)) < len(names) or RULE not in names or len(names) < 2:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.lab.checks import at_least, positive
+from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
@@ -19,6 +19,8 @@ EXPERTS = (
 """The reference population."""
 BUILTINS = ("rule", "RandomStdAgent", "SyncRandomStdAgent", "GreedyStdAgent")
 """Opponents that need no file."""
+MOST_WORLDS, MOST_DAYS, MOST_UNITS = 100_000, 10_000, 16_384
+"""Bounds of what can be meant."""
 RULE, WEAK = "rule", "weak"
 """Words for `start`."""
 
@@ -118,6 +120,11 @@ class OnlineConfig:
         positive(self, "learning_rate", "clip_range", "target_kl", "world_timeout")
         at_least(self, 0, "refits")
         at_least(self, 1, "real_worlds", "refit_units")
+        at_most(self, MOST_WORLDS, "worlds", "steer_worlds", "real_worlds")
+        at_most(self, MOST_DAYS, "generation_days", "rollout_days", "steer_days")
+        at_most(self, 100, "past_selves", "learners", "refits")
+        if not all(1 <= units <= MOST_UNITS for units in self.hidden) or len(self.hidden) > 10:
+            raise UserError(f"hidden is {self.hidden}, expected at most 10 layers of 1 to {MOST_UNITS:,} units.")
         if self.refits and self.clones is None:
             raise UserError("refits fit the clones again: give --clones FILE, the ones to begin with.")
         if self.refits >= self.generations:
@@ -135,8 +142,10 @@ class OnlineConfig:
                 "generation_days must be at least twice rollout_days: the latest days only show what the "
                 "ones before them led to."
             )
-        if not 5 <= self.days[0] <= self.days[1]:
-            raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
+        if not 5 <= self.days[0] <= self.days[1] <= MOST_DAYS:
+            raise UserError(
+                f"days is {self.days}, expected two numbers from 5 to {MOST_DAYS:,}, the smaller one first."
+            )
         if self.steer_days < 5:
             raise UserError(f"steer_days is {self.steer_days}, expected at least 5.")
         for name in ("gamma", "gae_lambda", "share"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.lab.checks import at_least
+from marlab.lab.checks import at_least, at_most
 from marlab.lab.engine.tasks import EngineFlags
 from marlab.lab.errors import UserError
 
@@ -29,9 +29,10 @@ class VerifyConfig(EngineFlags):
     def __post_init__(self) -> None:
         at_least(self, 1, "worlds")
         at_least(self, 0, "policy_worlds", "seed")
+        at_most(self, 100_000, "worlds", "policy_worlds")
         low, high = self.days
-        if not 5 <= low <= high:
-            raise UserError(f"days is {self.days}, expected two numbers from 5 on, the smaller one first.")
+        if not 5 <= low <= high <= 10_000:
+            raise UserError(f"days is {self.days}, expected two numbers from 5 to 10,000, the smaller one first.")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ class ConfigsConfig:
         if self.file.is_dir():
             raise UserError(f"{self.file} is a folder; name the .npz file to write.")
         at_least(self, 1, "count")
+        at_most(self, 100_000, "count")
         at_least(self, 0, "seed")
-        for name, least in (("levels", 2), ("factories", 1), ("days", 5)):
+        for name, least, most in (("levels", 2, 100), ("factories", 1, 100), ("days", 5, 10_000)):
             low, high = getattr(self, name)
-            if not least <= low <= high:
-                raise UserError(f"{name} is {(low, high)}, expected two numbers from {least} on, the smaller first.")
+            if not least <= low <= high <= most:
+                expected = f"two numbers from {least} to {most:,}, the smaller first"
+                raise UserError(f"{name} is {(low, high)}, expected {expected}.")
