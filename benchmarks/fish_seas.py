@@ -2,9 +2,9 @@
 
     python benchmarks/fish_seas.py --device cuda --seas pursuit,intercept --seeds 0,1,2 --out runs/seas
 
-Per sea: survival on held-out arenas (the same for everybody) with Student's 95 % intervals over arenas, each seed's
-paired difference to the best script, and the look-ahead's survival on some of these arenas. Writes `SEA.json` and a
-policy file per seed. Several seas run side by side, one process each.
+Per sea: survival on held-out arenas (the same for everybody) with Student's 95 % intervals over arenas, and each seed's
+paired difference to the best script. Writes `SEA.json` and a policy file per seed. Several seas run side by side, one
+process each. `--look-ahead 100` measures the look-ahead instead, with what was trained before among its continuations.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.seas import PERCEPTION, SEAS, named_sea
 from marlab.fish.training import assemble
 from marlab.fish.training.config import PRESETS, FishTrainConfig
-from marlab.fish.training.networks import Trained, save_policy
+from marlab.fish.training.networks import Trained, load_policy, save_policy
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered, from_dict, load_preset
 from marlab.lab.stats import mean_interval
 
-GPU = {"num_envs": 512, "batch_size": 32768, "cuda_graph": True}
-"""What differs from the presets on a GPU: more arenas at once, and gradient steps that are recorded."""
+GPU = {"num_envs": 4096, "n_steps": 64, "batch_size": 32768, "n_epochs": 1, "cuda_graph": True}
+"""What differs from the presets on a GPU: many more arenas at once; rollouts and gradient steps are recorded."""
 
 
 def config_of(sea: str, seed: int, device: str, iterations: int | None, **settings: Any) -> FishTrainConfig:
@@ -50,12 +50,16 @@ def config_of(sea: str, seed: int, device: str, iterations: int | None, **settin
     return altered(config, seed=seed, device=device, **(GPU if device == "cuda" else {}), **changes)
 
 
-def trained(config: FishTrainConfig) -> tuple[FishTrainer, dict[str, float]]:
+def trained(config: FishTrainConfig, seconds: float, label: str) -> tuple[FishTrainer, dict[str, float]]:
+    """Train to the end of the schedule, or a fifth longer than `seconds` at most."""
     trainer, began, samples, last = FishTrainer(config), time.time(), 0.0, 0.0
-    while trainer.step < trainer.total:
+    while trainer.step < trainer.total and not (seconds and time.time() - began > 1.2 * seconds):
         metrics = trainer.iterate()
         samples += metrics.get("ppo/samples", 0.0)
         last = metrics.get("custom/avg_survival_rate", last)
+        if trainer.step % 20 == 0:
+            told = {k: round(float(metrics[f"ppo/{k}"]), 4) for k in ("entropy", "approx_kl", "explained_variance")}
+            print(f"{label} {trainer.step}/{trainer.total} {time.time() - began:.0f} s, {last:.3f}", told, flush=True)
     return trainer, {
         "iterations": trainer.step, "seconds": round(time.time() - began, 1), "samples": samples,
         "training_survival": last,
@@ -95,12 +99,12 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     print(name, {n: round(float(np.mean(v)), 3) for n, v in played.items()}, flush=True)
     settings, iterations = json.loads(args.settings), args.iterations
+    share = args.seconds / len(args.seeds.split(","))
     if args.seconds:
-        share = args.seconds / len(args.seeds.split(","))
         iterations = fitting(config_of(name, 0, args.device, iterations, **settings), share)
     for seed in args.seeds.split(","):
         config = config_of(name, int(seed), args.device, iterations, **settings)
-        trainer, told = trained(config)
+        trainer, told = trained(config, share, f"{name}{args.suffix} seed {seed}")
         own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device)
         gain = line([a - b for a, b in zip(own, played[best])])
         report["seeds"][seed] = {**line(own), "gain": gain, **told}
@@ -111,18 +115,34 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
             assemble.hidden_sizes(config),
             config.activation,
             trainer.step,
+            config.policy_frame,
         )
         save_policy(model, args.out / f"{name}{args.suffix}_{seed}.pt")
         print(f"{name} seed {seed}: {report['seeds'][seed]}", flush=True)
         write(report, args, name)
-    if args.look_ahead:
-        few = seeds[: args.look_ahead]
-        seer = survival(LookAhead(), cfg, few, args.device)
-        ours = {k: float(np.mean(v[: len(few)])) for k, v in played.items()}
-        report["look_ahead"] = {**line(seer), "others_on_these_arenas": ours, "steps": LookAhead().steps}
-        print(f"{name} look-ahead: {report['look_ahead']}", flush=True)
-        write(report, args, name)
     return report
+
+
+def look_ahead(name: str, args: argparse.Namespace) -> None:
+    """What the look-ahead saves, with scripts alone and with the trained policy of the first seed to go on with."""
+    seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), args.look_ahead)
+    cfg = replace(named_sea(name), include_neighbor_features=False)
+    report: dict[str, Any] = {"sea": name, "machine": describe(), "commit": commit(), "arenas": len(seeds)}
+    players: dict[str, Policy | Seer] = {}
+    for seed in args.seeds.split(","):
+        path = args.policies / f"{name}{args.suffix}_{seed}.pt"
+        model = load_policy(path, args.device) if path.exists() else None
+        if model is not None and model.sea.observation_size == cfg.observation_size:
+            players[f"seed {seed}"] = greedy(model.net)
+    first = next((p for p in players.values() if callable(p)), None)
+    players["look-ahead"] = LookAhead(args.steps)
+    if first is not None:
+        players["look-ahead with the policy"] = LookAhead(args.steps, trained=first)
+    for label, player in players.items():
+        began = time.time()
+        report[label] = {**line(survival(player, cfg, seeds, args.device)), "seconds": round(time.time() - began, 1)}
+        print(name, label, report[label], flush=True)
+        (args.out / f"{name}{args.suffix}_look_ahead.json").write_text(json.dumps(report, indent=1))
 
 
 def eyes(config: FishTrainConfig) -> dict[str, Any]:
@@ -142,7 +162,9 @@ def main() -> None:
     parser.add_argument("--settings", default="{}", help="further settings of the training, as JSON")
     parser.add_argument("--suffix", default="", help="of the files, where the settings differ")
     parser.add_argument("--arenas", type=int, default=200)
-    parser.add_argument("--look-ahead", type=int, default=25, help="arenas that the look-ahead plays; 0: none")
+    parser.add_argument("--look-ahead", type=int, default=0, help="no training: play the look-ahead in so many arenas")
+    parser.add_argument("--steps", type=int, default=12, help="how far the look-ahead sees")
+    parser.add_argument("--policies", type=Path, default=Path("runs/seas"), help="where --look-ahead finds SEA_SEED.pt")
     parser.add_argument(
         "--seconds", type=float, default=0.0, help="at most so long for all seeds of a sea; 0: any time"
     )
@@ -152,7 +174,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     seas = args.seas.split(",")
     if len(seas) == 1:
-        run_sea(seas[0], args)
+        (look_ahead if args.look_ahead else run_sea)(seas[0], args)
         return
     rest = sys.argv[1:]
     if "--seas" in rest:

@@ -51,3 +51,16 @@ def test_looking_ahead_saves_more_than_its_scripts() -> None:
     start, _ = seeded_reset([5, 6], cfg)
     script, seer = (play(start, who, cfg, 80).survival for who in (scripted("swerve"), LookAhead(6, ("swerve",))))
     assert float(seer.mean()) > float(script.mean())
+
+
+def test_a_trained_policy_is_what_the_others_are_expected_to_follow() -> None:
+    cfg = replace(SEAS["pursuit"], num_fish=3, include_neighbor_features=False)
+    state, _ = seeded_reset([1], cfg)
+    asked: list[int] = []
+
+    def hold(obs: torch.Tensor) -> torch.Tensor:
+        asked.append(len(obs))
+        return torch.full(obs.shape[:-1], sea.HOLD)
+
+    LookAhead(2, ("slip",), hold).act(state, cfg)
+    assert asked == [15, 15, 15, 15, 15]  # as the others' way twice in both passes, and once more to go on with

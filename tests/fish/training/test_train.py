@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.config import altered
+from marlab.lab.errors import UserError
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
@@ -52,6 +54,32 @@ def test_phase_changes_lose_nothing_and_compat_loses_the_queue() -> None:
     assert ours.queue.lost == 0 and theirs.queue.lost > 0
     assert int(ours.world.state.exists.sum(1).min()) >= 4
     assert theirs.world.state.exists.sum(1).tolist() == [6] * 64
+
+
+def test_a_learner_that_is_paid_for_survival_pays_for_its_own_death_and_a_share_of_others() -> None:
+    config = altered(SMALL, learning_reward="survival", learning_team=0.25)
+    trainer = FishTrainer(config)
+    trainer.iterate()
+    rollout = trainer.ppo.collect(trainer.learners)
+    died = rollout.terminated.float()
+    others = (died.sum(-1, keepdim=True) - died) * rollout.acting
+    assert died.sum() > 0
+    torch.testing.assert_close(rollout.reward, -(died + 0.25 * others))
+    assert rollout.reward[~rollout.acting].count_nonzero() == 0
+
+
+def test_a_share_of_others_deaths_needs_the_reward_for_survival() -> None:
+    with pytest.raises(UserError, match="learning_reward=survival"):
+        altered(SMALL, learning_team=0.5)
+
+
+def test_staggered_arenas_end_their_first_episodes_at_different_times() -> None:
+    config = altered(SMALL, staggered=True, tail_force_reset_steps=0, n_steps=2)
+    trainer, together = FishTrainer(config), FishTrainer(altered(config, staggered=False))
+    for each in (trainer, together):
+        each.iterate()
+    assert len(set(trainer.world.state.t.tolist())) > 3
+    assert set(together.world.state.t.tolist()) == {2}
 
 
 def test_every_row_has_its_iteration_and_survival_is_learned_from_living_fish_only() -> None:

@@ -30,6 +30,14 @@ def test_sample_frequencies() -> None:
     assert (drawn[:, 1] == 0).float().mean().item() == pytest.approx(0.9, abs=0.01)
 
 
+def test_noise_that_was_drawn_before_gives_the_same_actions() -> None:
+    logits = torch.randn(50, 5, generator=torch.Generator().manual_seed(1))
+    noise = torch.empty_like(logits).exponential_(generator=torch.Generator().manual_seed(2))
+    kept = noise.clone()
+    drawn = sample(logits, (2, 3), torch.Generator().manual_seed(2))
+    assert torch.equal(sample(logits, (2, 3), None, noise), drawn) and torch.equal(noise, kept)
+
+
 def test_masked_choices_are_never_drawn_and_carry_no_entropy() -> None:
     logits = torch.tensor([[100.0, 0.0, 0.0]]).expand(5000, -1)
     mask = torch.tensor([[False, True, True]]).expand(5000, -1)

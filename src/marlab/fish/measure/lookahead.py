@@ -1,8 +1,9 @@
 """A fish that knows the future: look-ahead with the true dynamics, the upper reference of seas without a ceiling.
 
-For every fish each of its five actions is tried with each of a few scripts to go on with: the arena is copied and
-played `steps` steps ahead with the real predators, while all others follow the first script. The action whose best
-continuation keeps the fish alive longest is taken; among those that live, the one that kept furthest from the
+For every fish each of its five actions is tried with each of a few policies to go on with: the arena is copied and
+played `steps` steps ahead with the real predators, while all others follow the first of them. Four scripts are always
+among them; a trained policy can be put before them. The action whose best continuation keeps the fish alive longest is
+taken; among those that live, the one that kept furthest from the
 predators. It is no ceiling: nobody proves that more is impossible. But it knows where every predator and every fish is,
 how they move, and looks further than any reaction.
 """
@@ -31,10 +32,14 @@ class LookAhead:
 
     steps: int = 12
     scripts: Sequence[str] = CONTINUATIONS
+    trained: Policy | None = None
+    """A policy of 11 inputs: what all others are expected to follow, and one more way to go on."""
 
     def act(self, state: SeaState, cfg: SeaConfig) -> Tensor:
         """[B, F] actions"""
         go_on = [scripted(name) for name in self.scripts]
+        if self.trained is not None:
+            go_on.insert(0, self.trained)
         scores = torch.stack([self._scores(state, cfg, go_on[0], mine) for mine in go_on])  # [scripts, 5, B, F]
         return scores.amax(0).argmax(0)
 

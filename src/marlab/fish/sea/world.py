@@ -132,6 +132,11 @@ class FishWorld:
         self.stats.returns.zero_()
         self._perceive_now()
 
+    def stagger(self, seed: int) -> None:
+        """Let every arena be at a random time of its episode: those that began together would also end together."""
+        late = torch.randint(0, sea.EPISODE_STEPS, (self.arenas,), generator=torch.Generator().manual_seed(seed))
+        self.state.t.copy_(late.to(self.device))
+
     def renew(self) -> None:
         """Begin the next episode of every waiting arena now, for libraries that want to see its start at once."""
         rows = self.waiting.nonzero()[:, 0]

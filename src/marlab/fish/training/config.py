@@ -20,7 +20,7 @@ from marlab.fish.schedule.phases import Phase, parse_curriculum
 from marlab.fish.sea.config import SeaConfig, check_switches, decided
 from marlab.fish.starts.files import HardStartConfig
 from marlab.fish.training import assemble
-from marlab.lab.checks import positive
+from marlab.lab.checks import positive, share
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
@@ -86,10 +86,18 @@ class FishTrainConfig:
     """Hidden layers of the policy and of the value network."""
     activation: Activation = "tanh"
     """Between the layers."""
+    policy_frame: Literal["tank", "own"] = "tank"
+    """How the networks see directions: as they are in the tank, or from the fish, its own heading always ahead."""
     entropy_coef_schedule: str = "16-24:0.03,25-32:0.02"
     """Windows of iterations with another entropy weight: start-end:value, start+:value or n:value."""
     learning_reward_scale: float = 1.0
     """Factor on the reward that the learner sees; reports always show the unscaled reward."""
+    learning_reward: Literal["shaped", "survival"] = "shaped"
+    """What the learner is paid: the sea's reward, or nothing but -1 for its death."""
+    learning_team: float = 0.0
+    """With learning_reward=survival, what the death of any other fish of its arena costs a fish."""
+    staggered: bool = False
+    """Let the first episodes end at random times, so that later rollouts see all parts of an episode at once."""
     seed: int = 0
     """Seed of everything random in the run (with seed_scope=probes only of the probes)."""
     device: str = "auto"
@@ -117,6 +125,9 @@ class FishTrainConfig:
 
     def __post_init__(self) -> None:
         positive(self, "num_envs", "learning_reward_scale", "checkpoint_interval")
+        share(self, "learning_team")
+        if self.learning_team and self.learning_reward != "survival":
+            raise UserError("learning_team is a part of learning_reward=survival; set that too, or leave it 0.")
         if self.total_iterations is not None:
             positive(self, "total_iterations")
         if self.compat and self.num_envs < 64:

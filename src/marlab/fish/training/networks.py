@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -17,6 +17,7 @@ from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.training import assemble
 from marlab.fish.training.attention import AttendingActorCritic
 from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.own_frame import FEATURES, OwnFrameActorCritic
 from marlab.lab.config import defaults_of, from_dict, to_dict
 from marlab.lab.door import nothing_called, shipped_file
 from marlab.lab.errors import UserError
@@ -31,6 +32,7 @@ from marlab.lab.runs.checkpoint import (
     save_checkpoint,
 )
 
+Frame = Literal["tank", "own"]
 KIND = FishTrainConfig.KIND
 PATTERN = "model_iter_{step}.pt"
 POLICY = "fish/policy"
@@ -47,6 +49,7 @@ class Trained:
     hidden: tuple[int, ...]
     activation: Activation
     step: int
+    frame: Frame = "tank"
 
     def sea_with(self, fish: int) -> SeaConfig:
         return replace(self.sea, num_fish=fish)
@@ -54,13 +57,17 @@ class Trained:
 
 def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) -> ActorCritic:
     """The policy and value networks of a config, on the CPU."""
-    return net_for(assemble.sea_config(config), assemble.hidden_sizes(config), config.activation, generator)
+    sea, hidden = assemble.sea_config(config), assemble.hidden_sizes(config)
+    return net_for(sea, hidden, config.activation, generator, config.policy_frame)
 
 
 def net_for(
-    sea: SeaConfig, hidden: tuple[int, ...], activation: Activation, generator: torch.Generator | None = None
-) -> ActorCritic:
+    sea: SeaConfig, hidden: tuple[int, ...], activation: Activation, generator: torch.Generator | None = None,
+    frame: Frame = "tank",
+) -> ActorCritic:  # fmt: skip
     """The networks for what fish see in a sea."""
+    if frame == "own":
+        return OwnFrameActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation, generator)
     if sea.attends:
         return AttendingActorCritic((ACTION_COUNT,), hidden, activation, generator)
     return ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation, generator=generator)
@@ -101,14 +108,16 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> Trained:
         if checkpoint.kind == POLICY:
             sea = from_dict(SeaConfig, state["sea"], f"the sea in {path}")
             hidden, activation, weights = tuple(state["hidden"]), state["activation"], state["net"]
+            frame: Frame = state.get("frame", "tank")
         else:
             config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
             sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
-            weights = state["ppo"]["net"]
-        check_sizes(path, weights, hidden if sea.attends else (sea.observation_size, *hidden))
-        net = net_for(sea, hidden, activation)
+            weights, frame = state["ppo"]["net"], config.policy_frame
+        inputs = FEATURES[sea.observation_size] if frame == "own" else sea.observation_size
+        check_sizes(path, weights, hidden if sea.attends else (inputs, *hidden))
+        net = net_for(sea, hidden, activation, frame=frame)
         net.load_state_dict(weights)
-        return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step)
+        return Trained(net.to(device).eval(), sea, hidden, activation, checkpoint.step, frame)
 
 
 def save_policy(trained: Trained, path: Path) -> None:
@@ -116,6 +125,7 @@ def save_policy(trained: Trained, path: Path) -> None:
     usual = defaults_of(SeaConfig)
     sea = {name: value for name, value in to_dict(trained.sea).items() if value != usual[name]}
     state: dict[str, Any] = {
-        "sea": sea, "hidden": list(trained.hidden), "activation": trained.activation, "net": trained.net.state_dict(),
+        "sea": sea, "hidden": list(trained.hidden), "activation": trained.activation, "frame": trained.frame,
+        "net": trained.net.state_dict(),
     }  # fmt: skip
     save_checkpoint(path, POLICY, trained.step, state)

@@ -35,11 +35,11 @@ from marlab.lab.runs.trainer import drive
 SLOTS = 4  # hard starts planned per arena and iteration; a fifth reset within one rollout is an ordinary one
 
 
-class _Scaled:
-    """A world whose rewards the learner sees scaled."""
+class LearnersWorld:
+    """A world with the rewards that the learner sees: the sea's, scaled, or the price of deaths alone."""
 
-    def __init__(self, view: FishWorld | SingleFishView, scale: float) -> None:
-        self.view, self.scale = view, scale
+    def __init__(self, view: FishWorld | SingleFishView, scale: float, survival: bool = False, team: float = 0) -> None:
+        self.view, self.scale, self.survival, self.team = view, scale, survival, team
 
     @property
     def acting(self) -> Tensor:
@@ -49,8 +49,14 @@ class _Scaled:
         return self.view.observe()
 
     def step(self, actions: Tensor) -> Transition:
+        if not self.survival:
+            result = self.view.step(actions)
+            return result._replace(reward=result.reward * self.scale)
+        acted = self.view.acting
         result = self.view.step(actions)
-        return result._replace(reward=result.reward * self.scale)
+        died = result.terminated.to(result.reward.dtype)
+        others = died.sum(-1, keepdim=True) - died
+        return result._replace(reward=-(died + self.team * others * acted))
 
 
 class FishTrainer:
@@ -76,6 +82,11 @@ class FishTrainer:
         self.view: FishWorld | SingleFishView = self.world
         if self.rules.action_mode == "broadcast":
             self.view = SingleFishView(self.world, config.obs_sampling, self.rngs.draw_seed("watched fish"))
+        paid = config.learning_reward_scale, config.learning_reward == "survival", config.learning_team
+        self.learners = LearnersWorld(self.view, *paid)
+        # A recorded rollout repeats the same work: with penalties that come and go it would not be the same.
+        calm = config.penalty.phase_targets == "" and config.sea.density_penalty_coef == 0
+        self.record = self.view is self.world and calm
         self.net = make_net(config, self.rngs.torch("init", "cpu")).to(self.device)
         self.ppo = PPO(self.net, config.ppo, self.rngs.torch("policy"))
         measure = config.measure
@@ -92,7 +103,7 @@ class FishTrainer:
         iteration = self.step + 1
         now = self.schedules.begin_iteration(iteration)
         self._prepare(now)
-        rollout = self.ppo.collect(_Scaled(self.view, self.config.learning_reward_scale))
+        rollout = self.ppo.collect(self.learners, self.record)
         self.queue.settle(self.world.resets_since_feed.cpu().numpy())
         learned = self.ppo.update(rollout, now.learning_rate, now.entropy_coef)
         if self.device.type == "cuda":
@@ -137,6 +148,8 @@ class FishTrainer:
         self.world.feed(self.queue.plan(SLOTS, self.rngs.numpy("starts")))
         if fresh:
             self.view.reset()
+            if self.config.staggered:
+                self.world.stagger(self.rngs.draw_seed("stagger"))
 
     def _window(self, finished: dict[str, Any]) -> dict[str, Any]:
         """Statistics to show: this iteration's, or (compat) the latest there were, also across phases."""

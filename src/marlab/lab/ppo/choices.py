@@ -16,10 +16,16 @@ def apply_mask(logits: Tensor, mask: Tensor | None) -> Tensor:
     return logits if mask is None else logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
 
 
-def sample(logits: Tensor, heads: Sequence[int], generator: torch.Generator | None) -> Tensor:
-    """Draw an action per head: arg-max of logit + Gumbel noise, which needs no host round trip."""
-    noise = torch.empty_like(logits).exponential_(generator=generator)
-    scores = logits - noise.clamp_min_(torch.finfo(logits.dtype).tiny).log_()
+def sample(
+    logits: Tensor, heads: Sequence[int], generator: torch.Generator | None, noise: Tensor | None = None
+) -> Tensor:
+    """Draw an action per head: arg-max of logit + Gumbel noise, which needs no host round trip.
+
+    `noise` [*S, L] is exponential noise that somebody drew before; it stays as it is.
+    """
+    if noise is None:
+        noise = torch.empty_like(logits).exponential_(generator=generator)
+    scores = logits - noise.clamp_min(torch.finfo(logits.dtype).tiny).log_()
     return best(scores, heads)
 
 

@@ -11,6 +11,8 @@ Letters: T rollout steps, *S = [B, A] rows, D observation width, n acting rows o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -20,6 +22,8 @@ from marlab.lab.ppo.choices import apply_mask, divergence, log_prob, log_prob_en
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.ppo.timing import Stopwatch
+
+Timing = Callable[[str], AbstractContextManager[None]]
 
 
 def advantages(
@@ -146,6 +150,7 @@ class PPO:
         lr: Any = torch.tensor(config.learning_rate, device=self.device) if graph else config.learning_rate
         self.optimizer = torch.optim.Adam(net.parameters(), lr=lr, eps=config.adam_eps, fused=True, capturable=graph)
         self._graph: _GradientGraph | None = None
+        self._recorded: _RolloutGraph | None = None
         self._use_graph = graph
         self._logits, self._value = net.logits, net.value
         if config.compile:
@@ -157,16 +162,28 @@ class PPO:
     # --- rollout ------------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def collect(self, world: World) -> Rollout:
-        """Play `n_steps` with the current policy. Nothing is read back to the host."""
-        view = _view(world.observe())
+    def collect(self, world: World, record: bool = False) -> Rollout:
+        """Play `n_steps` with the current policy. Nothing is read back to the host.
+
+        With `record` (and `cuda_graph`, on CUDA) the rollout is recorded once and replayed from then on: for worlds
+        whose memory never moves and whose step never waits for the device. The world must stay the same object.
+        """
         if self._rollout is None:
-            self._rollout = Rollout(self.config.n_steps, view, world.acting, len(self.net.heads))
-        out = self._rollout
+            self._rollout = Rollout(self.config.n_steps, _view(world.observe()), world.acting, len(self.net.heads))
+        if record and self._use_graph:
+            if self._recorded is None:
+                self._recorded = _RolloutGraph(self, world, self._rollout)
+            with self.timing("world"):
+                self._recorded.replay()
+            return self._rollout
+        return self._play(world, self._rollout, self.timing)
+
+    def _play(self, world: World, out: Rollout, timing: Timing, noise: Tensor | None = None) -> Rollout:
+        view = _view(world.observe())
         for t in range(self.config.n_steps):
-            with self.timing("policy"):
+            with timing("policy"):
                 logits = apply_mask(self._logits(view.obs), view.mask)
-                actions = sample(logits, self.net.heads, self.generator)
+                actions = sample(logits, self.net.heads, self.generator, None if noise is None else noise[t])
                 out.obs[t], out.actions[t], out.acting[t] = view.obs, actions, world.acting
                 out.logp[t] = log_prob(logits, actions, self.net.heads)
                 out.value[t] = self._value(view.obs if view.critic is None else view.critic)
@@ -174,11 +191,11 @@ class PPO:
                     out.mask[t] = view.mask
                 if out.critic is not None and view.critic is not None:
                     out.critic[t] = view.critic
-            with self.timing("world"):
+            with timing("world"):
                 step = world.step(actions)
                 out.reward[t], out.terminated[t], out.truncated[t] = step.reward, step.terminated, step.truncated
                 view = _view(world.observe())
-        with self.timing("policy"):
+        with timing("policy"):
             out.value[-1] = self._value(view.obs if view.critic is None else view.critic)
         return out
 
@@ -292,7 +309,7 @@ class PPO:
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
-        self._graph = None
+        self._graph = self._recorded = None
 
 
 class _Stats(NamedTuple):
@@ -343,6 +360,35 @@ class _GradientGraph:
         self._entropy_coef.fill_(entropy_coef)
         self._graph.replay()
         return self._stats
+
+
+class _RolloutGraph:
+    """A whole rollout recorded once as a CUDA graph; the noise that chooses actions is drawn before each replay."""
+
+    def __init__(self, ppo: PPO, world: World, out: Rollout) -> None:
+        logits = (*out.acting.shape, sum(ppo.net.heads))
+        self._noise, self._generator = torch.empty(logits, device=ppo.device), ppo.generator
+        self._draw()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # one rollout that nobody learns from: memory is allocated outside of the graph
+            ppo._play(world, out, _untimed, self._noise)
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            ppo._play(world, out, _untimed, self._noise)
+
+    def _draw(self) -> None:
+        self._noise.exponential_(generator=self._generator)
+
+    def replay(self) -> None:
+        self._draw()
+        self._graph.replay()
+
+
+def _untimed(name: str) -> AbstractContextManager[None]:
+    """In place of a stopwatch, whose events have no place in a graph."""
+    return nullcontext()
 
 
 def _view(seen: View | Tensor) -> View:

@@ -1,0 +1,80 @@
+"""Networks that see the tank from the fish: turning or mirroring the whole tank changes nothing but left and right."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.constants import LEFT, RIGHT
+from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.networks import Trained, load_policy, net_for, save_policy
+from marlab.fish.training.own_frame import FEATURES, OwnFrameActorCritic, own_frame
+from marlab.lab.config import altered
+from marlab.lab.errors import UserError
+
+VECTORS = (0, 2, 6, 8, 12)
+"""Where the pairs of an observation begin that have a direction."""
+
+
+def seen(inputs: int) -> Tensor:
+    """Observations of 64 fish; half of them see the predator, and one is at rest."""
+    obs = torch.rand(64, inputs, generator=torch.Generator().manual_seed(3)) * 2 - 1
+    obs[:, 5] = torch.arange(64) % 2
+    obs[::2, 6:11] = 0.0
+    return obs
+
+
+def turned(obs: Tensor, angle: float, mirror: bool = False) -> Tensor:
+    out, c, s = obs.clone(), math.cos(angle), math.sin(angle)
+    for first in VECTORS:
+        if first + 1 < obs.shape[-1]:
+            x, y = obs[:, first], obs[:, first + 1] * (-1 if mirror else 1)
+            out[:, first], out[:, first + 1] = c * x - s * y, s * x + c * y
+    return out
+
+
+@pytest.mark.parametrize("inputs", [11, 18])
+def test_a_turned_tank_changes_nothing_and_a_mirrored_one_exchanges_left_and_right(inputs: int) -> None:
+    net = OwnFrameActorCritic(inputs, (5,), (16,), "relu", torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(net.policy[-1].weight, generator=torch.Generator().manual_seed(1))
+    obs = seen(inputs)
+    logits, other = net.logits(obs), net.logits(turned(obs, 0.7, mirror=True))
+    torch.testing.assert_close(net.logits(turned(obs, 2.1)), logits, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(net.value(turned(obs, 2.1, mirror=True)), net.value(obs), atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(logits[:, LEFT], logits[:, RIGHT])
+    swapped = [0, RIGHT, LEFT, 3, 4]
+    torch.testing.assert_close(other[:, swapped], logits, atol=1e-4, rtol=1e-4)
+
+
+def test_the_predator_sees_the_fish_ahead_and_aside() -> None:
+    """A predator 2 units east of the fish swims west: the fish is 2 units ahead of it and not aside."""
+    obs = torch.zeros(11)
+    obs[2], obs[5], obs[6], obs[8], obs[10] = 0.5, 1.0, 2.0, -1.0, 2.0
+    features, _ = own_frame(obs)
+    assert len(features) == FEATURES[11]
+    assert features[10:].tolist() == [2.0, 0.0]
+    obs[7] = 1.0  # and 1 unit to the left of the fish: the fish is 1 unit to the predator's left, seen from above
+    assert own_frame(obs)[0][10:].tolist() == [2.0, 1.0]
+
+
+def test_a_fish_at_rest_has_finite_features() -> None:
+    assert own_frame(torch.zeros(3, 18))[0].isfinite().all()
+
+
+def test_the_policy_file_knows_its_frame(tmp_path: Path) -> None:
+    sea = SeaConfig(include_neighbor_features=False)
+    net = net_for(sea, (8,), "relu", torch.Generator().manual_seed(0), "own")
+    save_policy(Trained(net, sea, (8,), "relu", 3, "own"), tmp_path / "p.pt")
+    loaded = load_policy(tmp_path / "p.pt")
+    assert loaded.frame == "own" and isinstance(loaded.net, OwnFrameActorCritic)
+    assert torch.equal(loaded.net.logits(seen(11)), net.logits(seen(11)))
+
+
+def test_neighbours_one_by_one_are_refused() -> None:
+    with pytest.raises(UserError, match="policy_frame=own reads neighbours as a summary"):
+        altered(FishTrainConfig(), policy_frame="own", neighbor_view="rays")
