@@ -1,10 +1,10 @@
 """Are there better options of rule W? CMA-ES over all of them at once in the vector market, clones around.
 
-    python benchmarks/market_rule_search.py --generations 20 --candidates 32
+    python benchmarks/market_rule_search.py --generations 20 --candidates 32 --repeats 4 --real 120 --workers 8
 
 Every candidate plays the same selling seats of markets that no other comparison uses. At the end the options at the
-centre of the search are compared with the rule in fresh seats; whether the simulator agrees says the command that is
-printed last. Needs `pip install cmaes`.
+centre of the search are compared with the rule in fresh seats, and with `--real SECONDS` in worlds of the simulator,
+in markets of their own. Needs `pip install cmaes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import torch
 from machine import describe
 
 from marlab.lab.config import to_dict
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.market.fidelity.plan import FidelityConfig, Seat, seats_of
+from marlab.market.fidelity.real import play_task
 from marlab.market.fidelity.report import mean
 from marlab.market.fidelity.search import play_candidates, search
 from marlab.market.rules.bargain import RuleOptions
@@ -40,19 +42,37 @@ def drawn(seats: list[Seat], seed: int) -> Configs:
     return generate_like(levels, sizes, days, np.random.default_rng(seed))
 
 
+def in_the_simulator(agents: dict[str, str], seconds: float, workers: int) -> list[tuple[Seat, float]]:
+    """Seats and by how much `found` did better than `rule` in them, as many as so many seconds allow."""
+    seats = seats_of(FidelityConfig(configs=60, first_config=FIRST + 600))
+    jobs = [
+        Task(f"{i} {name}", (seat.world(agent).to_dict(), seat.place), time_limit_s=300.0)
+        for i, seat in enumerate(seats) for name, agent in agents.items()
+    ]  # fmt: skip
+    ends, scores = time.time() + seconds, {}
+    for result in run_tasks(play_task, jobs, EngineConfig("local", workers), stop=lambda: time.time() > ends):
+        if result.ok:
+            scores[result.key] = result.value
+    both = [i for i in range(len(seats)) if f"{i} rule" in scores and f"{i} found" in scores]
+    return [(seats[i], scores[f"{i} found"] - scores[f"{i} rule"]) for i in both]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--generations", type=int, default=20)
     parser.add_argument("--candidates", type=int, default=32)
     parser.add_argument("--configs", type=int, default=12, help="markets of a generation, four seats each")
+    parser.add_argument("--repeats", type=int, default=1, help="plays of each seat by each candidate")
     parser.add_argument("--days", type=int, default=50)
     parser.add_argument("--clones", type=Path, default=None)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--minutes", type=float, default=600.0, help="no new generation after this")
+    parser.add_argument("--real", type=float, default=0.0, help="seconds of worlds of the simulator at the end")
+    parser.add_argument("--workers", type=int, default=2)
     flags = parser.parse_args()
     print(describe())
     began, device, pack = time.time(), torch.device(flags.device), load(flags.clones)
-    config = FidelityConfig(configs=flags.configs, days=flags.days, first_config=FIRST, repeats=1)
+    config = FidelityConfig(configs=flags.configs, days=flags.days, first_config=FIRST, repeats=flags.repeats)
     best, seats = RuleOptions(), seats_of(config)
     out_of_time = 60 * flags.minutes
     for step in search(
@@ -71,7 +91,15 @@ def main() -> None:
         here = np.array([seat.position == position for seat in others])
         print(f"in fresh seats of the {position} level: {mean(gains[here], markets[here])}")
     ours = "LitaAgentHRL(mode=heuristic"
-    print(f'marlab market fidelity --sellers "rule={ours})" "found={ours}, rule={changed})"')
+    agents = {"rule": f"{ours})", "found": f"{ours}, rule={changed})"}
+    if flags.real > 0:
+        real = in_the_simulator(agents, flags.real, flags.workers)
+        for position in ("first", "middle"):
+            rows = [(gain, seat.config) for seat, gain in real if seat.position == position]
+            if len(rows) > 1:
+                values, numbers = (np.array(part) for part in zip(*rows))
+                print(f"in the simulator, {position} level, {len(rows)} seats: {mean(values, numbers)}")
+    print(f'marlab market fidelity --sellers "rule={agents["rule"]}" "found={agents["found"]}"')
 
 
 if __name__ == "__main__":
