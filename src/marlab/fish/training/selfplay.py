@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,15 +19,15 @@ from marlab.fish.measure.config import HELD_OUT_SEED
 from marlab.fish.measure.policies import Policy, play
 from marlab.fish.measure.probe import draw_seeds, greedy
 from marlab.fish.sea.config import SeaConfig, decided
-from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.sea.dynamics import PredatorStep, SeaState
 from marlab.fish.sea.learned import LearnedPredator, look, make_predator, obey, save_predator
 from marlab.fish.sea.predators import nearest_prey, predator_step
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.seas import named_sea
 from marlab.fish.sea.world import FishWorld, Transition
-from marlab.fish.training.networks import Trained, find_checkpoint, load_policy, save_policy
+from marlab.fish.training.networks import Frame, Trained, find_checkpoint, load_policy, net_for, save_policy
 from marlab.fish.training.selfplay_config import SelfPlayConfig
+from marlab.fish.training.train import LearnersWorld
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
@@ -43,8 +43,6 @@ from marlab.lab.runs.trainer import drive
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import say
 
-SHOAL_REWARD = 0.1
-"""Factor on the fish's reward for the learner, as in the presets of the seas."""
 STALKING = 0.01
 """What a predator earns per step on top of a bite worth 1, if its prey is right before it."""
 
@@ -97,23 +95,6 @@ def mixed(steps: Sequence[PredatorStep], parts: Sequence[slice]) -> PredatorStep
     return move
 
 
-class _Scaled(NamedTuple):
-    """The sea as the shoal's learner sees it."""
-
-    world: FishWorld
-
-    @property
-    def acting(self) -> Tensor:
-        return self.world.acting
-
-    def observe(self) -> Tensor:
-        return self.world.observe()
-
-    def step(self, actions: Tensor) -> Transition:
-        result = self.world.step(actions)
-        return result._replace(reward=result.reward * SHOAL_REWARD)
-
-
 class SelfPlayTrainer:
     """Phases 0, 2, ... train a predator and phases 1, 3, ... a shoal; what they end with joins the pool."""
 
@@ -126,14 +107,14 @@ class SelfPlayTrainer:
         self.cfg = decided(
             replace(named_sea("intercept"), num_fish=config.num_fish, include_neighbor_features=False), False
         )
-        self.shape: tuple[tuple[int, ...], Activation] = (config.layers, "relu")
+        self.shape: tuple[tuple[int, ...], Activation, Frame] = (config.layers, "relu", "own")
         if config.shoal:
             first = load_policy(find_checkpoint(config.shoal), self.device)
             if first.sea.observation_size != self.cfg.observation_size:
                 raise UserError(
                     f"{config.shoal} has {first.sea.observation_size} inputs; self-play needs a shoal of 11."
                 )
-            self.shape = first.hidden, first.activation
+            self.shape = first.hidden, first.activation, first.frame
             weights = first.net.state_dict()
         else:
             weights = self._shoal_net(self.rngs.torch("init shoal", "cpu")).state_dict()
@@ -144,10 +125,8 @@ class SelfPlayTrainer:
     # --- networks -------------------------------------------------------------------------------------------
 
     def _shoal_net(self, generator: torch.Generator | None = None) -> ActorCritic:
-        hidden, activation = self.shape
-        return ActorCritic(
-            self.cfg.observation_size, (ACTION_COUNT,), hidden, activation=activation, generator=generator
-        )
+        hidden, activation, frame = self.shape
+        return net_for(self.cfg, hidden, activation, generator, frame)
 
     def shoal_policy(self, weights: Mapping[str, Tensor]) -> Policy:
         return greedy(self._loaded(self._shoal_net(), weights))
@@ -169,7 +148,7 @@ class SelfPlayTrainer:
         """World and learner of the phase that `step` is in; the learner goes on from its side's last network."""
         config, seed = self.config, self.rngs.draw_seed("world")
         self.hunting = self.phase % 2 == 0
-        self.view: HunterWorld | _Scaled
+        self.view: HunterWorld | LearnersWorld
         if self.hunting:
             foes = [self.shoal_policy(weights) for weights in self.shoals]
             self.view = HunterWorld(self.cfg, config.num_envs, foes, config.newest, seed, self.device)
@@ -179,16 +158,18 @@ class SelfPlayTrainer:
             steps = [predator_step(self.cfg), *(self.hunter(weights).step_in(self.cfg) for weights in self.predators)]
             mix = mixed(steps, blocks(config.num_envs, len(steps), config.newest))
             self.world = FishWorld(self.cfg, config.num_envs, seed=seed, device=self.device, hunter=mix)
-            self.view, net = _Scaled(self.world), self._shoal_net()
+            self.view, net = LearnersWorld(self.world, 1.0, survival=True), self._shoal_net()
+        self.world.stagger(self.rngs.draw_seed("stagger"))
         before = self.predators if self.hunting else self.shoals
         if before:
             net.load_state_dict(before[-1])
-        self.ppo = PPO(net.to(self.device), config.ppo, self.rngs.torch("policy"))
+        ppo = config.ppo if self.hunting else replace(config.ppo, batch_size=config.shoal_batch_size)
+        self.ppo = PPO(net.to(self.device), ppo, self.rngs.torch("policy"))
 
     def iterate(self) -> Mapping[str, Any]:
         config = self.config
         progress = (self.step % config.iterations) / config.iterations
-        rollout = self.ppo.collect(self.view)
+        rollout = self.ppo.collect(self.view, record=True)
         learned = self.ppo.update(rollout, scheduled_lr(config.ppo, progress), config.ppo.entropy_coef)
         if self.device.type == "cuda":
             self.world.refill()
@@ -294,10 +275,11 @@ def finish(trainer: SelfPlayTrainer, run: Run) -> None:
     )  # fmt: skip
     for name, hunter in hunters.items():
         save_predator(hunter, run.path / f"{name.replace(' ', '_')}.pt")
-    hidden, activation = trainer.shape
+    hidden, activation, frame = trainer.shape
     for number, weights in enumerate(trainer.shoals):
         net = trainer._loaded(trainer._shoal_net(), weights).cpu()
-        save_policy(Trained(net, trainer.cfg, hidden, activation, trainer.step), run.path / f"shoal_{number}.pt")
+        trained = Trained(net, trainer.cfg, hidden, activation, trainer.step, frame)
+        save_policy(trained, run.path / f"shoal_{number}.pt")
     drop, back = (
         _pair(table, "shoal 0", "intercept", "predator 1"),
         _pair(table, "shoal 0", "predator 1", "predator 1", 1),

@@ -12,7 +12,7 @@ from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.judged import Judged
 
 PPO_DEFAULT = PPOConfig(
-    n_steps=128, batch_size=8192, n_epochs=3, learning_rate=1e-3, lr_schedule="cosine", gamma=0.99, entropy_coef=0.005
+    n_steps=64, batch_size=4096, n_epochs=3, learning_rate=1e-3, lr_schedule="cosine", gamma=0.99, entropy_coef=0.005
 )
 
 
@@ -37,6 +37,8 @@ class SelfPlayConfig:
     """Fish per arena."""
     newest: float = 0.5
     """Share of the arenas with the newest opponent; the others share the rest."""
+    shoal_batch_size: int = 32768
+    """Fish per gradient step of a shoal; `batch_size` is that of predators, of which an arena has only one."""
     hidden: str = "128,128"
     """Hidden layers of the predator's networks, and of a shoal that knows nothing."""
     eval_arenas: int = 100
@@ -51,7 +53,7 @@ class SelfPlayConfig:
     ppo: PPOConfig = group(lambda: PPO_DEFAULT, "learning, of both sides")
 
     def __post_init__(self) -> None:
-        positive(self, "rounds", "iterations", "num_fish", "eval_arenas")
+        positive(self, "rounds", "iterations", "num_fish", "eval_arenas", "shoal_batch_size")
         at_least(self, 8, "num_envs")
         if not 0 < self.newest <= 1:
             raise UserError(f"newest is {self.newest:g}; it must be above 0 and at most 1.")

@@ -11,6 +11,7 @@ Letters: T rollout steps, *S = [B, A] rows, D observation width, n acting rows o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
@@ -151,6 +152,7 @@ class PPO:
         self.optimizer = torch.optim.Adam(net.parameters(), lr=lr, eps=config.adam_eps, fused=True, capturable=graph)
         self._graph: _GradientGraph | None = None
         self._recorded: _RolloutGraph | None = None
+        self._recordable = True
         self._use_graph = graph
         self._logits, self._value = net.logits, net.value
         if config.compile:
@@ -171,11 +173,18 @@ class PPO:
         if self._rollout is None:
             self._rollout = Rollout(self.config.n_steps, _view(world.observe()), world.acting, len(self.net.heads))
         if record and self._use_graph:
-            if self._recorded is None:
-                self._recorded = _RolloutGraph(self, world, self._rollout)
-            with self.timing("world"):
-                self._recorded.replay()
-            return self._rollout
+            if self._recorded is None and self._recordable:
+                try:
+                    self._recorded = _RolloutGraph(self, world, self._rollout)
+                except RuntimeError as problem:  # what a device refuses to record is only known when it does
+                    warnings.warn(
+                        f"Rollouts are played step by step; recording failed: {problem}.", stacklevel=2
+                    )
+                    self._recordable = False
+            if self._recorded is not None:
+                with self.timing("world"):
+                    self._recorded.replay()
+                return self._rollout
         return self._play(world, self._rollout, self.timing)
 
     def _play(self, world: World, out: Rollout, timing: Timing, noise: Tensor | None = None) -> Rollout:
