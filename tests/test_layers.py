@@ -41,6 +41,8 @@ KNOWN_IN = {  # libraries, and the only places that import them
 
 CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")
 """Batched cores: they need torch and numpy and nothing else that must be installed."""
+KERNELS = ("marlab.market.vector.quick.worth",)
+"""Parts of a core for GPUs alone, imported where there is one; triton comes with torch there."""
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""
 
@@ -133,6 +135,8 @@ def breaks_a_library_rule(importer: str, imported: str) -> bool:
     for libraries, places in KNOWN_IN.items():
         if library in libraries and not inside(importer, places):
             return True
+    if library == "triton" and inside(importer, KERNELS):
+        return False
     if inside(importer, CORES) and not inside(importer, PICTURES):
         return library not in {"marlab", "torch", "numpy"} | set(sys.stdlib_module_names)
     return False

@@ -9,7 +9,6 @@ torch is imported only where a tensor comes in.
 
 from __future__ import annotations
 
-import functools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -116,9 +115,20 @@ NUMPY = SimpleNamespace(
 )
 
 
-@functools.cache
+_TORCH: list[Any] = []
+"""The functions of torch, once they were asked for. A compiler reads this list; it cannot look into a cache."""
+
+
 def _torch() -> Any:
+    if not _TORCH:
+        _TORCH.append(_of_torch())
+    return _TORCH[0]
+
+
+def _of_torch() -> Any:
     import torch
+
+    compiling = torch.compiler.is_compiling
 
     def tensors(*parts: Any) -> list[Any]:
         like = next(part for part in parts if isinstance(part, torch.Tensor))
@@ -145,9 +155,19 @@ def _torch() -> Any:
         index = index.long()[..., None]
         if values.shape[:-1] != index.shape[:-1]:
             # all of one table: shapes that differ by axes of length 1; `torch.broadcast_shapes` is slow
-            shape = np.broadcast_shapes(values.shape[:-1], index.shape[:-1])
+            shapes = torch.broadcast_shapes if compiling() else np.broadcast_shapes
+            shape = shapes(values.shape[:-1], index.shape[:-1])
             index, values = index.expand(*shape, 1), values.expand(*shape, values.shape[-1])
         return values.gather(-1, index)[..., 0]
+
+    def asarray(values: Any, like: Any) -> Any:
+        if isinstance(values, torch.Tensor):
+            return values
+        first = values
+        while isinstance(first, (list, tuple)) and first:
+            first = first[0]
+        floats = isinstance(first, float) or getattr(getattr(values, "dtype", None), "kind", "") == "f"
+        return torch.as_tensor(values, device=like.device, dtype=like.dtype if floats else None)
 
     def sums_before(values: Any) -> Any:
         sums = values.new_zeros((*values.shape[:-1], values.shape[-1] + 1))
@@ -195,9 +215,7 @@ def _torch() -> Any:
         full_like=torch.full_like,
         expand=lambda values, shape: values.expand(shape),
         take=take,
-        asarray=lambda values, like: torch.as_tensor(
-            values, device=like.device, dtype=like.dtype if np.asarray(values).dtype.kind == "f" else None
-        ) if not isinstance(values, torch.Tensor) else values,
+        asarray=asarray,
         arange=lambda size, like: torch.arange(size, device=like.device, dtype=like.dtype),
         zeros=lambda shape, like: torch.zeros(shape, device=like.device, dtype=like.dtype),
         floats=lambda values, like: values.to(like.dtype),
@@ -223,8 +241,9 @@ def _torch() -> Any:
         add_up=add_up,
         largest=largest,
         put=put,
-        # asking a device for a number makes it wait, which costs less than what need not be done
-        surely=lambda mask: bool(mask.all()),
-        most=lambda mask: int(mask.sum(-1).max()) if mask.numel() else 0,
-        bound=lambda values, largest: int(values.max()) if values.numel() else 0,
+        # asking a device for a number makes it wait, which costs less than what need not be done; a compiled function
+        # does it all, because it cannot know
+        surely=lambda mask: not compiling() and bool(mask.all()),
+        most=lambda mask: mask.shape[-1] if compiling() else int(mask.sum(-1).max()) if mask.numel() else 0,
+        bound=lambda values, largest: largest if compiling() else int(values.max()) if values.numel() else 0,
     )  # fmt: skip

@@ -175,20 +175,32 @@ def waiting(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) 
     fits = there & (ahead < days) & (quantity <= room)
     today = Today(xp.where(fits, quantity * (price - terms.cost[..., None]), 0.0), xp.floats(there, terms.cost))
     count = before.all + today.there.sum(-1)
+    rounds, most = xp.maximum(0, LAST_ROUND - threads.round), LAST_ROUND - threads.earliest
+    taken, lot, leaving = chances(threads, terms, options)
+    worth = worth_waiting(before.fitting(terms.room), today, taken, lot, rounds, leaving, most)
+    worth = xp.where(count >= FEW_OFFERS, worth, float("nan"))
+    return worth if isinstance(options, RuleOptions) else xp.where(options.wait, worth, 0.0)
+
+
+class Chances(NamedTuple):
+    """What may come of own offers: each [N, K]."""
+
+    taken: Array  # chance that the partner takes mine,
+    lot: Array  # and the money that this brings
+    leaving: Array  # chance that it goes when it does not
+
+
+def chances(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) -> Chances:
+    """By what the partners did so far."""
+    xp, known = namespace(terms.cost), threads.records
     offered = known.offers + threads.offered
     lot = (known.taken_units + LARGE_LOT * GUESSED_TAKEN) / (known.taken + GUESSED_TAKEN)
     price = xp.where(known.patient_highest >= known.patient_lowest, terms.highest, terms.lowest)
-    worth = worth_waiting(
-        before.fitting(terms.room),
-        today,
-        taken=(known.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS),
-        lot=xp.minimum(lot, xp.max(terms.room)[..., None]) * (price - terms.cost),
-        rounds=xp.maximum(0, LAST_ROUND - threads.round),
-        leaving=xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
-        most=LAST_ROUND - threads.earliest,
+    return Chances(
+        (known.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS),
+        xp.minimum(lot, xp.max(terms.room)[..., None]) * (price - terms.cost),
+        xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
     )
-    worth = xp.where(count >= FEW_OFFERS, worth, float("nan"))
-    return worth if isinstance(options, RuleOptions) else xp.where(options.wait, worth, 0.0)
 
 
 class Today(NamedTuple):

@@ -53,18 +53,19 @@ def buy(state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Arra
 
 
 def sell(
-    state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions | ManyOptions
-) -> tuple[Wishes, Array]:
+    state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions | ManyOptions,
+    worth: Array | None = None,
+) -> tuple[Wishes, Array]:  # fmt: skip
     """Wishes for the consumers, and what waiting is worth in each thread [N, K] (nan: not known).
 
-    Offers worth taking that fit the room of their day are taken; the others are offered what suits them.
+    Offers worth taking that fit the room of their day are taken; the others are offered what suits them. `worth`: as
+    `bargain.waiting` says, where it is at hand.
     """
     xp = namespace(state.day)
     held = held_back(state, options)
-    room = xp.where(held, 0.0, caps.sell)
-    opening, cost = state.day[:, None] < options.opening_days, state.production_cost
-    terms = Terms(opening, issue.price_min[:, None], issue.price_max[:, None], cost[:, None], room)
-    worth = bargain.waiting(threads, terms, options)
+    terms = terms_of(state, caps, issue, options, held)
+    room = terms.room
+    worth = bargain.waiting(threads, terms, options) if worth is None else worth
     largest = _largest_first(threads)
     accepted = _sales(room, threads, bargain.takes(threads, terms, worth, options), largest)
     lots = bargain.sale(threads, terms, worth, options)
@@ -73,6 +74,15 @@ def sell(
     op = xp.where(accepted, ACCEPT, REJECT)
     day = xp.zeros_like(lots.quantity)
     return Wishes(order, op, lots.quantity, lots.price, day, lots.choice, threads.there, reason, held), worth
+
+
+def terms_of(
+    state: DayState, caps: Caps, issue: Issue, options: RuleOptions | ManyOptions, held: Bools
+) -> Terms:  # fmt: skip
+    """What the selling threads of a factory share, with `held` [N, S] days for which nothing is sold."""
+    room = namespace(state.day).where(held, 0.0, caps.sell)
+    opening, cost = state.day[:, None] < options.opening_days, state.production_cost
+    return Terms(opening, issue.price_min[:, None], issue.price_max[:, None], cost[:, None], room)
 
 
 def held_back(state: DayState, options: RuleOptions | ManyOptions) -> Bools:

@@ -161,12 +161,16 @@ class Partners:
 
     def condensed(self, rows: Rows) -> Records:
         """`records.condensed` of rows, for today's negotiations."""
+        values = self.table()[:, self.number[rows.seat]].unbind(0)
+        fields = zip(Records._fields, values)
+        return Records(*(value[..., None] if name in records.RINGS else value for name, value in fields))
+
+    def table(self) -> Tensor:
+        """[fields, N, A]: `records.condensed` of all of them."""
         if self._condensed is None:
             sums: Any = records.condensed(self.records)
             self._condensed = torch.stack([values.view(self.records.units.shape) for values in sums])
-        values = self._condensed[:, self.number[rows.seat]].unbind(0)
-        fields = zip(Records._fields, values)
-        return Records(*(value[..., None] if name in records.RINGS else value for name, value in fields))
+        return self._condensed
 
     def remember(self, market: Market, memory: Memory, opened: Tensor, before: Threads, ranges: Ranges) -> None:
         """Yesterday's negotiations enter; in worlds that begin everybody is a stranger."""

@@ -13,13 +13,14 @@ import torch
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import features, goals, l1, plan, records, rule_w
-from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.bargain import FEW_OFFERS, LAST_ROUND, RuleOptions, Today, worth_waiting
 from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.prospects import Fitting, Prospects, prospects
-from marlab.market.vector.books import HORIZON
+from marlab.market.vector.books import HORIZON, SLOTS
 from marlab.market.vector.market import Market
-from marlab.market.vector.memory import Memory
+from marlab.market.vector.memory import FADES, Memory
+from marlab.market.vector.quick.decisions import Talks, compiled
 from marlab.market.vector.rounds import ROUNDS, Moves
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows
 from marlab.market.vector.views import Mornings
@@ -101,9 +102,10 @@ class RuleW(Policy):
 
     def __init__(
         self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None,
-        chosen: Tensor | None = None,
+        chosen: Tensor | None = None, compiled: bool = False,
     ) -> None:  # fmt: skip
-        """`chosen` [B, L, A]: the seats that it will be asked for, by default any."""
+        """`chosen` [B, L, A]: the seats that it will be asked for, by default any; `compiled`: for GPUs."""
+        self.compiled = compiled
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
         self.memory = Memory(market, self.mornings.dtype, chosen)
@@ -131,6 +133,8 @@ class RuleW(Policy):
 
     def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
         """The moves of these rows."""
+        if self.compiled:
+            return self._quick_answer(market, rows)
         state = self.mornings.at(market, rows, alive=True)
         running = rows.gather(market.threads.running) & rows.sides[:, :, None]  # [N, 2, A]
         alpha = self._weights(market, rows, state, running)
@@ -155,6 +159,70 @@ class RuleW(Policy):
             moves.append(torch.stack([values.flatten()[at].to(torch.int32) for values in answers[:4]]))
             places.append(who.threads[:, side].flatten()[at])
         return Moves(*torch.cat(moves, 1).unbind(0)), torch.cat(places)
+
+    def _quick_answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
+        """The same by compiled functions."""
+        run, memory, options = compiled(), self.memory, self.options
+        threads, half = market.threads, market.half
+        table = self.mornings.table(market, rows, alive=True)
+        running = rows.gather(threads.running) & rows.sides[:, :, None]  # [N, 2, A]
+        rounds: Tensor = torch.full((), float(half // 2), dtype=self.mornings.dtype, device=market.device)
+        offers = (threads.units.reshape(-1), threads.price.reshape(-1), threads.ahead.reshape(-1))
+        assert self._goal is not None
+        sums, latest, goal = (
+            values.flatten(0, 2)
+            for values in (memory.sums.view(*memory.latest.shape, 2, SLOTS, 3), memory.latest, self._goal)
+        )
+        talks = Talks(running, rows.threads, *offers, rounds)
+        alpha = run.weights(table, talks, sums, latest, goal, FADES, half == 0)
+        moves, places = [], []
+        for side in (SUPPLIERS, CONSUMERS):
+            there = running[:, side]
+            some = there.any(1).nonzero()[:, 0]  # rows with something to answer on this side
+            if not len(some):
+                continue
+            who, here, now = (
+                rows.take(some),
+                there[some],
+                table._replace(seat=table.seat[some], signed=table.signed[:, some]),
+            )
+            talks = Talks(here, who.threads[:, side], *offers, rounds)
+            if side == SUPPLIERS:
+                answers = run.purchase(now, talks, alpha[some, side])
+            else:
+                partners = memory.partners[side]
+                known = partners.table(), partners.number[who.seat]
+                room, cost, chances = run.chances(now, talks, known, options)
+                worth = self._worth(market, who, room, cost, chances)
+                answers = run.sale(now, talks, known, alpha[some, side], worth, options)
+            at = here.flatten().nonzero()[:, 0]
+            moves.append(answers.flatten(1)[:, at])
+            places.append(talks.place.flatten()[at])
+        return Moves(*torch.cat(moves, 1).unbind(0)), torch.cat(places)
+
+    def _worth(self, market: Market, rows: Rows, room: Tensor, cost: Tensor, chances: Any) -> Tensor:
+        """What waiting is worth in the rows' threads [N, A] with consumers."""
+        half, memory = market.half, self.memory
+        before = self._outlooks[half % 2].of(market, rows).fitting(room)
+        left = max(0, LAST_ROUND - half // 2)
+        if market.device.type == "cuda":
+            from marlab.market.vector.quick import worth as kernel
+
+            first = (half + 1) % 2
+            offers = (memory.units, memory.price, memory.ahead)
+            heard = len(range(first, half, 2))
+            return kernel.worth(offers, rows.threads[:, CONSUMERS], first, heard, room, cost, before, chances, left)
+        offered: tuple[Tensor, ...] = memory.heard(market, rows, CONSUMERS)
+        quantity, price, ahead = offered
+        there = ~torch.isnan(quantity)
+        free = room[:, None, None, :].expand(*quantity.shape, room.shape[-1])
+        days = torch.where(there, ahead, 0.0).clamp(max=room.shape[-1] - 1)
+        fits = there & (ahead < room.shape[-1]) & (quantity <= free.gather(-1, days.long()[..., None])[..., 0])
+        today = Today(torch.where(fits, quantity * (price - cost[:, None, None]), 0.0), there.to(room.dtype))
+        rounds: Tensor = torch.full_like(chances.taken, float(left))
+        worth: Tensor = worth_waiting(before, today, chances.taken, chances.lot, rounds, chances.leaving, left)
+        count = before.all + today.there.sum(-1)
+        return torch.where(count >= FEW_OFFERS, worth, math.nan)
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,

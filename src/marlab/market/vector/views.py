@@ -6,7 +6,7 @@ to be told about every morning. The same functions that play uses take it from t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,6 +18,23 @@ from marlab.market.vector.sync_random import price_range
 
 Tensor = Any
 """A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
+
+
+class Table(NamedTuple):
+    """States of rows before they are gathered."""
+
+    fields: Tensor  # [SCALARS, seats]
+    reach: Tensor  # [seats, LINES]
+    seat: Tensor  # [N]: the rows' seats
+    signed: Tensor  # [2 units and money, N, 2 sides, S]
+
+
+def state_of(table: Table) -> DayState:
+    """The states [N]."""
+    (bought, sold), (paid, received) = (values.unbind(1) for values in table.signed.unbind(0))
+    fields = table.fields[:, table.seat].unbind(0)
+    schedules = {"q_in": bought, "q_out": sold, "pay": paid, "receive": received}
+    return DayState(**dict(zip(SCALARS, fields)), exogenous_reach=table.reach[table.seat], **schedules)
 
 
 class Mornings:
@@ -50,18 +67,17 @@ class Mornings:
 
         `alive`: without sales to bankrupt consumers, which the simulator lists although nothing is delivered.
         """
+        return state_of(self.table(market, rows, alive))
+
+    def table(self, market: Market, rows: Rows, alive: bool = False) -> Table:
+        """What `state_of` makes the states of rows from."""
         market.books.sign(market.threads)
-        # [2 units and money, N, 2 sides, S]
         signed = market.books.signed[(slice(None), *rows.seat)][..., market.books.order()].to(self.dtype)
         if alive and self._any_bankrupt:
             for values, gone in zip(signed, _to_bankrupt(market, rows)):
                 values[:, CONSUMERS] -= gone
-        (bought, sold), (paid, received) = (values.unbind(1) for values in signed.unbind(0))
         seat = (rows.world * market.levels + rows.level) * market.wide + rows.place
-        fields = dict(zip(SCALARS, self._fields[:, seat].unbind(0)))
-        return DayState(
-            **fields, exogenous_reach=self.reach[rows.seat], q_in=bought, q_out=sold, pay=paid, receive=received
-        )
+        return Table(self._fields, self.reach.flatten(0, 2), seat, signed)
 
     def _morning(self, market: Market) -> Tensor:
         """The numbers [fields, seats] of all seats."""
