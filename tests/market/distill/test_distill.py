@@ -10,9 +10,10 @@ import torch
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
-from marlab.market.distill.distill import as_torch, distill, weights_of
+from marlab.market.distill.distill import distill, weights_of
 from marlab.market.distill.teachers import Teacher, find
 from marlab.market.networks import around as files
+from marlab.market.online.net import AroundRule
 from marlab.market.online.steer import Outcome
 from marlab.market.rules import around
 from tests.market.distill.test_teachers import a_net
@@ -45,7 +46,7 @@ def test_the_best_teacher_of_each_level_is_followed() -> None:
 def test_a_file_plays_in_the_vector_market_as_in_numpy() -> None:
     net = a_net(2)
     x = torch.randn(4, around.INPUTS)
-    torch.testing.assert_close(as_torch(net).logits(x), torch.as_tensor(net(x.numpy())).float())
+    torch.testing.assert_close(AroundRule.of(net).logits(x), torch.as_tensor(net(x.numpy())).float())
 
 
 def test_without_a_source_it_is_refused() -> None:

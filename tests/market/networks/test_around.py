@@ -28,16 +28,18 @@ def test_a_file_gives_the_network_back(tmp_path: Path) -> None:
         for into, out in ((around.INPUTS + 6, 8), (8, around.CHOICES))
     )
     observer = random_observer(3)
-    net = network.AroundNet(layers, 1.5, {"hold": 3}, observer)
+    own = tuple((2 * weight, bias) for weight, bias in layers)
+    net = network.AroundNet(layers, 1.5, {"hold": 3}, observer, middle=own, freedom=around.Freedom(leave=True))
     network.save(tmp_path / "a.npz", net)
     again = network.load(tmp_path / "a.npz")
     x = draw.normal(size=(5, net.inputs))
     assert np.array_equal(net(x), again(x))
     assert (again.bonus, again.rule, again.beliefs) == (1.5, {"hold": 3}, 6)
+    assert again.freedom == around.Freedom(leave=True)
     assert again.observer is not None and np.array_equal(again.observer.weights[0], observer.weights[0])
 
 
-@pytest.mark.parametrize("wrong", ["inputs", "kind", "shape", "nan"])
+@pytest.mark.parametrize("wrong", ["inputs", "kind", "shape", "nan", "freedom"])
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "a.npz"
     network.save(path, network.untrained())

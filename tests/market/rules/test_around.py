@@ -23,7 +23,7 @@ from marlab.market.vector.sync_random import SyncRandom
 class Around(RuleW):
     """Plays by given logits and looks at what comes out."""
 
-    bonus, drawn = 3.0, False
+    bonus, drawn, freedom = 3.0, False, around.BOUND
     seen: list[tuple[around.Sale, around.Chosen, Any]]
     known: list[Any]
 
@@ -31,7 +31,7 @@ class Around(RuleW):
         sale = around.look(state, caps, threads, issue, alpha, self.options)
         logits = torch.zeros((*alpha.shape, around.CHOICES), dtype=alpha.dtype) + torch.tensor(around.prior(self.bonus))
         noise = -torch.rand(logits.shape, generator=self.noise).log().neg().log() if self.drawn else None
-        chosen = around.serve(sale, RULES, logits, noise)
+        chosen = around.serve(sale, RULES, logits, noise, self.freedom)
         self.seen.append((sale, chosen, logits))
         self.known.append(self.memory.known(rows, CONSUMERS))
         return chosen.answers
@@ -93,6 +93,30 @@ def test_what_is_drawn_is_open_fits_and_is_done() -> None:
         for kind in done:
             done[kind] += int((answers.op == kind).sum())
     assert done[ACCEPT] > 3 and done[REJECT] > 100
+
+
+class Outright(Around):
+    freedom = around.Freedom(outright=True)
+
+
+def test_who_chooses_outright_never_does_as_the_rule_in_an_offer() -> None:
+    _, rule = played(Outright, drawn=True, bonus=0.0)
+    assert isinstance(rule, Around)
+    offered = 0
+    for sale, chosen, _ in rule.seen:
+        heads = chosen.mask.split(list(around.HEADS), -1)[1:]
+        for head, mask in enumerate(heads, 1):
+            others = mask[..., 1:].any(-1)
+            assert (mask[..., 0] != others).all()  # the one or the others
+            assert (chosen.choices[..., head] > 0)[others].all()
+        lot, day = chosen.choices[..., 1], chosen.choices[..., 3]
+        lots = torch.tensor([0.0, *around.LOTS], dtype=torch.float64)
+        both = (lot > 0) & (day > 0)
+        assert (chosen.answers.quantity[both] == lots[lot][both]).all()
+        offered += int(both.sum())
+        buys = torch.as_tensor(around.day_inputs(sale.state, sale.room))[:, around.CAN_BUY]
+        assert torch.equal(buys > 0, torch.as_tensor(sale.state.can_buy) > 0)
+    assert offered > 100
 
 
 def test_masks_leave_out_what_would_be_the_rule() -> None:

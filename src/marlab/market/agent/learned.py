@@ -45,7 +45,7 @@ class Learned:
         sale, x = self.looked(at, alpha)
         if self._net.order:
             sale = around.reordered(sale, around.order_keys(sale, self._net.scores(x)))
-        return around.Turn(sale, self._net(x))
+        return around.Turn(sale, self._net(x), self._net.freedom)
 
     def looked(self, at: Situation, alpha: Array) -> tuple[around.Sale, Array]:
         """The rule's view of the selling threads, and the network's inputs [1, K, D]."""

@@ -49,7 +49,7 @@ class Drawing(Learned):
         sale, x = self.looked(at, alpha)
         logits = self._net(x)
         noise = -np.log(np.maximum(self._draw.exponential(size=logits.shape), np.finfo(np.float64).tiny))
-        turn = around.Turn(sale, logits + noise)
+        turn = around.Turn(sale, logits + noise, self._net.freedom)
         here = [at.threads[i] for i in at.of_side(True)]
         self.notes.append((int(at.state.day), [t.round for t in here], [t.partner for t in here], x[0], turn))
         return turn

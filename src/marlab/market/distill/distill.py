@@ -81,15 +81,7 @@ def taught(config: DistillConfig, pool: Pool, teacher: Teacher, device: torch.de
 
         plays: Any = layers
         return fare(online, pool, settings, device, plays)
-    return fare(online, pool, None if teacher.net is None else as_torch(teacher.net).to(device), device)
-
-
-def as_torch(net: files.AroundNet) -> AroundRule:
-    """A network of a file, to play in the vector market."""
-    hidden = tuple(len(bias) for _, bias in net.layers[:-1])
-    found = AroundRule(hidden, net.inputs, net.bonus, torch.Generator().manual_seed(0), net.observer)
-    found.start_from(net)
-    return found
+    return fare(online, pool, None if teacher.net is None else AroundRule.of(teacher.net).to(device), device)
 
 
 def weights_of(config: DistillConfig, teachers: Sequence[Teacher], fared: dict[str, Outcome]) -> torch.Tensor | None:

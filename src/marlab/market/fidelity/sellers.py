@@ -103,7 +103,4 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
 def network_around(settings: AgentSettings, device: torch.device) -> tuple[AroundRule, RuleOptions]:
     """What an agent in learned mode learnt, and the options of the rule that it stands around."""
     trained = around.untrained() if settings.weights == UNTRAINED else around.load(find_learned(settings.weights))
-    hidden = tuple(len(bias) for _, bias in trained.layers[:-1])
-    net = AroundRule(hidden, 1, trained.bonus, torch.Generator().manual_seed(0), trained.observer)
-    net.start_from(trained)
-    return net.to(device), from_dict(RuleOptions, trained.rule, "the rule of the learned network")
+    return AroundRule.of(trained).to(device), from_dict(RuleOptions, trained.rule, "the rule of the learned network")

@@ -94,9 +94,7 @@ class Ground:
         self.market = Market(self._setup(np.arange(config.worlds), first))
         self.kind = self._seats()
         rule = RuleW(self.market, chosen=pool.remembering(self.kind))
-        self.player = plays(
-            self.market, rule, self.kind == LEARNER, net, self.generator, self, config.may_leave
-        )  # fmt: skip
+        self.player = plays(self.market, rule, self.kind == LEARNER, net, self.generator, self)
         self.rows = self.player.rows
         calls = torch.zeros(self.market.levels, dtype=torch.bool, device=device)
         calls[movers(self.market.levels, 0)] = True

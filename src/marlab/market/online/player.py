@@ -62,11 +62,11 @@ class Player(SharedRule):
 
     def __init__(
         self, market: Market, other: RuleW, mine: Tensor, net: Any, generator: torch.Generator | None,
-        notes: Notes | None = None, may_leave: bool = False,
+        notes: Notes | None = None,
     ) -> None:  # fmt: skip
         """`generator`: draw choices; None: greedy."""
         super().__init__(other)
-        self.mine, self.net, self.generator, self.notes, self._may_leave = mine, net, generator, notes, may_leave
+        self.mine, self.net, self.generator, self.notes = mine, net, generator, notes
         self.rows = other.memory.seats.rows(mine)  # [N]
         self.number = torch.zeros(mine.shape, dtype=torch.long, device=market.device)
         self.number[self.rows.seat] = torch.arange(len(self.rows), device=market.device)
@@ -106,7 +106,7 @@ class Player(SharedRule):
         if self.generator is not None:
             noise = torch.empty_like(logits).exponential_(generator=self.generator)
             noise = -noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
-        chosen: Any = around.serve(sale, RULES, logits, noise, self._may_leave)
+        chosen: Any = around.serve(sale, RULES, logits, noise, self.net.freedom)
         if self.notes is not None:
             logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
             self.notes.add(market, self.number[rows.seat], x, chosen, logp)

@@ -87,6 +87,10 @@ class OnlineConfig:
     """How much of what its factory's other threads and its evenings bring counts for a thread, beside its own deals."""
     may_leave: bool = False
     """Leaving a negotiation is a choice also while there is room."""
+    outright: bool = False
+    """Lot, price and day are always the network's own: there is no doing as the rule does but in the operator."""
+    per_level: bool = False
+    """The middle levels get a network of their own."""
     steer_every: int = 2
     """Generations between two comparisons with the rule, seat by seat on fixed configs; 0: only at the end."""
     steer_worlds: int = 64
@@ -133,6 +137,10 @@ class OnlineConfig:
             raise UserError(
                 "Real worlds teach what is done in threads: with --algo ppo leave --ground and --refits out."
             )
+        if self.outright and self.start == RULE:
+            raise UserError("With --outright no network plays as the rule: give --start weak, or a run.")
+        if self.algo == "ppo" and (self.outright or self.per_level):
+            raise UserError("--algo ppo learns the order of threads alone: leave --outright and --per-level out.")
         if self.refits and self.ground == "real":
             raise UserError("With --ground real nothing is learnt from clones: leave refits out.")
         if not self.experts:

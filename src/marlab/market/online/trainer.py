@@ -32,6 +32,7 @@ from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, WEAK, OnlineConfig
 from marlab.market.online.steer import HELD_OUT, Outcome, compared, fare
 from marlab.market.rules import around
+from marlab.market.rules.around import Freedom
 from marlab.market.rules.beliefs import load_observer
 from marlab.market.rules.outlook import outlook_size
 from marlab.market.vector.rounds import ROUNDS
@@ -52,7 +53,8 @@ def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRu
     if config.observer is not None:
         observer = load_observer(config.observer)
     size = around.INPUTS + outlook_size(observer) + (3 * pool.kinds if config.algo == "mappo" else 0)
-    net = AroundRule(config.hidden, size, config.bonus, rngs.torch("online/net"), observer)
+    freedom, generator = Freedom(config.may_leave, config.outright), rngs.torch("online/net")
+    net = AroundRule(config.hidden, size, config.bonus, generator, observer, freedom, config.per_level)
     if config.start == WEAK:
         net.weaken()
     elif start is not None:

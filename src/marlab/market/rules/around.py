@@ -39,6 +39,19 @@ SLOTS = 11
 """Days that inputs show, from today on: an offer's delivery is at most ten days away."""
 
 
+class Freedom(NamedTuple):
+    """What a learner may do beside the usual."""
+
+    leave: bool = False
+    """Leaving is a choice also while there is room."""
+    outright: bool = False
+    """Lot, price and day are chosen outright: "as the rule" is closed wherever another entry is open."""
+
+
+BOUND = Freedom()
+"""The usual."""
+
+
 def prior(bonus: float) -> list[float]:
     """[C] what is added to the logits: a bonus for doing as the rule does, and as much against leaving."""
     added = [0.0] * CHOICES
@@ -84,6 +97,8 @@ THREAD_SIZE = 29
 POOL_SIZE = 8
 INPUTS = DAY_SIZE + PARTNER_SIZE + THREAD_SIZE + POOL_SIZE
 """D, without beliefs."""
+CAN_BUY = 5
+"""The input that is 1 at the middle levels and 0 at the first."""
 
 
 def partner_inputs(known: Records, day: Array) -> Array:
@@ -226,15 +241,15 @@ class Chosen(NamedTuple):
 
 
 def serve(
-    sale: Sale, options: L1Options, logits: Array, noise: Array | None = None, may_leave: bool = False,
+    sale: Sale, options: L1Options, logits: Array, noise: Array | None = None, freedom: Freedom = BOUND,
     explain: bool = False,
 ) -> Chosen:  # fmt: skip
     """Serve all threads of a round by logits [N, K, C].
 
     `noise` [N, K, C] is added to the logits before the largest is taken: Gumbel noise draws from their softmax, None
-    is greedy play. `may_leave`: leaving is a choice also while there is room.
+    is greedy play.
     """
-    turn = Turn(sale, logits if noise is None else logits + noise, may_leave)
+    turn = Turn(sale, logits if noise is None else logits + noise, freedom)
     answers = plan.plan(
         sale.state, options, True, sale.threads, sale.issue, sale.wishes, explain=explain, revise=turn
     )  # fmt: skip
@@ -244,10 +259,10 @@ def serve(
 class Turn:
     """Chooses in one thread of every factory when its turn comes."""
 
-    def __init__(self, sale: Sale, scores: Array, may_leave: bool = False) -> None:
+    def __init__(self, sale: Sale, scores: Array, freedom: Freedom = BOUND) -> None:
         """`scores` [N, K, C]: logits, with noise where choices are to be drawn."""
         xp = namespace(sale.alpha)
-        self._sale, self._scores, self._may_leave = sale, scores, may_leave
+        self._sale, self._scores, self._freedom = sale, scores, freedom
         self._open = _on_offer(sale.room, sale.issue) & ~sale.wishes.held
         low, high = sale.issue.price_min[:, None], sale.issue.price_max[:, None]
         places = xp.asarray(list(POSITIONS), sale.alpha)
@@ -266,6 +281,8 @@ class Turn:
         )  # [N, K] but for the room
         slots = xp.arange(5, sale.alpha)
         self._earlier = slots[:, None] > slots  # [5, 5]
+        if freedom.outright:  # a day that is the rule's own is a choice too
+            self._earlier = self._earlier & (slots > 0)
         self._served: list[Any] = []  # (thread, choices, mask) of every turn
 
     def __call__(self, thread: Ints, row: Array, cap: Array) -> Array:
@@ -284,19 +301,22 @@ class Turn:
         taken = legal & (op == ACCEPT) & (row[:, 2] <= xp.take(cap, day))  # the rule takes it
         fits = legal & (row[:, 2] <= xp.take(room, day))
         always = active | ~active
-        op_mask = xp.rows([always, free & fits & ~taken, free & taken, free & self._may_leave])
+        op_mask = xp.rows([always, free & fits & ~taken, free & taken, free & self._freedom.leave])
         chosen_op = _pick(scores, op_mask, 0)
         takes = active & xp.where(chosen_op == AS_RULE, taken, chosen_op == OP_ACCEPT)
         offers = (free & ~takes & (chosen_op != OP_LEAVE))[:, None]
         first = always[:, None]
 
         usual = xp.floor(xp.minimum(quantity + ROUNDING, largest))[:, None]
-        lot_mask = xp.cat([first, offers & (self._lots <= largest[:, None]) & (self._lots != usual)])
+        outright = self._freedom.outright
+        lot_mask = self._closed(
+            xp.cat([first, offers & (self._lots <= largest[:, None]) & (outright | (self._lots != usual))])
+        )
         chosen_lot = _pick(scores, lot_mask, 1)
         lot = _entry(quantity, self._lots, chosen_lot)
 
         rule_price = xp.ceil(xp.clip(price, issue.price_min, issue.price_max) - ROUNDING)[:, None]
-        price_mask = xp.cat([first, offers & self._distinct & (self._prices != rule_price)])
+        price_mask = self._closed(xp.cat([first, offers & self._distinct & (outright | (self._prices != rule_price))]))
         chosen_price = _pick(scores, price_mask, 2)
 
         days = plan.sale_days(lot, room)
@@ -304,7 +324,7 @@ class Turn:
         each = xp.stack([usual_day, usual_day * 0, *days])  # [N, 5]
         again = xp.any((each[:, :, None] == each[:, None, :]) & self._earlier)[:, 1:]
         holds = xp.cat([(room[:, 0] >= xp.minimum(lot, largest))[:, None], first, first, first])  # today holds the lot
-        day_mask = xp.cat([first, offers & ~again & holds])
+        day_mask = self._closed(xp.cat([first, offers & ~again & holds]))
         chosen_day = _pick(scores, day_mask, 3)
 
         choices = xp.rows([chosen_op, chosen_lot, chosen_price, chosen_day])
@@ -313,6 +333,13 @@ class Turn:
         price = _entry(price, self._prices, chosen_price)
         changed = (part[:, None] for part in (op, lot, price, row[:, 11], choice, row[:, 13]))
         return xp.cat([row[:, :8], *changed])
+
+    def _closed(self, mask: Bools) -> Bools:
+        """Entries [N, entries] of a head, without "as the rule" where it may be chosen outright."""
+        if not self._freedom.outright:
+            return mask
+        xp = namespace(mask)
+        return xp.cat([~xp.any(mask[:, 1:])[:, None], mask[:, 1:]])
 
     @property
     def wishes(self) -> Wishes:
