@@ -62,17 +62,28 @@ class _Queue(NamedTuple):
     position: Tensor  # [K, B, 2]
 
 
+def _fused(world: FishWorld, scripted: bool) -> Callable[[Tensor], Transition]:
+    """The step in Triton, which is not installed everywhere."""
+    try:
+        from marlab.fish.sea.fused import FusedStep
+    except ImportError as error:
+        raise UserError(f"The fused step needs the package triton, which cannot be imported here: {error}.") from None
+    return FusedStep(world, scripted)
+
+
 class FishWorld:
     """B arenas with F fish slots each, stepped together."""
 
     def __init__(
         self, cfg: SeaConfig, arenas: int, *, seed: int = 0, device: torch.device | str = "cpu",
-        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False, hunter: PredatorStep | None = None,
+        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False, fused: bool = False,
+        hunter: PredatorStep | None = None,
     ) -> None:  # fmt: skip
         """`force_reset_steps` > 0 truncates every episode after that many steps; `bank` fresh starts, default 2 B.
 
-        `compile` fuses the step with torch.compile; without it the same functions run eagerly. `hunter` moves the
-        predators in place of the config's mode.
+        `compile` fuses the step with torch.compile, `fused` plays it in two Triton kernels (`sea/fused.py`, the fastest
+        on a GPU); without both the same functions run eagerly. `hunter` moves the predators in place of the config's
+        mode.
         """
         if arenas < 1:
             raise UserError(f"The world has {arenas} arenas; it needs at least 1.")
@@ -81,20 +92,22 @@ class FishWorld:
         self.generator = torch.Generator(device=self.device).manual_seed(seed)
         self.stats = EpisodeStats(arenas, self.device)
         self.bank_size = max(arenas, 2 * arenas if bank is None else bank)
-        self._branching = self.device.type == "cpu" and not compile  # reading a flag is free there; skip idle work
+        self._branching = self.device.type == "cpu" and not (
+            compile or fused
+        )  # reading a flag is free there; skip idle work
         self._predator_step = predator_step(cfg) if hunter is None else hunter
-        self._crowd = crowding(cfg, self.device)
+        self.crowd = crowding(cfg, self.device)
         self._boost = cfg.escape_boost_speed
         self._penalised = cfg.density_penalty_coef != 0
-        self._step_limit = torch.zeros((), dtype=torch.int32, device=self.device)
+        self.step_limit = torch.zeros((), dtype=torch.int32, device=self.device)
         self.set_force_reset_steps(force_reset_steps)
-        self._fish_count = torch.full((arenas,), self.fish, dtype=torch.int64, device=self.device)
+        self.fish_count = torch.full((arenas,), self.fish, dtype=torch.int64, device=self.device)
         self._slot = torch.arange(self.fish, device=self.device)
         self._arena = torch.arange(arenas, device=self.device)
-        self._starts_used = torch.zeros((), dtype=torch.int64, device=self.device)
-        self._queue = self._empty_queue(1)
+        self.starts_used = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.queue = self._empty_queue(1)
         self.resets_since_feed = torch.zeros(arenas, dtype=torch.int64, device=self.device)
-        self._stage = torch.full((arenas,), -1, dtype=torch.int64, device=self.device)  # of the episode under way
+        self.stage = torch.full((arenas,), -1, dtype=torch.int64, device=self.device)  # of the episode under way
         self.waiting = torch.zeros(
             arenas, dtype=torch.bool, device=self.device
         )  # ended, to be replaced at the next step
@@ -105,6 +118,8 @@ class FishWorld:
         self._core: Callable[[Tensor], Transition] = self._step
         if compile:
             self._core = torch.compile(self._step, fullgraph=True, dynamic=False)
+        if fused:
+            self._core = _fused(self, hunter is None)
         self.reset()
 
     # ------------------------------------------------------------ what a trainer calls
@@ -153,7 +168,7 @@ class FishWorld:
         cfg = replace(self.cfg, escape_boost_speed=self._boost)
         for buffer, value in zip(self.bank, sample_starts(self.bank_size, self.fish, cfg, self.generator)):
             buffer.copy_(value)
-        self._starts_used.zero_()
+        self.starts_used.zero_()
 
     def pop_stats(self) -> dict[str, Any]:
         """Statistics since the last call (see `EpisodeStats.pop`); the only read-back from the device."""
@@ -163,10 +178,10 @@ class FishWorld:
 
     def set_density_penalty(self, coef: float, target: float | None = None) -> None:
         """Takes effect at the next step, also inside a captured graph (but see `uses_neighbours`)."""
-        self._crowd.coef.fill_(coef)
+        self.crowd.coef.fill_(coef)
         self._penalised = coef != 0
         if target is not None:
-            self._crowd.target.fill_(target)
+            self.crowd.target.fill_(target)
 
     def set_escape_boost_speed(self, speed: float) -> None:
         """Takes effect at the next resets; renews the bank when the value changes."""
@@ -181,11 +196,11 @@ class FishWorld:
         counts = torch.as_tensor(count, device=self.device).expand(self.arenas)
         if not bool(((counts >= 1) & (counts <= self.fish)).all()):
             raise UserError(f"The fish count must lie between 1 and the world's {self.fish} slots.")
-        self._fish_count.copy_(counts)
+        self.fish_count.copy_(counts)
 
     def set_force_reset_steps(self, steps: int) -> None:
         """Truncate episodes after `steps` steps; 0 or less plays all 500."""
-        self._step_limit.fill_(min(steps, sea.EPISODE_STEPS) if steps > 0 else sea.EPISODE_STEPS)
+        self.step_limit.fill_(min(steps, sea.EPISODE_STEPS) if steps > 0 else sea.EPISODE_STEPS)
 
     def feed(self, starts: HardStarts | None) -> None:
         """Replace the queue of hard starts; `None` empties it. `resets_since_feed` [B] counts from here.
@@ -202,9 +217,9 @@ class FishWorld:
             raise UserError(f"Hard starts have the shape {list(queue.active.shape)}; expected [slots, {self.arenas}].")
         if starts is not None and self.cfg.override_preroll == "rerandomised":
             queue = self._blur(queue)
-        if queue.active.shape != self._queue.active.shape:
-            self._queue = self._empty_queue(len(queue.active))
-        for buffer, value in zip(self._queue, queue):  # the same memory, so that a captured graph sees the new slots
+        if queue.active.shape != self.queue.active.shape:
+            self.queue = self._empty_queue(len(queue.active))
+        for buffer, value in zip(self.queue, queue):  # the same memory, so that a captured graph sees the new slots
             buffer.copy_(value)
         self.resets_since_feed.zero_()
 
@@ -230,17 +245,17 @@ class FishWorld:
         groups: dict[str, Any] = {
             "state": self.state._asdict(),
             "bank": self.bank._asdict(),
-            "queue": self._queue._asdict(),
-            "crowd": self._crowd._asdict(),
+            "queue": self.queue._asdict(),
+            "crowd": self.crowd._asdict(),
             "stats": self.stats.tensors(),
             "world": {
                 "waiting": self.waiting,
                 "obs": self._obs,
-                "step_limit": self._step_limit,
-                "fish_count": self._fish_count,
-                "starts_used": self._starts_used,
+                "step_limit": self.step_limit,
+                "fish_count": self.fish_count,
+                "starts_used": self.starts_used,
                 "resets_since_feed": self.resets_since_feed,
-                "stage": self._stage,
+                "stage": self.stage,
             },
         }
         return {f"{group}.{name}": tensor for group, members in groups.items() for name, tensor in members.items()}
@@ -253,15 +268,15 @@ class FishWorld:
         return saved
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        if saved["queue.active"].shape != self._queue.active.shape:
-            self._queue = self._empty_queue(len(saved["queue.active"]))
+        if saved["queue.active"].shape != self.queue.active.shape:
+            self.queue = self._empty_queue(len(saved["queue.active"]))
         for name, tensor in self._tensors().items():
             if saved[name].shape != tensor.shape:
                 shapes = f"{tuple(saved[name].shape)}, here {tuple(tensor.shape)}"
                 raise UserError(f"The saved world does not fit: {name} has shape {shapes}.")
             tensor.copy_(saved[name])
         self._boost = float(saved["boost"])
-        self._penalised = bool(self._crowd.coef != 0)
+        self._penalised = bool(self.crowd.coef != 0)
         self.generator.set_state(saved["generator"].cpu())
 
     # ------------------------------------------------------------ the step
@@ -279,7 +294,7 @@ class FishWorld:
             terms = RewardTerms(*(torch.where(resetting[:, None], 0.0, term) for term in terms))
         gain = terms.total()
         died = before.alive & ~current.alive & ~resetting[:, None]
-        ended = (current.t >= self._step_limit) | ~current.alive.any(1)  # never a fresh arena: its t is 0
+        ended = (current.t >= self.step_limit) | ~current.alive.any(1)  # never a fresh arena: its t is 0
         survivors = current.alive & ended[:, None]
         truncated, terminated = survivors, died
         if self.cfg.episode_end == "terminated":
@@ -295,7 +310,7 @@ class FishWorld:
         seen = sight(state, self.cfg.vision_radius)
         social = neighbours(state, self.cfg, self._scratch) if self.uses_neighbours else None
         observe(state, self.cfg, social, seen, out=self._obs)
-        return reward(state, was_alive, self.cfg, social, seen, self._crowd)
+        return reward(state, was_alive, self.cfg, social, seen, self.crowd)
 
     def _perceive_now(self) -> None:
         self._perceive(self.state, self.state.alive)
@@ -304,7 +319,7 @@ class FishWorld:
         self.stats.record_step(state, terms, gain)
         first = state.t == 1
         if not self._branching or bool(first.any()):
-            self.stats.record_step_one(state, first, self._stage)
+            self.stats.record_step_one(state, first, self.stage)
         if not self._branching or bool(ended.any()):
             self.stats.record_end(state, ended)
 
@@ -313,7 +328,7 @@ class FishWorld:
     def _with_fresh_starts(self, state: SeaState) -> SeaState:
         """`state` with every waiting arena replaced by the next start of the bank, under its next override."""
         waiting = self.waiting
-        order = waiting.cumsum(0) - 1 + self._starts_used
+        order = waiting.cumsum(0) - 1 + self.starts_used
         row = torch.where(waiting, order % self.bank_size, 0)
         starts = Starts(*(values[row] for values in self.bank))
         active, stage, velocity, position = self._next_slot()
@@ -325,11 +340,11 @@ class FishWorld:
                 predator_vx=torch.where(active, velocity[:, 0], starts.predator_vx),
                 predator_vy=torch.where(active, velocity[:, 1], starts.predator_vy),
             ),
-            self._slot < self._fish_count[:, None],
+            self._slot < self.fish_count[:, None],
         )
         self.stats.record_reset(waiting, active, waiting & (order >= self.bank_size))
-        self._stage.copy_(torch.where(waiting, torch.where(active, stage, -1), self._stage))
-        self._starts_used += waiting.sum()
+        self.stage.copy_(torch.where(waiting, torch.where(active, stage, -1), self.stage))
+        self.starts_used += waiting.sum()
         self.resets_since_feed += waiting
         return SeaState(
             *(torch.where(waiting[:, None] if old.dim() == 2 else waiting, new, old) for new, old in zip(fresh, state))
@@ -337,14 +352,14 @@ class FishWorld:
 
     def _next_slot(self) -> _Queue:
         """Each arena's front slot [B, ...]; not active where there is none or the arena is not being reset."""
-        slots = len(self._queue.active)
+        slots = len(self.queue.active)
         slot = self.resets_since_feed.clamp(max=slots - 1)
-        front = _Queue(*(values[slot, self._arena] for values in self._queue))
+        front = _Queue(*(values[slot, self._arena] for values in self.queue))
         return front._replace(active=front.active & self.waiting & (self.resets_since_feed < slots))
 
     def _refill_if_short(self, needed: int) -> None:
         """On a CPU the bank never runs dry: reading how much is left costs nothing there."""
-        if int(self._starts_used) + needed > self.bank_size:
+        if int(self.starts_used) + needed > self.bank_size:
             self.refill()
 
     def _blur(self, queue: _Queue) -> _Queue:
