@@ -41,7 +41,10 @@ KNOWN_IN = {  # libraries, and the only places that import them
 
 CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")
 """Batched cores: they need torch and numpy and nothing else that must be installed."""
-KERNELS = ("marlab.market.vector.quick.worth",)
+KERNELS = (
+    "marlab.market.vector.quick.worth",
+    *(f"marlab.fish.sea.{name}" for name in ("fused", "kernel_motion", "kernel_senses")),
+)
 """Parts of a core for GPUs alone, imported where there is one; triton comes with torch there."""
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""
@@ -229,3 +232,5 @@ def test_libraries_stay_where_they_belong() -> None:
     assert not breaks_a_library_rule("marlab.market.simulator.awi", "negmas")
     assert breaks_a_library_rule("marlab.fish.sea.world", "matplotlib.pyplot")
     assert not breaks_a_library_rule("marlab.fish.sea.world", "torch.nn")
+    assert not breaks_a_library_rule("marlab.fish.sea.fused", "triton")
+    assert breaks_a_library_rule("marlab.fish.sea.world", "triton")
