@@ -16,7 +16,7 @@ from marlab.hunt.evaluate.scenarios import (
     team,
     team_members,
 )
-from marlab.hunt.players.seats import Kind
+from marlab.hunt.players.seats import Kind, Role
 from marlab.lab.errors import UserError
 
 FROZEN = {1: "ec986c48e2da13ea"}
@@ -40,8 +40,8 @@ def test_every_scenario_fills_the_table_with_known_players() -> None:
 def test_teams_are_written_as_in_the_tables() -> None:
     assert team_members("NS+2NH") == ("NS", "NH", "NH")
     assert team_members("SWITCH(8,NH)+2NH") == ("SWITCH(8,NH)", "NH", "NH")
-    assert team("2NS+RAND").kinds == (Kind.NS, Kind.NS, Kind.RAND)
-    assert team("3MIX(0.5)").kinds is None
+    assert team("2NS+RAND").characters() == (Role(Kind.NS), Role(Kind.NS), Role(Kind.RAND))
+    assert team("NS+2ppo").characters(["ppo"]) is None
     assert by_name("visit_grim").background == ("GRIM(1)", "NH", "NH")
 
 

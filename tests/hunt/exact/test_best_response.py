@@ -8,12 +8,13 @@ from itertools import product
 import pytest
 import torch
 
-from marlab.hunt.exact.best_response import best_response, start_values
+from marlab.hunt.exact.best_response import best_response, reference_values, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind
+from marlab.hunt.players.characters import parse_character
+from marlab.hunt.players.seats import Kind, Role, split_seats
+from marlab.hunt.players.strangers import seat_characters
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded, situations
 from tests.hunt.reference import ReferenceGame, Situation
@@ -56,27 +57,66 @@ def test_tiny_values_equal_brute_force(kind: str, gamma: float) -> None:
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(("team", "focal"), [("NS,NS,NS", 0), ("NH,NH,NH", 2), ("NS,NH,NH", 1), ("NS,NS,NH", 3)])
+@pytest.mark.parametrize(
+    ("team", "focal"),
+    [
+        ("NS,NS,NS", 0),
+        ("NH,NH,NH", 2),
+        ("NS,NH,NH", 1),
+        ("NS,NS,NH", 3),
+        ("WAIT(2),WAIT(4),NH", 0),  # memory in the situation
+        ("SWITCH(3),SWITCH(2,NH),NH", 1),  # rules that change with the time
+        ("EXPL,EXPL,NH", 2),
+        ("NOISY(0.3,NS),NH,NH", 0),
+    ],
+)
 def test_playing_the_best_response_earns_its_value(team: str, focal: int) -> None:
     game, episodes = make_game(game_config("msh_4x4")), 300
-    kinds = [Kind[word] for word in team.split(",")]
-    kinds.insert(focal, Kind.RAND)
-    players = RulePlayers(game, kinds)
+    rules = [parse_character(word) for word in split_seats(team)]
+    rules.insert(focal, Role(Kind.RAND))
+    players = seat_characters(game, rules)
     generator = seeded(3)
-    for seed in range(4):
+    for seed in range(3):
         start = game.reset(1, seeded(seed))
-        solved = best_response(game, start, kinds, focal)
+        solved = best_response(game, start, rules, focal)
         state = type(start)(*(field.expand(episodes, *field.shape[1:]).clone() for field in start))
         earned, going = torch.zeros(episodes), torch.ones(episodes, dtype=torch.bool)
         memory = players.begin(episodes, generator)
         while bool(going.any()):
+            waited = memory.get("waited", torch.zeros_like(state.cell))[going]
             actions, memory = players.act(View(game, state), memory, generator)
-            actions[going, focal] = solved.q(state.select(going)).argmax(1)
+            actions[going, focal] = solved.q(state.select(going), waited).argmax(1)
             state, out = game.step(state, actions)
             earned += out.reward[:, focal] * going
             going &= ~(out.done[:, focal] | out.over)
         error = 4 * earned.std().item() / episodes**0.5 + 1e-5
         assert earned.mean().item() == pytest.approx(solved.start_value, abs=error)
+
+
+def test_noise_of_one_is_a_random_player_and_patience_without_end_a_stag_hunter() -> None:
+    game = make_game(game_config("msh_4x4"))
+    starts = game.reset(3, seeded(5))
+
+    def values(*others: str) -> list[float]:
+        return start_values(game, starts, [parse_character(name) for name in ("NS", *others)]).tolist()
+
+    assert values("NOISY(1,NS)", "NH", "NH") == pytest.approx(values("RAND", "NH", "NH"))
+    assert values("WAIT(35)", "NS", "NH") == pytest.approx(values("NS", "NS", "NH"))
+    assert values("SWITCH(35)", "NS", "NH") == pytest.approx(values("NS", "NS", "NH"))
+    assert values("WAIT(0)", "NH", "NH") == pytest.approx(values("NH", "NH", "NH"))
+
+
+def test_references_of_players_with_moods() -> None:
+    game = make_game(game_config("msh_4x4"))
+    starts = game.reset(4, seeded(6))
+
+    def reference(*others: str) -> list[float]:
+        return reference_values(game, starts, [parse_character(name) for name in ("NS", *others)]).tolist()
+
+    assert reference("GRIM(1)", "NH", "NH") == pytest.approx([5.0] * 4)  # who is never let down goes on
+    both = [reference("NS", "NH", "NH"), reference("NH", "NH", "NH")]
+    half = [(a + b) / 2 for a, b in zip(*both)]
+    assert reference("KEEP(0.5)", "NH", "NH") == pytest.approx(half) == reference("MIX(0.5)", "NH", "NH")
 
 
 def test_no_rule_beats_the_best_response_and_the_optimum_is_found() -> None:
@@ -100,8 +140,8 @@ def test_action_values_prefer_the_hare_in_reach() -> None:
 def test_what_cannot_be_solved_is_refused() -> None:
     game = make_game(TINY)
     start = game.reset(1, seeded(0))
-    with pytest.raises(UserError, match="NS, NH and RAND"):
-        best_response(game, start, [Kind.NS, Kind.WAIT])
+    with pytest.raises(UserError, match="not MIX"):
+        best_response(game, start, [Kind.NS, Kind.MIX])
     with pytest.raises(UserError, match="plain stag hunt"):
         best_response(make_game(game_config("msh_tiny", time_reward=-1.0)), start, [Kind.NS, Kind.NS])
     with pytest.raises(ValueError, match="cannot follow"):

@@ -23,13 +23,13 @@ from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalConfig
 from marlab.hunt.evaluate.play import Cell, Starts, Tapes, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
-from marlab.hunt.exact.best_response import start_values
+from marlab.hunt.exact.best_response import reference_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game
+from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.episodes import episode_report
 from marlab.hunt.players.rollout import play
-from marlab.hunt.players.seats import Kind
 from marlab.lab.config import to_dict
 from marlab.lab.device import choose_device, one_thread
 from marlab.lab.errors import UserError
@@ -38,8 +38,8 @@ from marlab.lab.runs.measurements import key_seed
 from marlab.lab.runs.rng import Rngs
 
 CODE = (
-    "hunt/game", "hunt/players", "hunt/planner", "hunt/exact/best_response.py", "hunt/ppo/config.py",
-    "hunt/ppo/network.py",
+    "hunt/game", "hunt/players", "hunt/planner", "hunt/exact/best_response.py", "hunt/exact/situations.py",
+    "hunt/ppo/config.py", "hunt/ppo/network.py",
     *(f"hunt/others/{name}.py" for name in ("belief", "belief_report", "blocks", "config", "moa")),
     *(f"hunt/world_model/{name}.py" for name in ("config", "data", "model")),
     *(f"hunt/evaluate/{name}.py" for name in ("agents", "beliefs", "cells", "play", "scores")), "lab/ppo", "lab/search",
@@ -158,11 +158,8 @@ class Bench:
         """[layouts] what the best response to rules earns from each of some starts; solved on the CPU."""
         game = type(self.game)(self.game.config, self.game.maps.to("cpu"))
         starts = game.reset(self.config.layouts, Rngs(self.config.seed).torch("layouts"))
-        kinds = [
-            Kind.NS,
-            *(Kind[name] for name in job.background),
-        ]  # the kind of the focal seat is not asked
-        values: list[float] = start_values(game, starts, kinds).tolist()
+        others = [parse_character(name) for name in job.background]
+        values: list[float] = reference_values(game, starts, [others[0], *others]).tolist()  # the first is not asked
         return values
 
     def _generator(self, job: Job) -> torch.Generator:

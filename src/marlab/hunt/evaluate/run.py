@@ -18,9 +18,9 @@ from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalCommand, HuntEval
 from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
 from marlab.hunt.evaluate.scores import Score
 from marlab.hunt.evaluate.work import measure_all
+from marlab.hunt.exact.best_response import solvable
 from marlab.hunt.game.config import game_config, game_names
 from marlab.hunt.players.episodes import over_seeds
-from marlab.hunt.players.seats import Kind
 from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
@@ -33,8 +33,6 @@ from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import say
 
 RANDOM = "RAND"
-LARGEST_EXACT_RANDOM = 16
-"""Grid cells up to which a best response to a team with one random player is solved; others walk few paths."""
 SCRIPTED = ("NS", "NH", "EXPL", "WAIT(5)", "RAND")
 """Scripted players that may be the reference of a scenario."""
 CARD = "scorecard.json"
@@ -175,13 +173,12 @@ class Lineup:
 
     def _solved(self, scenario: Scenario) -> list[Job]:
         """The exact best response, where it can be solved."""
-        kinds = scenario.kinds
-        if kinds is None or scenario.focal != 1 or self.config.layouts < 2:
+        characters = scenario.characters(self.cast)
+        if characters is None or scenario.focal != 1 or self.config.layouts < 2:
             return []
-        randoms = sum(kind == Kind.RAND for kind in kinds)
-        if randoms > 1 or (randoms and self.bench.game.cells > LARGEST_EXACT_RANDOM):
+        if not solvable(characters, self.bench.game.cells):
             return []
-        return [Job("best response", background=tuple(sorted(kind.name for kind in kinds)))]
+        return [Job("best response", background=tuple(sorted(map(str, characters))))]
 
     def _crossed(self) -> bool:
         return "cross-play" in self.config.parts and len(self.agents) > 1

@@ -9,11 +9,11 @@ change of an old one a new `SUITE_VERSION`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from marlab.hunt.players.characters import parse_character
-from marlab.hunt.players.seats import Kind, team_members
+from marlab.hunt.players.characters import Character, parse_character
+from marlab.hunt.players.seats import team_members
 from marlab.lab.errors import UserError
 
 SUITE_VERSION = 1
@@ -31,15 +31,11 @@ class Scenario:
     description: str = ""
     tags: tuple[str, ...] = ()
 
-    @property
-    def kinds(self) -> tuple[Kind, ...] | None:
-        """The background as memoryless rules, or None if somebody in it is not one."""
-        kinds = []
-        for name in self.background:
-            if name not in (Kind.NS.name, Kind.NH.name, Kind.RAND.name):
-                return None
-            kinds.append(Kind[name])
-        return tuple(kinds)
+    def characters(self, trained: Collection[str] = ()) -> tuple[Character, ...] | None:
+        """The background as characters, or None if somebody in it is one of the `trained` agents."""
+        if set(self.background) & set(trained):
+            return None
+        return tuple(parse_character(name) for name in self.background)
 
 
 def _s(name: str, background: str, focal: int, description: str, *tags: str) -> Scenario:
