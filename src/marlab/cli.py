@@ -33,6 +33,7 @@ COMMANDS: Table = {
         ),
         "selfplay": Command("marlab.fish.commands.selfplay:main", "a predator and a shoal learn against each other"),
         "suite": Command("marlab.fish.commands.suite:main", "how far a checkpoint carries: other fish, speeds, eyes"),
+        "school": Command("marlab.fish.commands.school:main", "how a shoal swims together, and whether that pays"),
         "probe": Command("marlab.fish.commands.probe:main", "one probe with its full record and films of the worst"),
         "watch": Command("marlab.fish.commands.watch:main", "one episode in a window or as a film"),
         "starts": Command("marlab.fish.commands.starts:main", "make or check files of hard starts"),

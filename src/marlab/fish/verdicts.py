@@ -24,6 +24,10 @@ SENTENCES = {
         "suite": "The policy is clearly ahead of every reactive script in {ahead} of {cells} seas, and behind the best "
         "one in {behind}.",
         "next_suite_file": "Next: `suite.json` and the figures in the run's folder say where.",
+        "school": "Fish keep {nearest:.2f} m from their nearest neighbour, those of the other {other_nearest:.2f} m. "
+        "Where a crowd confuses the predator they save {pays:+.4f} {pays_interval:+.4f} more of them, "
+        "where it does not {costs:+.4f} {costs_interval:+.4f}.",
+        "next_school_file": "Next: `school.json` in the run's folder has polarisation, milling and distances of all.",
         "not_judged": "Nothing was judged: there was neither a probe nor an evaluation.",
         "next_eval": "Next: `marlab fish eval {run}` plays it on held-out arenas beside scripts and the ceiling.",
         "next_who_dies": "Next: train longer, or see who dies: `marlab fish probe {run} --films 3`.",

@@ -19,6 +19,9 @@ SENTENCES_ZH = {
     "next_table": "下一步：运行文件夹中的 `selfplay.json` 列出每群鱼对每个捕食者的结果。",
     "suite": "策略在 {cells} 片海中的 {ahead} 片明显领先于所有反应式脚本，在 {behind} 片落后于其中最好的。",
     "next_suite_file": "下一步：运行文件夹中的 `suite.json` 和图说明在哪里。",
+    "school": "鱼与最近邻居的平均距离为 {nearest:.2f} 米，另一群为 {other_nearest:.2f} 米。"
+    "捕食者会被鱼群迷惑时多存活 {pays:+.4f} {pays_interval:+.4f}，不会时 {costs:+.4f} {costs_interval:+.4f}。",
+    "next_school_file": "下一步：运行文件夹中的 `school.json` 列出各群的极化、环游和距离。",
     "not_judged": "未作评判：既没有探测，也没有评估。",
     "next_eval": "下一步：`marlab fish eval {run}` 在未见过的场景中与脚本和上限并列测试。",
     "next_who_dies": "下一步：训练更久，或看看谁会死：`marlab fish probe {run} --films 3`。",

@@ -85,6 +85,33 @@ class SuiteConfig:
 
 
 @dataclass(frozen=True)
+class SchoolConfig:
+    """How a shoal swims together, with a predator that a crowd confuses and with one that it does not."""
+
+    KIND: ClassVar[str] = "fish/school"
+    judged_by: ClassVar = Judged(("survival",))
+
+    checkpoint: str = ""
+    """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (shoal)."""
+    against: str = ""
+    """Another one on the same arenas, best one that was trained without confusion; none: the script swerve."""
+    sea: SeaName = "trained"
+    """Where: in the sea that the policy was trained in, or in a frozen one."""
+    confusion: float = 0.5
+    """How much a crowd confuses: every further fish near the prey divides the turn rate by 1 + this for each."""
+    arenas: int = 50
+    """Arenas of everybody."""
+    device: str = "auto"
+    """Where to compute: auto, cpu, cuda or cuda:N."""
+
+    def __post_init__(self) -> None:
+        if not self.checkpoint:
+            raise UserError("Name a checkpoint: marlab fish school CHECKPOINT.")
+        at_least(self, 2, "arenas")
+        positive(self, "confusion")
+
+
+@dataclass(frozen=True)
 class MeasureConfig:
     """Probes while a shoal learns, the evaluation at the end, and their films."""
 

@@ -177,9 +177,7 @@ class PPO:
                 try:
                     self._recorded = _RolloutGraph(self, world, self._rollout)
                 except RuntimeError as problem:  # what a device refuses to record is only known when it does
-                    warnings.warn(
-                        f"Rollouts are played step by step; recording failed: {problem}.", stacklevel=2
-                    )
+                    warnings.warn(f"Rollouts are played step by step; recording failed: {problem}.", stacklevel=2)
                     self._recordable = False
             if self._recorded is not None:
                 with self.timing("world"):
