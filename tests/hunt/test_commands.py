@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from marlab.cli import main
 from marlab.hunt.commands import train
 from marlab.lab.command import RunCommand
 from marlab.lab.errors import UserError
@@ -48,3 +50,28 @@ def test_help_names_variants_and_both_kinds_of_presets(capsys: pytest.CaptureFix
         train(["--variant", "hop", "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "--variant is one of ppo, ps-ppo, hop," in said and "hop_quick" in said and "msh_8x8" in said
+
+
+@pytest.mark.long
+def test_six_players_on_12x12_go_through_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is tied to four: data, PPO, planning agents, a score card of both, a film."""
+    monkeypatch.chdir(tmp_path)
+    game = ("--preset", "msh_12x12_6p")
+    assert main(["hunt", "collect", *game, "--rows", "900", "--name", "data"]) == 0
+    short = ("--num-envs", "2", "--eval-episodes", "2")
+    assert main(["hunt", "train", "--variant", "ppo", *game, "--total-steps", "128", *short, "--name", "ppo"]) == 0
+    plan = ("--plan.trees", "1", "--plan.search.simulations", "2", "--learn.updates", "1", "--learn.warm-updates", "2",
+            "--learn.moa-updates", "1", "--pipeline.gates", "warn")  # fmt: skip
+    mind = ("--variant", "hop", "--load-data", "runs/hunt/data", "--total-steps", "4", "--steps", "2", *plan)
+    assert main(["hunt", "train", *game, *mind, *short, "--name", "hop"]) == 0
+    protocol = ("--runs", "4", "--steps", "60", "--window", "60", "--episodes", "2", "--no-figures")
+    parts = ("--parts", "self-play", "scenarios", "--scenarios", "visit_lone_hunter", "self_play")
+    assert main(["hunt", "eval", "hop", "--agents", "ppo", *protocol, *parts, "--name", "card"]) == 0
+    assert main(["hunt", "watch", "hop", "--team", "NS+4NH", "--seat", "6", "--seconds", "0.1"]) == 0
+    said = capsys.readouterr().out
+    assert "Self-play: 6 copies" in said and "visit_lone_hunter" in said
+    assert (tmp_path / "runs/hunt/hop/media/episode.json").exists()
+    assert main(["hunt", "watch", "hop", "--team", "3NS"]) == 2
+    assert "The team '3NS' has 3 members, expected 5." in capsys.readouterr().err

@@ -134,8 +134,8 @@ def test_what_does_not_fit_together_is_refused_before_any_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small = {"runs": 4, "steps": 40, "window": 40, "device": "cpu"}
-    with pytest.raises(UserError, match="4 players"):
-        evaluate(HuntEvalConfig("NS", game="msh_2p_4x4", **small))  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="made for stag hunts, msg_4x4 is not one"):
+        evaluate(HuntEvalConfig("NS", game="msg_4x4", **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="4x4 grid"):
         evaluate(HuntEvalConfig(str(ppo), game="msh_8x8_b5", **small))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="TEAM=RUN"):

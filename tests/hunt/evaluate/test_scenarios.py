@@ -13,8 +13,11 @@ from marlab.hunt.evaluate.scenarios import (
     TEAMS,
     by_name,
     check_background,
+    fitted,
+    suite_of,
     team,
     team_members,
+    teams_of,
 )
 from marlab.hunt.players.seats import Kind, Role
 from marlab.lab.errors import UserError
@@ -63,3 +66,25 @@ def test_an_unknown_background_player_is_refused() -> None:
     with pytest.raises(UserError, match=r"FOX.* is not a player"):
         check_background([team("3FOX")], ["ppo"])
     check_background([team("3ppo")], ["ppo"])
+
+
+@pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
+def test_the_suite_fits_games_of_any_size(players: int) -> None:
+    made = (*suite_of(players), *teams_of(players))
+    assert all(s.focal + len(s.background) == players and s.description for s in made)
+    seatings = [(s.focal, tuple(sorted(s.background))) for s in suite_of(players)]
+    assert len(set(seatings)) == len(seatings)  # no scenario is played twice under two names
+    assert {"visit_all_stag", "visit_all_hare", "self_play"} <= {s.name for s in suite_of(players)}
+    check_background(made, [])
+
+
+def test_four_players_have_the_frozen_suite_and_six_the_same_ideas() -> None:
+    assert suite_of(4) == SUITE and teams_of(4) == TEAMS
+    assert by_name("visit_lone_hunter", 6).background == ("NS", "NH", "NH", "NH", "NH")
+    assert by_name("NS+2NH+2RAND", 6).kinds == (Kind.NS, Kind.NH, Kind.NH, Kind.RAND, Kind.RAND)
+    assert (by_name("halves_stag", 6).focal, by_name("host_hare", 6).focal, by_name("self_play", 6).focal) == (3, 5, 6)
+    assert fitted(team("2NS+NH"), 6).name == "2NS+3NH" and fitted(team("2NS+NH"), 2).name == "NS"
+    with pytest.raises(UserError, match="has 3 members, expected 5"):
+        by_name("3NS", 6)
+    with pytest.raises(UserError, match="needs others"):
+        suite_of(1)

@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 import torch
 
-from marlab.hunt.exact.best_response import best_response, reference_values, start_values
+from marlab.hunt.exact import situations as situations_module
+from marlab.hunt.exact.best_response import best_response, reference_values, solvable, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
@@ -135,6 +136,20 @@ def test_action_values_prefer_the_hare_in_reach() -> None:
     solved = best_response(game, start, [Kind.RAND, Kind.NH], gamma=0.9)
     q = solved.q(start)[0]
     assert q.argmax() == 6 and q[6] == 1 and q[5] == -float("inf")  # the hare is under player 1's feet
+
+
+def test_a_start_that_is_too_large_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = make_game(game_config("msh_12x12_6p"))
+    start = game.reset(1, seeded(0))
+    monkeypatch.setattr(situations_module, "MOST_EDGES", 20_000)
+    with pytest.raises(UserError, match="these 5 players from this start has more than 20,000 transitions; in a game"):
+        best_response(game, start, [Kind.NS] * 6)
+    crowd = make_game(game_config("msh_12x12_6p", players=9))
+    with pytest.raises(UserError, match="9 players on 144 cells have no number of 64 bits"):
+        best_response(crowd, crowd.reset(1, seeded(0)), [Kind.NS] * 9)
+    team = [Role(Kind.NS)] * 3
+    fits = {name: solvable(team, game_config(name)) for name in ("msh_8x8_b5", "msh_12x12_6p")}
+    assert fits == {"msh_8x8_b5": True, "msh_12x12_6p": False}
 
 
 def test_what_cannot_be_solved_is_refused() -> None:

@@ -13,8 +13,9 @@ from marlab.lab.errors import UserError
     [
         ({}, "Name an agent"),
         ({"agent": "NS", "game": "msg_4x4"}, "not a stag hunt"),
-        ({"agent": "NS", "seat": 5}, "seat is 5"),
-        ({"agent": "NS", "team": "NS"}, "has 1 members"),
+        ({"agent": "NS", "game": "msh_4x4", "seat": 5}, "seat is 5"),
+        ({"agent": "NS", "game": "msh_4x4", "team": "NS"}, "has 1 members, expected 3"),
+        ({"agent": "NS", "game": "msh_12x12_6p", "team": "3NS"}, "has 3 members, expected 5"),
         ({"agent": "NS", "after": -1}, "after is -1"),
         ({"agent": "NS", "seconds": 0.0}, "seconds is 0"),
     ],

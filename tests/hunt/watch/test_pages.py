@@ -82,7 +82,7 @@ def test_the_score_card_in_panels(tmp_path: Path) -> None:
     assert shares.data["rows"] == [{"name": "visit_pair", "value": 0.8, "low": 0.7, "high": 0.9, "note": "a pair"}]
     assert table.data["rows"][0][1] == {"value": 0.8, "low": 0.7, "high": 0.9} and table.data["rows"][0][2] is None
     assert rewards.data["rows"] == [["visit_pair", 1.7, 1.0, 0.5, 2.0, "NS"]]
-    assert cross.data["z"] == [[2.0, 1.0], [1.0, 2.0]] and cross.data["x"] == ["3 hop", "3 NS"]
+    assert cross.data["z"] == [[2.0, 1.0], [1.0, 2.0]] and cross.data["x"] == ["hop", "NS"]
     assert alone.data["rows"][0][:3] == ["hop", {"value": 2.5, "low": None, "high": None}, 0.7]
 
 

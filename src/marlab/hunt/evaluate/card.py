@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
-from marlab.hunt.evaluate.scenarios import SUITE, SUITE_VERSION, Scenario
+from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario, suite_of
 from marlab.hunt.evaluate.scores import Score, difference, normalised
+from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from marlab.lab.report.markdown import image, plain, table
 from marlab.lab.runs.judged import Judged
@@ -84,7 +85,7 @@ class ScoreCard:
     uses: dict[str, str]  # agent -> what it knows beyond learned models; empty for honest rows
     settings: dict[str, Any]
     blocks: list[Block] = field(default_factory=list)
-    cross: dict[str, dict[str, Score]] = field(default_factory=dict)  # focal agent -> the other three -> score
+    cross: dict[str, dict[str, Score]] = field(default_factory=dict)  # focal agent -> the others -> score
     self_play: dict[str, dict[str, Any]] = field(default_factory=dict)
     beliefs: dict[str, Any] = field(default_factory=dict)  # see `evaluate_beliefs`
     figures: dict[str, str] = field(default_factory=dict)  # caption -> file
@@ -146,7 +147,12 @@ class ScoreCard:
     def whole_suite(self) -> bool:
         """Whether the first block is all of the scenario suite: only then its mean is a headline."""
         played = {line.scenario.name for line in self.blocks[0].lines} if self.blocks else set()
-        return {scenario.name for scenario in SUITE} <= played
+        return {scenario.name for scenario in suite_of(self.players)} <= played
+
+    @property
+    def players(self) -> int:
+        """Players of the card's game."""
+        return game_config(self.game).players
 
     def _headline_text(self, agent: str) -> str:
         lines = self.blocks[0].lines
@@ -200,9 +206,9 @@ class ScoreCard:
             if any(line.exact for line in block.lines):
                 shown.append(self._regret_table(block))
         if self.cross:
-            header = ["focal", *(f"3 {name}" for name in self.agents)]
+            header = ["focal", *(f"{self.players - 1} {name}" for name in self.agents)]
             rows = [[a, *(_number(self.cross[a][b].measured()) for b in self.agents)] for a in self.agents]
-            shown.append(("Cross-play: focal reward among three copies of another agent", header, rows))
+            shown.append(("Cross-play: focal reward among copies of another agent", header, rows))
         if len(self.beliefs) > 1:  # the exact rules are always there
             title = "Beliefs about stag hunters (NS) and hare catchers (NH) by the agent's own models"
             shown.append((title, HEADER, belief_rows(self.beliefs)))
@@ -254,7 +260,7 @@ class ScoreCard:
                          f"{stag:.2f}", f"{shares['hare']:.2f}", f"{shares['none']:.2f}",
                          f"{over_seeds['length']:.1f}"])  # fmt: skip
         header = ["agent", "seeds", "mean reward", "by seat", "left with stag", "hare", "nothing", "length"]
-        return "Self-play: four copies, single episodes", header, rows
+        return f"Self-play: {self.players} copies, single episodes", header, rows
 
     def text(self) -> str:
         """The card for a terminal."""

@@ -146,7 +146,7 @@ class Bench:
         return Cell(agent, Scenario("cell", job.background, job.focal))
 
     def _self_play(self, job: Job, tick: Tick) -> dict[str, Any]:
-        """Four copies, one episode each from fresh memories."""
+        """Copies alone, one episode each from fresh memories."""
         games, game = self.config.episodes, self.game
         noise = torch.rand(games, game.cells + game.players + 1, generator=Rngs(self.config.seed).torch("self-play"))
         starts = game.start(noise.to(game.device))  # the same for everybody

@@ -37,8 +37,8 @@ class HuntEvalConfig:
     game: str = ""
     """The game, by the name of its preset; by default the one that the first trained agent learnt in, or msh_4x4."""
     parts: tuple[Part, ...] = ("self-play", "scenarios", "teams", "cross-play", "beliefs")
-    """What to play: single episodes of four copies; the frozen suite; the teams of the few-shot protocol; each agent
-    among three copies of each; what planning agents believe of rule-based players."""
+    """What to play: single episodes of copies alone; the frozen suite; the teams of the few-shot protocol; each agent
+    among copies of each; what planning agents believe of rule-based players."""
     scenarios: tuple[str, ...] = ()
     """Only these of the suite; a team such as NS+2NH is a scenario too."""
     teams: tuple[str, ...] = ()
@@ -72,13 +72,18 @@ class HuntEvalConfig:
         for name, least in (("runs", 4), ("steps", 1), ("window", 1), ("episodes", 2), ("layouts", 0), ("maps", 1)):
             if getattr(self, name) < least:
                 raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
+        if self.game:
+            self.check_window()
+        if not self.parts:
+            raise UserError("parts is empty, expected some of self-play, scenarios, teams, cross-play and beliefs.")
+
+    def check_window(self) -> None:
+        """Refuse a window without a whole episode; without a game of its own the config asks once the game is known."""
         longest = game_config(self.game or DEFAULT_GAME).final_time
         if not longest <= self.window <= self.steps:
             raise UserError(
                 f"window is {self.window} of {self.steps} steps, expected from {longest} (an episode) to all of them."
             )
-        if not self.parts:
-            raise UserError("parts is empty, expected some of self-play, scenarios, teams, cross-play and beliefs.")
 
     @property
     def all_agents(self) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def _cross(card: ScoreCard, path: Path) -> Path:
     wide = 2.6 + 1.1 * len(card.agents)
     figure, [ax] = panels(size=(wide + 1.2, wide))
     heat_map(
-        ax, values, xlabel="the other three", ylabel="focal", rows=card.agents, columns=card.agents,
+        ax, values, xlabel="the others", ylabel="focal", rows=card.agents, columns=card.agents,
         bar="focal reward per episode", title=f"Cross-play, {card.game}", square=True,
     )  # fmt: skip
     return save(figure, path)

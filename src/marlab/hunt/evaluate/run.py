@@ -15,7 +15,7 @@ from marlab.hunt.evaluate.beliefs import EXACT, believes
 from marlab.hunt.evaluate.card import BEST_RESPONSE, Block, Exact, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate.cells import Bench, Job, code
 from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalCommand, HuntEvalConfig
-from marlab.hunt.evaluate.scenarios import SEATS, SUITE, TEAMS, Scenario, by_name, check_background, team
+from marlab.hunt.evaluate.scenarios import Scenario, by_name, check_background, suite_of, team, teams_of
 from marlab.hunt.evaluate.scores import Score
 from marlab.hunt.evaluate.work import measure_all
 from marlab.hunt.exact.best_response import solvable
@@ -122,8 +122,9 @@ class Lineup:
     def __init__(self, config: HuntEvalConfig) -> None:
         self.agents = find_agents(config.all_agents)
         self.config = config = replace(config, game=config.game or home_of(self.agents))
+        config.check_window()
         self.scenarios, self.teams = _scenarios(config, [agent.name for agent in self.agents])
-        self.references = _references(config)
+        self.references = _references(config, game_config(config.game).players)
         self.cast = {agent.name: agent for agent in self.agents}
         everybody = [*self.agents, *self.references.values()]
         self.bench = Bench(config, {agent.text: agent for agent in everybody if agent.trained})
@@ -150,7 +151,7 @@ class Lineup:
         return [*(self._cell(agent, scenario) for agent in everybody), *self._solved(scenario)]
 
     def _pairs(self) -> list[Job]:
-        return [self._cell(a, _among(b)) for a in self.agents for b in self.agents]
+        return [self._cell(a, self._among(b)) for a in self.agents for b in self.agents]
 
     def _beliefs(self) -> list[Job]:
         return [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
@@ -176,9 +177,14 @@ class Lineup:
         characters = scenario.characters(self.cast)
         if characters is None or scenario.focal != 1 or self.config.layouts < 2:
             return []
-        if not solvable(characters, self.bench.game.cells):
+        if not solvable(characters, self.bench.game.config):
             return []
         return [Job("best response", background=tuple(sorted(map(str, characters))))]
+
+    def _among(self, agent: Agent) -> Scenario:
+        """One focal player among copies of an agent."""
+        others = self.bench.game.players - 1
+        return Scenario(f"among {others} {agent.name}", (agent.name,) * others)
 
     def _crossed(self) -> bool:
         return "cross-play" in self.config.parts and len(self.agents) > 1
@@ -229,7 +235,7 @@ class Lineup:
                 lines.append(Line(scenario, random, best_reference(beside, exact), exact, mine))
             card.blocks += [Block(title, lines)] if lines else []
         if self._crossed() and known(self._pairs()):
-            card.cross = {a.name: {b.name: score(a, _among(b)) for b in self.agents} for a in self.agents}
+            card.cross = {a.name: {b.name: score(a, self._among(b)) for b in self.agents} for a in self.agents}
         if self._believers() and known(self._beliefs()):
             card.beliefs[EXACT] = {"0": found(Job("beliefs"))}
             for agent, seed in self._believers():
@@ -243,10 +249,6 @@ def home_of(agents: Iterable[Agent]) -> str:
     return next((name for name in game_names() if game_config(name) == trained), DEFAULT_GAME)
 
 
-def _among(agent: Agent) -> Scenario:
-    return Scenario(f"among three {agent.name}", (agent.name,) * (SEATS - 1))
-
-
 def exact_level(values: Sequence[float], random: Score) -> Exact:
     """What the best response earns on average; a random player lends its runs, the level is the same in all of them."""
     mean, low, high = (float(x) for x in mean_interval(values))
@@ -257,22 +259,23 @@ def exact_level(values: Sequence[float], random: Score) -> Exact:
 def _scenarios(config: HuntEvalConfig, agents: Sequence[str]) -> tuple[list[Scenario], list[Scenario]]:
     """The scenarios of the suite and the teams to play, checked."""
     game = game_config(config.game)
-    if game.rules != "hunt" or game.players != SEATS:
-        raise UserError(f"The score card is made for stag hunts of {SEATS} players, {config.game} is not one.")
-    scenarios = [by_name(name) for name in config.scenarios] if config.scenarios else list(SUITE)
-    teams = [*TEAMS, *(team(text) for text in config.teams)]
+    if game.rules != "hunt":
+        raise UserError(f"The score card is made for stag hunts, {config.game} is not one.")
+    players, named = game.players, config.scenarios
+    scenarios = [by_name(name, players) for name in named] if named else list(suite_of(players))
+    teams = [*teams_of(players), *(team(text, players) for text in config.teams)]
     check_background([*scenarios, *teams], agents)
     return scenarios, list(dict.fromkeys(teams))
 
 
-def _references(config: HuntEvalConfig) -> dict[tuple[str, ...], Agent]:
+def _references(config: HuntEvalConfig, players: int) -> dict[tuple[str, ...], Agent]:
     """PPO players by the background that they were trained for."""
     by_team: dict[tuple[str, ...], Agent] = {}
     for text in config.references:
         name, equals, run = text.partition("=")
         if not equals or not run:
             raise UserError(f"'{text}' is not a reference, expected TEAM=RUN, such as 3NS=runs/hunt/ppo-3ns.")
-        members = by_name(name).background
+        members = by_name(name, players).background
         by_team[tuple(sorted(members))] = find_agent(f"ppo-for-{'-'.join(members).translate(_SAFE)}={run}")
     return by_team
 

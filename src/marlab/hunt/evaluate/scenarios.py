@@ -3,7 +3,8 @@
 A scenario seats some *focal* players, all copies of the agent under test, among *background* players that it never
 trained with. One focal player visits a population; three focal players are residents who get a visitor. The score is
 what the focal players earn per head. The list and its names do not change: a new idea becomes a new scenario, and a
-change of an old one a new `SUITE_VERSION`.
+change of an old one a new `SUITE_VERSION`. The suite is written for four players; games of other sizes play the same
+ideas with as many as they have (`suite_of`, `teams_of`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from marlab.lab.errors import UserError
 
 SUITE_VERSION = 1
 SEATS = 4
-"""The suite is made for games of four players."""
+"""The suite is written for games of four players."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,12 @@ SUITE: tuple[Scenario, ...] = (
     _s("visit_latecomer", "SWITCH(2,NH)+2NH", 1, "a hare catcher who turns to the stag at step 2", "visitor", "change"),
     _s("visit_impatient", "WAIT(5)+2NH", 1, "a hunter who waits five steps for you", "visitor", "timing"),
     _s("visit_exploiters", "3EXPL", 1, "they come to the stag only when somebody stands on it", "visitor", "lead"),
-    _s("halves_stag", "2NS", 2, "two of you and two hunters", "half", "mixture"),
-    _s("halves_hare", "2NH", 2, "two of you and two hare catchers: hunt together", "half", "coordination"),
-    _s("host_hunter", "NS", 3, "three of you get a hunter as visitor", "resident", "coordination"),
-    _s("host_hare", "NH", 3, "three of you get a hare catcher as visitor", "resident", "coordination"),
-    _s("host_random", "RAND", 3, "three of you get a random player as visitor", "resident", "noise"),
-    _s("self_play", "", 4, "four copies of you", "resident", "coordination"),
+    _s("halves_stag", "2NS", 2, "half of you and half of them hunters", "half", "mixture"),
+    _s("halves_hare", "2NH", 2, "half of you, half hare catchers: hunt together", "half", "coordination"),
+    _s("host_hunter", "NS", 3, "all others are you, with a hunter as visitor", "resident", "coordination"),
+    _s("host_hare", "NH", 3, "all others are you, with a hare catcher as visitor", "resident", "coordination"),
+    _s("host_random", "RAND", 3, "all others are you, with a random player as visitor", "resident", "noise"),
+    _s("self_play", "", 4, "only copies of you", "resident", "coordination"),
 )  # fmt: skip
 
 TEAMS: tuple[Scenario, ...] = tuple(
@@ -94,12 +95,52 @@ TEAMS: tuple[Scenario, ...] = tuple(
 """The teams of the few-shot protocol; teams of trained agents are added by name."""
 
 
-def by_name(name: str) -> Scenario:
-    """A scenario of the suite, or a team written out."""
+def suite_of(players: int) -> tuple[Scenario, ...]:
+    """The suite in a game of so many players; of scenarios that become the same there, the first."""
+    return _fitted_all(SUITE, players)
+
+
+def teams_of(players: int) -> tuple[Scenario, ...]:
+    """The teams of the few-shot protocol in a game of so many players."""
+    return _fitted_all(TEAMS, players)
+
+
+def fitted(scenario: Scenario, players: int) -> Scenario:
+    """A scenario of four players for more or fewer: a lone visitor, a lone guest, halves and self-play stay what they
+    are; the last background player fills the seats that are left. A team is called by its members.
+    """
+    if players == SEATS:
+        return scenario
+    focal = {1: 1, SEATS // 2: players // 2, SEATS - 1: players - 1, SEATS: players}[scenario.focal]
+    last = scenario.background[-1:]
+    background = (scenario.background + last * players)[: players - focal]
+    name = _text(background) if scenario in TEAMS else scenario.name
+    told = f"one focal player among {name}" if scenario in TEAMS else scenario.description
+    return Scenario(name, background, focal, told, scenario.tags)
+
+
+def _fitted_all(scenarios: Sequence[Scenario], players: int) -> tuple[Scenario, ...]:
+    if players < 2:
+        raise UserError(f"A scenario needs others; this game has {players} player.")
+    alike: dict[tuple[int, tuple[str, ...]], Scenario] = {}
+    for scenario in scenarios:
+        made = fitted(scenario, players)
+        alike.setdefault((made.focal, tuple(sorted(made.background))), made)
+    return tuple(alike.values())
+
+
+def _text(members: Sequence[str]) -> str:
+    """A team as it is written: NS+4NH."""
+    counts = {name: list(members).count(name) for name in members}
+    return "+".join(f"{count if count > 1 else ''}{name}" for name, count in counts.items())
+
+
+def by_name(name: str, players: int = SEATS) -> Scenario:
+    """A scenario of the suite in a game of so many players, or a team written out."""
     for scenario in SUITE:
         if scenario.name == name:
-            return scenario
+            return fitted(scenario, players)
     if re.search(r"[+()]|^\d|^[A-Z]", name):
-        return team(name)
+        return team(name, players)
     raise UserError(f"'{name}' is not a scenario, expected a team such as NS+2NH or one of: "
                     f"{', '.join(s.name for s in SUITE)}.")  # fmt: skip

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.exact.situations import Floats, Ints, Others, Rule, Situations, encode, explore
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, State
 from marlab.hunt.players.characters import Character, Keep, Noisy, Reciprocity
 from marlab.hunt.players.seats import Kind, Role
@@ -107,10 +108,17 @@ LARGEST_NOISY = 16
 """Grid cells up to which one random or noisy player can be solved; others walk few paths."""
 
 
-def solvable(characters: Sequence[Character], cells: int) -> bool:
-    """Whether the best response to a team is solved: random and noisy players walk too many paths on large grids."""
+LARGEST_GAME = 64**3
+"""Grid cells to the power of the others: in games up to this size every start is solved within seconds."""
+
+
+def solvable(characters: Sequence[Character], game: GameConfig) -> bool:
+    """Whether the best response to a team is solved in every start: random and noisy players walk too many paths on
+    large grids, and so do many players together."""
+    if game.cells ** (game.players - 1) > LARGEST_GAME:
+        return False
     errs = [isinstance(one, Noisy) or (isinstance(one, Role) and one.kind == Kind.RAND) for one in characters]
-    return sum(errs) == 0 or (sum(errs) == 1 and cells <= LARGEST_NOISY)
+    return sum(errs) == 0 or (sum(errs) == 1 and game.cells <= LARGEST_NOISY)
 
 
 def reference_values(game: Game, starts: State, characters: Sequence[Character], focal: int = 0) -> Tensor:

@@ -31,6 +31,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Rule = Kind | Role | Noisy
 """Whom a best response can be solved against."""
+MOST_EDGES = 10_000_000
+"""Larger sets of situations are refused: an edge takes some hundred bytes while a start is solved."""
 SOLVED = (Kind.NS, Kind.NH, Kind.RAND, Kind.EXPL, Kind.SWITCH, Kind.WAIT)
 
 
@@ -71,6 +73,11 @@ class Others:
             )
         if len(candidates) != game.players or not 0 <= focal < game.players:
             raise ValueError("give the candidates of every player, and a seat")
+        if (game.cells + 1) ** game.players * 2**game.prey > np.iinfo(np.int64).max:
+            raise UserError(
+                f"The situations of {game.players} players on {game.cells} cells have no number of 64 bits; "
+                "in a game of this size a PPO response or a search must do."
+            )
         self.game, self.focal = game, focal
         seats = [[_plain(rule) for rule in seat] for seat in candidates]
         seats[focal] = [(Role(Kind.RAND), 0.0)]
@@ -142,10 +149,13 @@ def explore(others: Others, start: State) -> Situations:
     first = encode(game, *others.canonical(start, torch.zeros_like(start.cell)), others.patience)
     known, frontier = first, first
     found: list[list[tuple[Ints, Ints, Floats, Ints, Floats]]] = [[] for _ in others.times]
+    room = MOST_EDGES
     while len(frontier):
         reached = []
         for phase, t in enumerate(others.times):
-            row, action, reward, target, chance = _expand(others, *_decode(game, frontier, start, others.patience), t)
+            state, waited = _decode(game, frontier, start, others.patience)
+            row, action, reward, target, chance = _expand(others, state, waited, t, room)
+            room -= len(row)
             found[phase].append((frontier[row], action, reward, target, chance))
             reached.append(target[target >= 0])
         frontier = np.setdiff1d(np.concatenate(reached), known)
@@ -159,12 +169,23 @@ def explore(others: Others, start: State) -> Situations:
     return Situations(known, legal, phases, others.times, int(np.searchsorted(known, first)[0]))
 
 
-def _expand(others: Others, state: State, waited: Tensor, t: int) -> tuple[Ints, Ints, Floats, Ints, Floats]:
-    """Edges out of `state` [B]: (row, focal action, focal reward, code after or -1 at the end, chances [E, n, K])."""
+def _expand(others: Others, state: State, waited: Tensor, t: int, room: int) -> tuple[Ints, Ints, Floats, Ints, Floats]:
+    """Edges out of `state` [B]: (row, focal action, focal reward, code after or -1 at the end, chances [E, n, K]).
+
+    More than `room` of them are refused before they are made.
+    """
     game, focal = others.game, others.focal
     state = state._replace(t=torch.full_like(state.t, t))
     each = others.chances(state, waited)  # [B, n, K, A]
-    row, joint, chance = _joint_choices(each, game.legal(state)[:, focal], focal)
+    legal = game.legal(state)[:, focal]
+    choices = each.any(2).sum(2).clamp_min(1)  # [B, n]
+    choices[:, focal] = legal.sum(1)
+    if int(choices.prod(1).sum()) > room:
+        raise UserError(
+            f"The best response to these {game.players - 1} players from this start has more than {MOST_EDGES:,} "
+            "transitions; in a game of this size a PPO response or a search must do."
+        )
+    row, joint, chance = _joint_choices(each, legal, focal)
     after, out = game.step(state.select(row), joint)
     ended = out.done[:, focal] | _over(after)
     now, remembered = others.canonical(after, others.waits(state, waited)[row])

@@ -192,10 +192,10 @@ class HopTrainConfig(MindConfig):
             raise UserError("rollout_share needs the game itself to roll out in: use --exact-step, or leave it at 0.")
         parse_phases(self.phases)
         parse_seeds(self.seeds)
-        if "P7" in self.chosen and self.game.players != 4:
-            raise UserError(f"P7 seats agents among teams of three; this game has {self.game.players} players.")
+        if "P7" in self.chosen and self.game.players < 2:
+            raise UserError("P7 seats agents among teams of others; this game has one player.")
         if "P5" in self.chosen:
-            parse_seats(self.pipeline.single_roles, self.game.players, LEARNER)
+            parse_seats(self.single_roles, self.game.players, LEARNER)
         parse_seats(self.agent_roles, self.game.players, LEARNER)
 
     @property
@@ -212,6 +212,13 @@ class HopTrainConfig(MindConfig):
             "P6": True,
         }
         return tuple(phase for phase in PHASES if needed.get(phase))
+
+    @property
+    def single_roles(self) -> str:
+        """Who sits where in P5; unless it was said, the last role of the default fills the seats of a larger game."""
+        roles, usual = self.pipeline.single_roles, PipelineConfig.single_roles
+        names = usual.split(",")
+        return ",".join((names + names[-1:] * self.game.players)[: self.game.players]) if roles == usual else roles
 
     @property
     def iterations(self) -> int:

@@ -23,7 +23,7 @@ from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.evaluate.agents import Agent, Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
-from marlab.hunt.evaluate.scenarios import team
+from marlab.hunt.evaluate.scenarios import fitted, team
 from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.exact.check import check
 from marlab.hunt.exact.config import CheckConfig
@@ -257,7 +257,7 @@ class Pipeline:
         """One learner among rule-based players: its models of them must be nearly as good as possible."""
         c = self.filled()
         config = replace(
-            c, agent_roles=c.pipeline.single_roles, total_steps=c.pipeline.single_steps,
+            c, agent_roles=c.single_roles, total_steps=c.pipeline.single_steps,
             guard=replace(c.guard, drop=0.0),
         )  # fmt: skip
         with stage("one learner begins", quiet=self.quiet):
@@ -284,7 +284,8 @@ class Pipeline:
                       path, "agent")  # fmt: skip
         rngs = Rngs(ADAPTATION_SEED, device)
         game = make_game(self.config.game, rngs.torch("maps", "cpu"), maps=self.config.maps, device=device)
-        plan = seat_all(game, [Cell(agent, team(text)) for text in FEW_SHOT_FLOORS], size.adapt_games, {})
+        teams = [fitted(team(text), game.players) for text in FEW_SHOT_FLOORS]
+        plan = seat_all(game, [Cell(agent, one) for one in dict.fromkeys(teams)], size.adapt_games, {})
         starts = Starts(game, size.adapt_games, ADAPTATION_SEED)
         with Progress("among strangers", total=size.adapt_steps, unit="steps", quiet=self.quiet) as bar:
 

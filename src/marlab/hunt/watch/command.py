@@ -57,17 +57,21 @@ class WatchConfig:
         hunts = [name for name in game_names() if game_config(name).rules == "hunt"]
         if self.game is not None and self.game not in hunts:
             raise UserError(f"'{self.game}' is not a stag hunt, expected one of {', '.join(hunts)}.")
-        players = game_config(self.game or DEFAULT_GAME).players
+        if self.game is not None:
+            self.check_seats(game_config(self.game).players)
+        if self.after < 0:
+            raise UserError(f"after is {self.after}, expected 0 or more episodes.")
+        if not 0.1 <= self.seconds <= 60:
+            raise UserError(f"seconds is {self.seconds:g}, expected 0.1 to 60.")
+
+    def check_seats(self, players: int) -> None:
+        """Refuse a seat or a team that a game of so many players does not have."""
         if not 1 <= self.seat <= players:
             raise UserError(f"seat is {self.seat}, expected a number from 1 to {players}.")
         if self.team and len(team_members(self.team)) != players - 1:
             raise UserError(
                 f"The team '{self.team}' has {len(team_members(self.team))} members, expected {players - 1}."
             )
-        if self.after < 0:
-            raise UserError(f"after is {self.after}, expected 0 or more episodes.")
-        if not 0.1 <= self.seconds <= 60:
-            raise UserError(f"seconds is {self.seconds:g}, expected 0.1 to 60.")
 
 
 def main(argv: Sequence[str]) -> int:

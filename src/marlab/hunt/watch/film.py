@@ -37,6 +37,7 @@ def watch(config: WatchConfig, stopping: Stopping | None = None, *, quiet: bool 
     """Play the episode; where it is stopped, as far as it came."""
     name = config.game or _home(find_agent(config.agent))
     rules = game_config(name)
+    config.check_seats(rules.players)
     agents = _seated(config, rules.players)
     rngs = Rngs(config.seed, choose_device(config.device))
     game = make_game(rules, rngs.torch("maps", "cpu"), device=rngs.device)

@@ -127,10 +127,10 @@ def _block_tables(block: Mapping[str, Any], names: Sequence[str]) -> tuple[Table
 
 
 def cross_play(card: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Reward of the row's agent among three copies of the column's."""
+    """Reward of the row's agent among copies of the column's."""
     z = [[card["cross_play"][a][b]["score"] for b in names] for a in names]
     text = [[f"{value:.2f}" for value in row] for row in z]
-    return {"x": [f"3 {name}" for name in names], "y": list(names), "z": z, "text": text, "unit": "hunt.cross.unit"}
+    return {"x": list(names), "y": list(names), "z": z, "text": text, "unit": "hunt.cross.unit"}
 
 
 def _self_play(reports: Mapping[str, Any]) -> Table:
