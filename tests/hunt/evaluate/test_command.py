@@ -17,7 +17,7 @@ from marlab.lab.runs.records import read_run
     [
         ({"agent": "NS", "game": "chess"}, "not a game"),
         ({"agent": "NS", "runs": 1}, "runs is 1"),
-        ({"agent": "NS", "window": 10}, "window is 10"),
+        ({"agent": "NS", "game": "msh_4x4", "window": 10}, "window is 10"),
         ({"agent": "NS", "parts": ()}, "parts is empty"),
     ],
 )
