@@ -3,6 +3,7 @@
 RUNS is a folder with the runs that pictures are drawn from; one that is missing is told and left out:
 
     fish/best           marlab fish train --preset best
+    fish/suite          marlab fish suite pursuit
     hunt/hop_4x4        marlab hunt train --preset hop_4x4 --seeds 0..4 --total-steps 285000 --phases P1,P2,P3,P6
     hunt/hopplus        marlab hunt train --preset hop_4x4 --variant hopplus --seeds 0,1 --total-steps 240000
     hunt/ppo            marlab hunt train --variant ppo --seeds 0..4 --total-steps 3000000 --num-envs 1024
@@ -11,7 +12,8 @@ RUNS is a folder with the runs that pictures are drawn from; one that is missing
     market/film         marlab market collect --experts marlab.market.agent:LitaAgentHRL PenguinAgent AS0 --configs 3
                         --runs 1 --steps 40 --processes 2 2 --seed 5
 
-Shipped agents need no run: fish.gif, fish_frame.png, hunt.gif, hunt_watch.png and hunt_episode.png are always made.
+Shipped agents need no run: fish.gif, fish_seas.gif, fish_frame.png, hunt.gif, hunt_watch.png and hunt_episode.png are
+always made.
 """
 
 from __future__ import annotations
@@ -39,6 +41,37 @@ def fish_film(runs: Path) -> None:
 
     config = WatchConfig(checkpoint="best", fish=48, seed=8, steps=160, size=420)
     write_gif(IMAGES / "fish.gif", (frame for step, frame in enumerate(frames(config)) if step % 2 == 0), fps=15)
+
+
+def fish_seas(runs: Path) -> None:
+    """The shipped policy of every sea side by side, the first 24 seconds."""
+    from marlab.fish.sea.seas import FISH, SEAS
+    from marlab.lab.film import write_gif
+
+    names, size = [name for name in SEAS if name != "v32"], 250
+    films = [_captioned(name, FISH, size) for name in names]
+    rows = (np.concatenate([np.concatenate(part, 1) for part in (six[:3], six[3:])]) for six in zip(*films))
+    write_gif(IMAGES / "fish_seas.gif", rows, fps=10)
+
+
+def _captioned(name: str, fish: int, size: int) -> Iterator[np.ndarray]:
+    """Every third step of a policy in its sea, with the name above."""
+    from PIL import ImageDraw
+
+    from marlab.fish.commands.watch import WatchConfig, frames
+
+    for step, frame in enumerate(frames(WatchConfig(checkpoint=name, fish=fish, seed=3, steps=240, size=size))):
+        if step % 3 == 0:
+            image = Image.fromarray(frame)
+            ImageDraw.Draw(image).text((6, 4), name, fill=(20, 20, 20))
+            yield np.asarray(image)
+
+
+def fish_suite(runs: Path) -> None:
+    """Figures of how far a policy carries, how its fish flee, and what they do where."""
+    folder = runs / "fish" / "suite" / "figures"
+    for name, figure in (("carries", "generalisation"), ("escape_angles", "escape_angles"), ("field", "policy_field")):
+        shutil.copyfile(folder / f"{figure}.png", IMAGES / f"fish_{name}.png")
 
 
 def fish_frame(runs: Path) -> None:
@@ -191,7 +224,9 @@ def _market_frames(log: WorldLog) -> Iterator[np.ndarray]:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "fish.gif": fish_film,
+    "fish_seas": fish_seas,
     "fish_frame": fish_frame,
+    "fish_suite": fish_suite,
     "fish_figures": fish_figures,
     "hunt_watch": hunt_watch,
     "hunt_episode": hunt_episode,
