@@ -28,6 +28,10 @@ from marlab.fish.measure.lookahead import LookAhead
 from marlab.fish.measure.policies import Policy, Seer, play
 from marlab.fish.measure.probe import draw_seeds, greedy
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.constants import EPISODE_STEPS
+from marlab.fish.sea.dynamics import advance
+from marlab.fish.sea.perception import observe
+from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.seas import PERCEPTION, SEAS, named_sea
 from marlab.fish.training import assemble
@@ -37,8 +41,12 @@ from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered, from_dict, load_preset
 from marlab.lab.stats import mean_interval
 
-GPU = {"num_envs": 4096, "n_steps": 64, "batch_size": 32768, "n_epochs": 1, "cuda_graph": True}
+GPU = {
+    "num_envs": 2048, "n_steps": 32, "batch_size": 16384, "n_epochs": 1, "cuda_graph": True, "fused_step": True,
+}  # fmt: skip
 """What differs from the presets on a GPU: many more arenas at once; rollouts and gradient steps are recorded."""
+TIMED = 10_000
+"""Iterations of a schedule that follows the clock: it jumps to the one whose share of the time is over."""
 
 
 def config_of(sea: str, seed: int, device: str, iterations: int | None, **settings: Any) -> FishTrainConfig:
@@ -51,36 +59,48 @@ def config_of(sea: str, seed: int, device: str, iterations: int | None, **settin
 
 
 def trained(config: FishTrainConfig, seconds: float, label: str) -> tuple[FishTrainer, dict[str, float]]:
-    """Train to the end of the schedule, or a fifth longer than `seconds` at most."""
-    trainer, began, samples, last = FishTrainer(config), time.time(), 0.0, 0.0
-    while trainer.step < trainer.total and not (seconds and time.time() - began > 1.2 * seconds):
-        metrics = trainer.iterate()
+    """Train to the end of the schedule; with `seconds` the schedule follows the clock and ends with it."""
+    trainer, began, samples, last, done = FishTrainer(config), time.time(), 0.0, 0.0, 0
+    while trainer.step < trainer.total:
+        metrics, done = trainer.iterate(), done + 1
+        if seconds:
+            trainer.step = max(trainer.step, min(trainer.total, int((time.time() - began) / seconds * trainer.total)))
         samples += metrics.get("ppo/samples", 0.0)
         last = metrics.get("custom/avg_survival_rate", last)
-        if trainer.step % 20 == 0:
+        if done % 25 == 0:
             told = {k: round(float(metrics[f"ppo/{k}"]), 4) for k in ("entropy", "approx_kl", "explained_variance")}
-            print(f"{label} {trainer.step}/{trainer.total} {time.time() - began:.0f} s, {last:.3f}", told, flush=True)
+            print(f"{label} {done} {time.time() - began:.0f} s, {samples / 1e6:.0f} M, {last:.3f}", told, flush=True)
     return trainer, {
-        "iterations": trainer.step, "seconds": round(time.time() - began, 1), "samples": samples,
-        "training_survival": last,
+        "iterations": done, "seconds": round(time.time() - began, 1), "samples": samples, "training_survival": last,
     }  # fmt: skip
 
 
-def fitting(config: FishTrainConfig, seconds: float) -> int:
-    """How many iterations take `seconds`, from a few that are thrown away; schedules need to know it beforehand."""
-    trainer = FishTrainer(config)
-    trainer.iterate()
-    began = time.time()
-    for _ in range(5):
-        trainer.iterate()
-    return max(10, min(config.iterations, int(seconds / ((time.time() - began) / 5))))
-
-
 @torch.no_grad()
-def survival(who: Policy | Seer, cfg: SeaConfig, seeds: list[int], device: str) -> list[float]:
-    """Per arena."""
+def survival(who: Policy | Seer, cfg: SeaConfig, seeds: list[int], device: str, record: bool = False) -> list[float]:
+    """Per arena. With `record` a step of the whole is recorded as a CUDA graph and replayed."""
     start, _ = seeded_reset(seeds, cfg, device=device)
-    return [float(s) for s in play(start, who, cfg).survival.cpu()]
+    if not (record and device == "cuda"):
+        return [float(s) for s in play(start, who, cfg).survival.cpu()]
+    now, hunt = start.clone(), predator_step(cfg)
+
+    def step() -> None:
+        actions = who(observe(now, cfg)) if callable(who) else who.act(now, cfg)
+        for buffer, value in zip(now, advance(now, actions, hunt)):
+            buffer.copy_(value)
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    for buffer, value in zip(now, start):
+        buffer.copy_(value)
+    for _ in range(EPISODE_STEPS):
+        graph.replay()
+    return [float(s) for s in (now.alive.sum(1) / now.exists.sum(1)).cpu()]
 
 
 def line(values: list[float]) -> dict[str, float]:
@@ -98,12 +118,10 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "policies": {n: line(v) for n, v in played.items()}, "seeds": {},
     }  # fmt: skip
     print(name, {n: round(float(np.mean(v)), 3) for n, v in played.items()}, flush=True)
-    settings, iterations = json.loads(args.settings), args.iterations
-    share = args.seconds / len(args.seeds.split(","))
-    if args.seconds:
-        iterations = fitting(config_of(name, 0, args.device, iterations, **settings), share)
+    settings = json.loads(args.settings)
     for seed in args.seeds.split(","):
-        config = config_of(name, int(seed), args.device, iterations, **settings)
+        config = config_of(name, int(seed), args.device, TIMED if args.seconds else args.iterations, **settings)
+        share = args.seconds / len(args.seeds.split(","))
         trainer, told = trained(config, share, f"{name}{args.suffix} seed {seed}")
         own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device)
         gain = line([a - b for a, b in zip(own, played[best])])
@@ -140,7 +158,8 @@ def look_ahead(name: str, args: argparse.Namespace) -> None:
         players["look-ahead with the policy"] = LookAhead(args.steps, trained=first)
     for label, player in players.items():
         began = time.time()
-        report[label] = {**line(survival(player, cfg, seeds, args.device)), "seconds": round(time.time() - began, 1)}
+        values = survival(player, cfg, seeds, args.device, record=True)
+        report[label] = {**line(values), "seconds": round(time.time() - began, 1)}
         print(name, label, report[label], flush=True)
         (args.out / f"{name}{args.suffix}_look_ahead.json").write_text(json.dumps(report, indent=1))
 

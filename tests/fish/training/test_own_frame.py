@@ -57,9 +57,9 @@ def test_the_predator_sees_the_fish_ahead_and_aside() -> None:
     obs[2], obs[5], obs[6], obs[8], obs[10] = 0.5, 1.0, 2.0, -1.0, 2.0
     features, _ = own_frame(obs)
     assert len(features) == FEATURES[11]
-    assert features[10:].tolist() == [2.0, 0.0]
+    assert features[-2:].tolist() == [2.0, 0.0]
     obs[7] = 1.0  # and 1 unit to the left of the fish: the fish is 1 unit to the predator's left, seen from above
-    assert own_frame(obs)[0][10:].tolist() == [2.0, 1.0]
+    assert own_frame(obs)[0][-2:].tolist() == [2.0, 1.0]
 
 
 def test_a_fish_at_rest_has_finite_features() -> None:

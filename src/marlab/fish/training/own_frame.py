@@ -19,37 +19,33 @@ from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ActorCritic
 
 SUMMARY_INPUTS = OWN_INPUTS + 7
-FEATURES = {OWN_INPUTS: 12, SUMMARY_INPUTS: 19}
+FEATURES = {OWN_INPUTS: 12, SUMMARY_INPUTS: 19}  # both: one velocity becomes a speed, two places are added
 """Inputs that a fish has -> features that its network reads."""
 TINY = 1e-6
 
 
 def own_frame(obs: Tensor) -> tuple[Tensor, Tensor]:
     """Observations [*, 11 or 18] -> features [*, 12 or 19], and whether each was mirrored [*]."""
-    vx, vy = obs[..., 2], obs[..., 3]
-    speed = torch.hypot(vx, vy)
-    moving = speed * sea.FISH_MAX_SPEED > sea.REST_SPEED
-    hx = torch.where(moving, vx / speed.clamp(min=TINY), 1.0)
-    hy = torch.where(moving, vy / speed.clamp(min=TINY), 0.0)
-
-    def turned(first: int) -> tuple[Tensor, Tensor]:
-        x, y = obs[..., first], obs[..., first + 1]
-        return x * hx + y * hy, y * hx - x * hy
-
-    (out, out_left), (away, away_left), (swims, swims_left) = turned(0), turned(6), turned(8)
-    mirrored = torch.where(obs[..., 5] > 0, away_left, -out_left) < 0
-    side = 1.0 - 2.0 * mirrored.to(obs.dtype)
-    pace = torch.hypot(swims, swims_left).clamp(min=TINY)
-    ahead = -(away * swims + away_left * swims_left) / pace  # the fish as the predator sees it
-    aside = (away * swims_left - away_left * swims) / pace
-    features = [
-        out, side * out_left, speed, obs[..., 4], obs[..., 5], away, side * away_left, swims, side * swims_left,
-        obs[..., 10], ahead, side * aside,
-    ]  # fmt: skip
-    if obs.shape[-1] == SUMMARY_INPUTS:
-        near, near_left = turned(12)
-        features += [obs[..., 11], near, side * near_left, *(obs[..., i] for i in range(14, 18))]
-    return torch.stack(features, -1), mirrored
+    social = obs.shape[-1] == SUMMARY_INPUTS
+    velocity = obs[..., 2:4]
+    speed = torch.linalg.vector_norm(velocity, dim=-1, keepdim=True)  # [*, 1]
+    resting = speed * sea.FISH_MAX_SPEED <= sea.REST_SPEED
+    heading = torch.where(resting, torch.cat((torch.ones_like(speed), torch.zeros_like(speed)), -1), velocity / speed)
+    pairs = [obs[..., 0:2], obs[..., 6:10]] + ([obs[..., 12:14]] if social else [])
+    x, y = torch.cat(pairs, -1).unflatten(-1, (-1, 2)).unbind(-1)  # [*, 3 or 4]: place, predator, its velocity, crowd
+    hx, hy = heading[..., :1], heading[..., 1:]
+    ahead, left = x * hx + y * hy, y * hx - x * hy
+    mirrored = torch.where(obs[..., 5] > 0, left[..., 1], -left[..., 0]) < 0
+    side = (1.0 - 2.0 * mirrored.to(obs.dtype))[..., None]
+    left = left * side
+    away, swims = torch.stack((ahead[..., 1], left[..., 1]), -1), torch.stack((ahead[..., 2], left[..., 2]), -1)
+    pace = torch.linalg.vector_norm(swims, dim=-1, keepdim=True).clamp(min=TINY)
+    before = -(away * swims).sum(-1, keepdim=True) / pace  # the fish as the predator sees it: ahead, and aside
+    aside = (away[..., :1] * swims[..., 1:] - away[..., 1:] * swims[..., :1]) / pace
+    features = [ahead, left, speed, obs[..., 4:6], obs[..., 10:11], before, aside]
+    if social:
+        features += [obs[..., 11:12], obs[..., 14:18]]
+    return torch.cat(features, -1), mirrored
 
 
 class OwnFrameActorCritic(ActorCritic):

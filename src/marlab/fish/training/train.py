@@ -78,6 +78,7 @@ class FishTrainer:
             self.sea, config.num_envs, seed=self.rngs.draw_seed("world"), device=self.device,
             force_reset_steps=config.starts.force_reset_steps,
             compile=config.ppo.compile and self.device.type == "cuda",
+            fused=config.fused_step and self.device.type == "cuda",
         )  # fmt: skip
         self.view: FishWorld | SingleFishView = self.world
         if self.rules.action_mode == "broadcast":
