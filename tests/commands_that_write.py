@@ -21,6 +21,7 @@ from tests.fish.cases import SMALL as FISH
 from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, samples
 from tests.hunt.hop_cases import small_training
 from tests.hunt.ppo_cases import small as small_ppo
+from tests.market.beliefs_cases import named_worlds
 
 TIMES = (
     "time",
@@ -65,6 +66,15 @@ def _copy(make: Callable[[], Path]) -> Callable[[Path], None]:
     return copy
 
 
+def _named_worlds(folder: Path) -> None:
+    (folder / "worlds").mkdir()
+    named_worlds(folder / "worlds")
+
+
+VECTOR = (
+    "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents rule SyncRandomStdAgent --generations 4 --worlds 3 "
+    "--device cpu"
+)
 MARKET = (
     "--device cpu --seed 3 --l2-epochs 3 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
 )
@@ -74,6 +84,7 @@ WRITING = {
         "fish selfplay --rounds 1 --iterations 3 --num-envs 8 --num-fish 3 --hidden 8 --n-steps 16 --eval-arenas 2 "
         "--device cpu"
     ),
+    "fish suite": Writing("fish suite best --arenas 1 --device cpu"),
     "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 2000", resume=()),
     "hunt collect": Writing("hunt collect --preset msh_tiny --rows 4000"),
     "hunt pretrain vae": Writing(
@@ -96,8 +107,45 @@ WRITING = {
         "--repeats 0 --device cpu --quiet",
         _copy(recorded),
     ),
+    "market beliefs": Writing(
+        "market beliefs {files}/worlds --types A B --units 12 --steps 3 --batch 64 --width 8 --held-out 0.3 "
+        "--device cpu",
+        _named_worlds,
+    ),
+    "market online": Writing(
+        f"market online --start weak {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 1 --steer-worlds 3 "
+        "--steer-days 5 --batch-size 64 --past-selves 1 --quiet"
+    ),
+    "market distill": Writing(
+        f"market distill rule hrl {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 3 --compare-days 5"
+    ),
+    "market fidelity": Writing(
+        "market fidelity --sellers rule=LitaAgentHRL(mode=heuristic) imitation=LitaAgentHRL(mode=neural) "
+        f"--population {' '.join(['SyncRandomStdAgent', 'RandomStdAgent'] * 5)} RandomStdAgent --configs 2 --seats 2 "
+        "--days 5 --repeats 2 --engine serial --quiet"
+    ),
     "market train": Writing(f"market train {{files}}/samples --phases l2,l3,l4 {MARKET}", _copy(samples)),
 }
+
+ELSEWHERE = {
+    "fish eval": "tests/test_evaluation_kills.py",
+    "hunt eval": "tests/test_evaluation_kills.py",
+    "market play": "tests/test_evaluation_kills.py",
+    "sweep": "tests/test_sweeps.py",
+    "quickstart": "tests/quickstart/test_command.py",
+    "hunt museum": "tests/hunt/museum/test_run.py",
+}
+"""Commands with a run of their own that are killed or cut short in another file."""
+NOTHING_TO_GO_ON_WITH = {
+    "fish probe": "figures and films of one probe", "fish watch": "one film", "hunt check": "prints",
+    "hunt watch": "one film", "hunt diagnose": "figures of a finished run", "hunt compare": "one figure",
+    "market eval-l2": "one table", "market new-agent": "a small folder that must not be there before",
+    "market submit": "one archive", "market verify": "prints", "market configs": "one file",
+    "market export": "one file for each world", "runs": "one record", "compare": "a table and a figure",
+    "draw": "makes again what is there already", "report": "pages of what is there already",
+    "note": "one note for each run",
+}  # fmt: skip
+"""Commands without a run of their own, and what they write: after a kill they are simply called again."""
 
 
 def assert_equal_runs(ours: Path, theirs: Path) -> None:

@@ -7,10 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands_that_write import WRITING, assert_equal_runs, assert_nothing_is_half_written
+from tests.commands_that_write import (
+    ELSEWHERE,
+    NOTHING_TO_GO_ON_WITH,
+    WRITING,
+    assert_equal_runs,
+    assert_nothing_is_half_written,
+)
+from tests.fuzz.configs import run_commands
 from tests.kills import run_with_kills
+from tests.pins import commands
 
 KILLS = int(os.environ.get("KILLS", "10"))
+
+
+def test_every_command_is_killed_somewhere_or_has_nothing_to_go_on_with() -> None:
+    """A new command that works in a run directory gets a line in WRITING (or a test of its own in ELSEWHERE)."""
+    everything = {" ".join(word for word in words if word[0] != "-") for words, _ in commands()}
+    names = {name.replace(" hopplus-mcts", "") for name in everything}
+    killed = {name for name in names if any(f"{known} ".startswith(f"{name} ") for known in (*WRITING, *ELSEWHERE))}
+    assert names - killed == set(NOTHING_TO_GO_ON_WITH)
+    with_a_run = {" ".join(word for word in words.split(" --")[0].split()) for words in run_commands()}
+    assert with_a_run <= killed
+    assert all((Path(__file__).parents[1] / place).exists() for place in ELSEWHERE.values())
 
 
 @pytest.mark.long

@@ -89,12 +89,17 @@ def test_a_search_that_grows_too_large_proves_nothing(monkeypatch: pytest.Monkey
 
 
 def test_the_furthest_branches_of_every_fish_are_kept() -> None:
-    places = [(1.0, 0.0), (3.0, 0.0), (2.0, 0.0), (0.0, 5.0), (0.0, 4.0), (0.5, 0.0)]
-    rows = SeaState(*(torch.cat(parts) for parts in zip(*(sea_of([p], predator=(0.0, 0.0)) for p in places))))
+    places = [(1.0, 0.0), (3.0, 0.0), (2.0, 0.0), (0.0, 5.0), (0.0, -4.5), (0.5, 0.0)]
+
+    def around(predator: tuple[float, float]) -> SeaState:
+        return SeaState(*(torch.cat(parts) for parts in zip(*(sea_of([p], predator=predator) for p in places))))
+
+    rows = around((0.0, 0.0))
     owner = torch.tensor([0, 0, 0, 1, 1, 0])
     assert sorted(_furthest(rows, owner, 1).tolist()) == [1, 3]
     assert sorted(_furthest(rows, owner, 2).tolist()) == [1, 2, 3, 4]
     assert sorted(_furthest(rows, owner, 9).tolist()) == [0, 1, 2, 3, 4, 5]
+    assert sorted(_furthest(around((4.0, 1.0)), owner, 1).tolist()) == [4, 5]
 
 
 def test_branches_know_their_parents_and_actions() -> None:
