@@ -72,8 +72,8 @@ def _named_worlds(folder: Path) -> None:
 
 
 VECTOR = (
-    "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents rule SyncRandomStdAgent --generations 4 --worlds 3 "
-    "--device cpu"
+    "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents SyncRandomStdAgent RandomStdAgent --generations 3 "
+    "--worlds 2 --device cpu"
 )
 MARKET = (
     "--device cpu --seed 3 --l2-epochs 3 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
@@ -113,11 +113,11 @@ WRITING = {
         _named_worlds,
     ),
     "market online": Writing(
-        f"market online --start weak {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 1 --steer-worlds 3 "
+        f"market online {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 2 --steer-worlds 2 "
         "--steer-days 5 --batch-size 64 --past-selves 1 --quiet"
     ),
     "market distill": Writing(
-        f"market distill rule hrl {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 3 --compare-days 5"
+        f"market distill rule {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 2 --compare-days 5"
     ),
     "market fidelity": Writing(
         "market fidelity --sellers rule=LitaAgentHRL(mode=heuristic) imitation=LitaAgentHRL(mode=neural) "

@@ -21,7 +21,7 @@ from typing import NamedTuple
 PRELOAD = ["marlab.cli", "torch", "torch.utils.tensorboard", "matplotlib.figure"]
 """What every command imports once it works; loaded once for all kills."""
 LONGEST_S = 300.0
-"""A command that has not ended or written anything after so long is stuck."""
+"""A command that has not ended or written anything after so long is stuck (on a machine that does nothing else)."""
 
 
 class Killed(NamedTuple):
@@ -50,7 +50,7 @@ def run_with_kills(
         process.start()
         attempts += 1
         if killed >= kills:
-            process.join(LONGEST_S)
+            process.join(_longest())
             assert process.exitcode == 0, f"exit code {process.exitcode} after {killed} kills: {_tail(folder)}"
             return Killed(killed, attempts)
         if rng.random() >= 0.25:
@@ -97,10 +97,14 @@ def _contents(folder: Path) -> dict[str, int]:
 
 def _wait(process: multiprocessing.process.BaseProcess, folder: Path, before: dict[str, int]) -> None:
     """Until the folder holds something new or the process ends."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + _longest()
     while process.is_alive() and _contents(folder) == before:
         assert time.monotonic() < deadline, "nothing was written and nothing ended"
         time.sleep(0.01)
+
+
+def _longest() -> float:
+    return LONGEST_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _tail(folder: Path) -> str:

@@ -29,8 +29,10 @@ from marlab.lab.stats import (
     share_interval,
     show,
     student,
+    student_quantiles,
     upper_bound,
     welch,
+    wilson,
     written,
 )
 
@@ -240,6 +242,27 @@ def test_few_values_have_no_interval() -> None:
     assert student([1.0]) is None and bootstrap([1.0]) is None
     low, high = student([1.0, 3.0]) or (0.0, 0.0)
     assert (low, high) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-4)
+
+
+def test_quantiles_of_student_are_those_of_the_tables() -> None:
+    assert student_quantiles(4) == pytest.approx([12.7062, 4.3027, 3.1824], abs=1e-4)
+    assert student_quantiles(3, level=0.8) == pytest.approx([3.0777, 1.8856], abs=1e-4)
+
+
+def test_a_share_has_hits_among_trials() -> None:
+    assert share_interval(1, 1) == (1.0, *wilson(1, 1))
+    assert share_interval(0, 4)[0] == 0.0
+    for hits, trials in ((0, 0), (2, 1), (-1, 3)):
+        with pytest.raises(ValueError, match="is not a share"):
+            share_interval(hits, trials)
+
+
+def test_a_lower_bound_is_the_upper_bound_of_the_others() -> None:
+    """3 of 10 hits are 7 of 10 misses; the number is that of a one-sided Wilson interval by hand."""
+    z, share = 1.6448536, 0.3
+    by_hand = (share + z * z / 20 - z * math.sqrt(share * 0.7 / 10 + z * z / 400)) / (1 + z * z / 10)
+    assert lower_bound(3, 10, 0.95) == pytest.approx(by_hand, abs=1e-6) == 1 - upper_bound(7, 10, 0.95)
+    assert lower_bound(2, 20, 0.95, "clopper_pearson") == pytest.approx(0.0181, abs=1e-4)  # published
 
 
 def test_resamples_stay_within_seeds() -> None:

@@ -33,6 +33,18 @@ def test_doomed_equals_every_sequence_in_the_plain_loop(k: int) -> None:
         expected.append(not any(survives(loop, actions) for actions in itertools.product(range(5), repeat=k)))
     assert doomed_mask(state, k)[0].tolist() == expected
     assert 0 < sum(expected) < 40
+    if k == 1:
+        assert doomed_mask(state)[0].tolist() == expected != doomed_mask(state, 2)[0].tolist()
+
+
+def test_a_fish_that_only_a_change_of_action_saves_is_not_doomed() -> None:
+    """It lives for two steps by turning in between; what comes after them is not asked."""
+    place, speed = (1.084811, 0.129427), (0.840787, 0.335850)
+    state = sea_of([place], [speed], predator=(0.0, 0.0), predator_velocity=(3.0, 1.5))
+    loop = reference_of(state, with_neighbours=False)
+    assert not any(survives(loop, (action, action)) for action in range(5))
+    assert any(survives(loop, actions) for actions in itertools.product(range(5), repeat=2))
+    assert doomed_mask(state, 2).tolist() == [[False]]
 
 
 def survives(loop, actions) -> bool:

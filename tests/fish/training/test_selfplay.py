@@ -22,7 +22,9 @@ from marlab.fish.training.selfplay import (
 )
 from marlab.fish.training.selfplay_config import SelfPlayConfig
 from marlab.lab.config import altered
-from marlab.lab.runs.run import RunOptions
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
+from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.testing import assert_resume_equal
 from tests.fish.build import sea_of
 
@@ -73,6 +75,15 @@ def test_the_command_leaves_a_table_and_the_networks(tmp_path: Path) -> None:
     assert load_policy(run.path / "shoal_1.pt").sea.num_fish == 3
     assert {"learned predator minus intercept", "next shoal wins back"} <= set(run.results)
     assert run.verdict
+    (run.path / "selfplay.json").unlink()
+    assert draw(read_run(run.path)).verdict == run.verdict
+    assert json.loads((run.path / "selfplay.json").read_text()) == told
+
+
+def test_stopped_in_its_first_round_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "should_stop", lambda run: True)
+    run = selfplay(TINY, RunOptions(output_dir=tmp_path), quiet=True)
+    assert run.unfinished and "--resume" in run.verdict[-1]
 
 
 def test_exploitability_is_the_distance_to_the_best_worst_case() -> None:

@@ -11,6 +11,8 @@ from marlab.fish.measure import suite as cells_module
 from marlab.fish.measure.config import SuiteConfig
 from marlab.fish.training.suite import suite, summary
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 
 
@@ -26,6 +28,9 @@ def test_a_suite_is_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert told["best_escape_angle_deg"] == pytest.approx(33.56, abs=0.01)
     assert {p.name for p in (run.path / "figures").iterdir()} >= {"generalisation.png", "escape_angles.png"}
     assert run.verdict and run.results["survival"]["low"] <= run.results["survival"]["value"]
+    (run.path / "suite.json").unlink()
+    assert draw(read_run(run.path)).verdict == run.verdict
+    assert json.loads((run.path / "suite.json").read_text()) == told
     with pytest.raises(UserError, match="Name a checkpoint"):
         SuiteConfig()
 

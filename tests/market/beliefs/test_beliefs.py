@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.market.beliefs import beliefs as beliefs_module
 from marlab.market.beliefs.beliefs import beliefs, parts, read_all, types_of
@@ -29,7 +31,10 @@ def test_worlds_become_an_observer_with_tables_and_figures(tmp_path: Path) -> No
     assert (run.path / "figures" / "days.png").exists() and (run.path / "figures" / "reliability.png").exists()
     told = json.loads((run.path / "results.json").read_text())
     assert told["held_out_worlds"] == 2 and set(told["by_type"]) == {"A", "B"}
-    assert "days of talking" in (run.path / "tables.md").read_text()
+    table = (run.path / "tables.md").read_text()
+    assert "days of talking" in table
+    (run.path / "tables.md").unlink()
+    assert draw(read_run(run.path)).verdict == run.verdict and (run.path / "tables.md").read_text() == table
 
 
 def test_every_world_has_one_part() -> None:

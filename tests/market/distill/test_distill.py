@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
+from marlab.lab.report.draw import draw
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.market.distill.distill import distill, weights_of
 from marlab.market.distill.teachers import Teacher, find
@@ -27,7 +29,10 @@ def test_teachers_become_one_student_with_a_table(tmp_path: Path) -> None:
     assert run.status == "finished" and files.load(run.checkpoints / "around.npz").inputs == around.INPUTS
     told = json.loads((run.path / "results.json").read_text())
     assert set(told) == {"rule", "a.npz", "student"} and told["student"]["minus"] == 0
-    assert "student minus this one" in (run.path / "tables.md").read_text()
+    table = (run.path / "tables.md").read_text()
+    assert "student minus this one" in table
+    (run.path / "tables.md").unlink()
+    assert draw(read_run(run.path)).verdict == run.verdict and (run.path / "tables.md").read_text() == table
 
 
 def test_the_best_teacher_of_each_level_is_followed() -> None:

@@ -6,7 +6,8 @@ is that scripted predator, so a shoal that forgets it pays for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -34,7 +35,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, scheduled_lr
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.ppo.ppo import PPO
-from marlab.lab.progress import stage
+from marlab.lab.progress import Progress, stage
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
@@ -211,13 +212,17 @@ def survival_table(
     cfg: SeaConfig,
     seeds: Sequence[int],
     device: Any,
+    played: Callable[[], None] = lambda: None,
 ) -> dict[str, dict[str, list[float]]]:
-    """Survival arena by arena, of every shoal against every predator, all on the same arenas."""
+    """Survival arena by arena, of every shoal against every predator, all on the same arenas; `played` is called after
+    each pair."""
     start, _ = seeded_reset(seeds, cfg, device=device)
-    return {
-        shoal: {name: play(start, policy, cfg, hunt=hunt).survival.tolist() for name, hunt in predators.items()}
-        for shoal, policy in shoals.items()
-    }
+    table: dict[str, dict[str, list[float]]] = {shoal: {} for shoal in shoals}
+    for shoal, policy in shoals.items():
+        for name, hunt in predators.items():
+            table[shoal][name] = play(start, policy, cfg, hunt=hunt).survival.tolist()
+            played()
+    return table
 
 
 def exploitability(means: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, float], dict[str, float]]:
@@ -245,28 +250,49 @@ def selfplay(
     with run:
         run.set_device(trainer.device)
         store = CheckpointStore(run.checkpoints, SelfPlayConfig.KIND, "selfplay_{step}.pt", Keep(last=2))
-        drive(
-            trainer,
-            run,
-            store,
-            save_every=config.iterations,
-            unit="iterations",
-            show=("episode/survival",),
-            quiet=quiet,
-        )
-        with stage("playing the table", quiet):
-            finish(trainer, run)
+        if run.budget.limited:
+            run.budget.expect("table", time_of_a_pair(trainer) * (config.rounds + 1) ** 2)
+        done = drive(
+            trainer, run, store, save_every=config.iterations, unit="iterations", show=("episode/survival",),
+            quiet=quiet, stay=True,
+        )  # fmt: skip
+        if not run.signalled:
+            with run.budget.part("table"):
+                finish(trainer, run, done, quiet)
     return run
 
 
-def finish(trainer: SelfPlayTrainer, run: Run) -> None:
+def draw_again(run: Run, config: SelfPlayConfig, quiet: bool) -> None:
+    """The table once more, from the newest checkpoint."""
+    trainer = SelfPlayTrainer(replace(config, device="auto"))
+    checkpoint, _ = CheckpointStore(run.checkpoints, SelfPlayConfig.KIND, "selfplay_{step}.pt").load_latest()
+    if checkpoint is None:
+        raise UserError(f"{run.path} has no checkpoint yet, so there is nothing to draw.")
+    trainer.load_state_dict(checkpoint.state)
+    finish(trainer, run, trainer.step >= trainer.total, quiet)
+
+
+def time_of_a_pair(trainer: SelfPlayTrainer) -> float:
+    """Seconds that one cell of the table takes."""
+    began = time.monotonic()
+    seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), trainer.config.eval_arenas)
+    shoal, predator = trainer.shoal_policy(trainer.shoals[0]), predator_step(trainer.cfg)
+    survival_table({"": shoal}, {"": predator}, trainer.cfg, seeds, trainer.device)
+    return time.monotonic() - began
+
+
+def finish(trainer: SelfPlayTrainer, run: Run, done: bool, quiet: bool) -> None:
     """The table, its files, results and the verdict."""
+    if len(trainer.shoals) < 2:  # no side has answered the other yet
+        run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
+        return
     config = trainer.config
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), config.eval_arenas)
     hunters = {f"predator {i}": trainer.hunter(weights) for i, weights in enumerate(trainer.predators, start=1)}
     steps = {"intercept": predator_step(trainer.cfg), **{n: h.step_in(trainer.cfg) for n, h in hunters.items()}}
     shoals = {f"shoal {i}": trainer.shoal_policy(weights) for i, weights in enumerate(trainer.shoals)}
-    table = survival_table(shoals, steps, trainer.cfg, seeds, trainer.device)
+    with Progress("playing the table", total=len(shoals) * len(steps), unit="pairs", quiet=quiet) as bar:
+        table = survival_table(shoals, steps, trainer.cfg, seeds, trainer.device, bar.advance)
     means = {s: {p: float(np.mean(v)) for p, v in row.items()} for s, row in table.items()}
     of_shoals, of_predators = exploitability(means)
     write_json(
@@ -299,7 +325,7 @@ def finish(trainer: SelfPlayTrainer, run: Run) -> None:
             "fish.learned_predator", lost=-drop["value"], lost_interval=(-drop["high"], -drop["low"]),
             back=back["value"], back_interval=(back["low"], back["high"]), arenas=config.eval_arenas,
         ),
-        say("fish.next_table"),
+        say("fish.next_table" if done else "lab.go_on"),
     )  # fmt: skip
 
 

@@ -20,10 +20,11 @@ from marlab.fish.measure.suite import Cell, arenas_of, cells, measure
 from marlab.fish.measure.suite_plots import plot_carries, plot_escape_angles, plot_field
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.seas import named_sea
-from marlab.fish.training.networks import find_checkpoint, load_policy
+from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
+from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.identity import code_identity, weights_digest
 from marlab.lab.runs.measurements import FOLDER, Measurements
@@ -31,6 +32,8 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import say
 
+FIGURES = 6
+"""The figures of a run in the time of a plain one."""
 SCRIPTS = ("slip", "dodge", "swerve", "evade")
 SUITE_CODE = (*CODE, "fish/measure/schooling.py", "fish/measure/suite.py")
 Table = dict[str, dict[str, dict[str, Any]]]
@@ -44,22 +47,34 @@ def suite(
     """Measure all cells as a run; killed and resumed, it goes on."""
     file, device = find_checkpoint(config.checkpoint), choose_device(config.device)
     trained = load_policy(file, device)
-    cfg = trained.sea if config.sea == "trained" else named_sea(config.sea, trained.sea)
-    run = Run.open("fish", config, options, preset=preset, command=command)
-    with run:
+    with Run.open("fish", config, options, preset=preset, command=command) as run:
         run.set_device(device)
-        kept = Measurements(run.path / FOLDER, code=code_identity(SUITE_CODE))
-        players = {"policy": greedy(trained.net), **ladder(device, SCRIPTS)}
-        names = {"policy": weights_digest(trained.net.state_dict().values())}
-        table = _measure(cfg, players, names, config, kept, device, run, quiet)
-        if table is None:
-            run.stop()
-            run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
-            return run
+        if run.budget.limited:
+            run.budget.expect("figures", FIGURES * time_of_a_figure())
+        _measure_and_tell(run, config, trained, device, quiet)
+    return run
+
+
+def draw_again(run: Run, config: SuiteConfig, quiet: bool) -> None:
+    """Tables, figures, results and verdict; cells that were measured are not played again."""
+    device = choose_device("auto")
+    _measure_and_tell(run, config, load_policy(find_checkpoint(config.checkpoint), device), device, quiet)
+
+
+def _measure_and_tell(run: Run, config: SuiteConfig, trained: Trained, device: torch.device, quiet: bool) -> None:
+    cfg = trained.sea if config.sea == "trained" else named_sea(config.sea, trained.sea)
+    kept = Measurements(run.path / FOLDER, code=code_identity(SUITE_CODE))
+    players = {"policy": greedy(trained.net), **ladder(device, SCRIPTS)}
+    names = {"policy": weights_digest(trained.net.state_dict().values())}
+    table = _measure(cfg, players, names, config, kept, device, run, quiet)
+    if table is None:
+        run.stop()
+        run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
+        return
+    with run.budget.part("figures"), stage("figures and tables", quiet):
         _tell(run, cfg, table)
         field, chance = policy_field(trained.net, replace(cfg, num_fish=1), device)
         plot_field(field, chance, run.figure("policy_field.png"))
-    return run
 
 
 def _measure(
@@ -69,12 +84,14 @@ def _measure(
     """Everybody in every cell, or None where the time was up before."""
     found: Table = {}
     todo = list(cells(cfg))
-    with Progress("cells", total=len(todo) * len(players), unit="parts", quiet=quiet) as bar:
+    total = len(todo) * len(players)
+    with Progress("cells", total=total, unit="parts", quiet=quiet) as bar:
+        stop = run.watch(lambda: total - bar.done, bar.say, "the suite")
         for cell in todo:
             seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), arenas_of(cell, config.arenas))
             found[cell.name] = {}
             for name, policy in players.items():
-                if run.must_stop():
+                if stop():
                     return None
                 make = partial(measure, cell, partial(_same, policy), seeds, device, _watched(cell))
                 key = names.get(name, name), to_dict(cell.cfg), cell.delay, seeds

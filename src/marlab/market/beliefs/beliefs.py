@@ -6,6 +6,7 @@ runs/market/NAME/tables.md, results.json, figures/*.png
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,15 +25,16 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.verdict import say
 from marlab.market.beliefs import figures, report
-from marlab.market.beliefs.calibration import Quality, day_evidence, foresight, quality, tune
+from marlab.market.beliefs.calibration import day_evidence, foresight, quality, tune
 from marlab.market.beliefs.fit import Fit
 from marlab.market.beliefs.settings import BeliefsConfig
 from marlab.market.beliefs.watch import gather
-from marlab.market.rules.beliefs import Observer, save_observer
+from marlab.market.rules.beliefs import Observer, load_observer, save_observer
 from marlab.market.vector.replay import Recorded, read
 
 FIGURES = 2
 """The figures of a run in the time of a plain one."""
+OBSERVER = "observer.npz"
 FIT, VALIDATION, HELD_OUT = range(3)
 COMMON = 0.1
 """Who plays in this share of the worlds is a type, where none are named."""
@@ -43,40 +45,58 @@ def beliefs(
     command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Fit an observer; returns the run, closed."""
-    worlds = read_all(config.recorded)
-    types = types_of(worlds, config.types)
+    with stage("reading the worlds", quiet):
+        worlds = read_all(config.recorded)
+        types = types_of(worlds, config.types)
     device = choose_device(config.device)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
-        if run.budget.limited:
-            run.budget.expect("figures", FIGURES * time_of_a_figure())
-        part = parts(len(worlds), config)
-        used = [[world for world, p in zip(worlds, part) if p == which] for which in (FIT, VALIDATION, HELD_OUT)]
+        used = _split(worlds, config)
+        began = time.monotonic()
         with Progress("watching", total=len(used[FIT]) + len(used[VALIDATION]), unit="worlds", quiet=quiet) as bar:
             samples, checked = (
                 gather(used[which], types, config.share, config.seed, bar.advance) for which in (FIT, VALIDATION)
             )
+        if run.budget.limited:  # tables watch worlds again
+            pace = (time.monotonic() - began) / (len(used[FIT]) + len(used[VALIDATION]))
+            again = pace * (len(used[VALIDATION]) + 2 * len(used[HELD_OUT]))
+            run.budget.expect("figures", FIGURES * time_of_a_figure() + again)
         fit = Fit(
             samples, checked, types, width=config.width, units=config.units, steps=config.steps, batch=config.batch,
             lr=config.lr, seed=config.seed, device=device,
         )  # fmt: skip
         store = CheckpointStore(run.checkpoints, "market/beliefs", keep=Keep(last=1))
-        drive(fit, run, store, save_every=10, unit="units", show=("validation/loss",), quiet=quiet, device=device)
-        with run.budget.part("figures"), stage("tables and figures", quiet):
-            observer = tune(day_evidence(used[VALIDATION], fit.observer()), fit.observer())
-            save_observer(run.path / "observer.npz", observer)
-            found = quality(day_evidence(used[HELD_OUT], observer), observer)
-            found = replace(found, foresight=foresight(used[HELD_OUT], observer))
-            write(run, observer, found, len(used[HELD_OUT]))
+        drive(
+            fit, run, store, save_every=10, unit="units", show=("validation/loss",), quiet=quiet, device=device,
+            stay=True,
+        )  # fmt: skip
+        if not run.signalled and fit.step:
+            with run.budget.part("figures"), stage("tables and figures", quiet):
+                observer = tune(day_evidence(used[VALIDATION], fit.observer()), fit.observer())
+                save_observer(run.path / OBSERVER, observer)
+                judge(run, load_observer(run.path / OBSERVER), used[HELD_OUT])  # what is measured is what others get
     return run
 
 
-def write(run: Run, observer: Observer, found: Quality, worlds: int) -> None:
+def _split(worlds: Sequence[Recorded], config: BeliefsConfig) -> list[list[Recorded]]:
+    """The worlds of each part."""
+    part = parts(len(worlds), config)
+    return [[world for world, p in zip(worlds, part) if p == which] for which in (FIT, VALIDATION, HELD_OUT)]
+
+
+def draw_again(run: Run, config: BeliefsConfig, quiet: bool) -> None:
+    """The observer held against the worlds that it never saw, once more."""
+    judge(run, load_observer(run.path / OBSERVER), _split(read_all(config.recorded), config)[HELD_OUT])
+
+
+def judge(run: Run, observer: Observer, worlds: Sequence[Recorded]) -> None:
     """Tables, numbers, figures and verdict into the run directory."""
-    write_text(run.path / "tables.md", report.as_markdown(observer, found, worlds))
-    write_json(run.path / "results.json", report.as_json(observer, found, worlds))
+    found = quality(day_evidence(worlds, observer), observer)
+    found = replace(found, foresight=foresight(worlds, observer))
+    write_text(run.path / "tables.md", report.as_markdown(observer, found, len(worlds)))
+    write_json(run.path / "results.json", report.as_json(observer, found, len(worlds)))
     run.add_results(report.numbers(found))
-    run.set_verdict(*report.verdict(found), say("lab.look"))
+    run.set_verdict(*report.verdict(found), say("lab.go_on" if run.unfinished else "lab.look"))
     figures.draw(found, run)
 
 

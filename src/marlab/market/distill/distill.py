@@ -6,11 +6,13 @@ runs/market/NAME/tables.md, results.json
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
@@ -18,7 +20,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import stage
 from marlab.lab.report import markdown
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
-from marlab.lab.runs.files import write_json, write_text
+from marlab.lab.runs.files import read_table, write_json, write_text
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.stats import mean_interval
@@ -35,6 +37,7 @@ from marlab.market.online.steer import Outcome, fare
 
 KIND = "market/distill"
 STUDENT = "student"
+RESULTS = "results.json"
 
 
 def distill(
@@ -49,10 +52,13 @@ def distill(
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
         run.judge_by(config.judged_by)
+        began = time.monotonic()
         with stage(f"playing with {len(teachers)} teachers", quiet):
             fared = {teacher.name: taught(config, pool, teacher, device) for teacher in teachers}
             if RULE not in fared:
                 fared[RULE] = fare(config.online(), pool, None, device)
+        if run.budget.limited:
+            run.budget.expect("comparison", (time.monotonic() - began) / len(fared))
         trainer = DistillTrainer(config, teachers, device, weights_of(config, teachers, fared))
         store = CheckpointStore(run.checkpoints, KIND, keep=Keep(last=1))
 
@@ -64,7 +70,7 @@ def distill(
             on_save=save, device=device, stay=True,
         )  # fmt: skip
         if not run.signalled and trainer.step:
-            with stage("comparing", quiet):
+            with run.budget.part("comparison"), stage("comparing the student with its teachers", quiet):
                 fared[STUDENT] = fare(config.online(), pool, trainer.net, device)
             write(run, config, teachers, fared, trainer, done)
     return run
@@ -103,31 +109,48 @@ def write(
     run: Run, config: DistillConfig, teachers: Sequence[Teacher], fared: dict[str, Outcome], trainer: DistillTrainer,
     done: bool,
 ) -> None:  # fmt: skip
-    """The table of student and teachers, results and verdict."""
-    mine = fared[STUDENT].score.cpu().double().numpy()
-    rows, results = [], {}
+    """Scores of student and teachers, results, the table and the verdict."""
+    mine, names = _scores(fared[STUDENT]), [teacher.name for teacher in teachers]
+    told: dict[str, Any] = {}
     for name, outcome in fared.items():
-        score = outcome.score.cpu().double().numpy()
-        mean, low, high = mean_interval((mine - score).tolist())
-        results[name] = {"score": float(score.mean()), "minus": float(mean), "low": float(low), "high": float(high)}
-        beside = "" if name == STUDENT else f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
-        weight = ""
-        if name in [teacher.name for teacher in teachers]:
-            place = [teacher.name for teacher in teachers].index(name)
-            weight = " / ".join(f"{value:.2f}" for value in trainer.weights[:, place].tolist())
-        rows.append([name, weight, f"{score.mean():.4f}", f"{float(outcome.short.mean()):.3f}", beside])
-    names = [teacher.name for teacher in teachers]
-    together = np.mean([fared[name].score.cpu().double().numpy() for name in names], 0)
-    mean, low, high = mean_interval((mine - together).tolist())
+        mean, low, high = mean_interval((mine - _scores(outcome)).tolist())
+        told[name] = {
+            "score": float(_scores(outcome).mean()), "minus": float(mean), "low": float(low), "high": float(high),
+            "short": float(outcome.short.mean()), "seats": len(mine),
+            "weight": trainer.weights[:, names.index(name)].tolist() if name in names else [],
+        }  # fmt: skip
+    write_json(run.path / RESULTS, told)
+    mean, low, high = mean_interval((mine - np.mean([_scores(fared[name]) for name in names], 0)).tolist())
+    together = {"value": float(mean), "low": float(low), "high": float(high), "unit": "of the opening balance"}
+    run.add_results({"student minus teachers": together, "score of the student": float(mine.mean())})
+    tell(run, told, len(names), done)
+
+
+def _scores(outcome: Outcome) -> NDArray[np.float64]:
+    return outcome.score.cpu().double().numpy()
+
+
+def tell(run: Run, told: dict[str, Any], teachers: int, done: bool) -> None:
+    """The table of student and teachers, and the verdict."""
+    rows = []
+    for name, row in told.items():
+        beside = "" if name == STUDENT else f"{row['minus']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
+        weight = " / ".join(f"{value:.2f}" for value in row["weight"])
+        rows.append([markdown.plain(name), weight, f"{row['score']:.4f}", f"{row['short']:.3f}", beside])
     head = ("who", "weight at the first level / others", "score", "not delivered a day", "student minus this one")
     size = (run.checkpoints / AROUND).stat().st_size
     text = (
-        f"# Distillation\n\n{len(mine)} seats of the vector market, the same for everybody. The student's file has "
-        f"{size / 1e3:,.0f} KB.\n\n{markdown.table(head, rows)}\n"
+        f"# Distillation\n\n{told[STUDENT]['seats']} seats of the vector market, the same for everybody. The student's "
+        f"file has {size / 1e3:,.0f} KB.\n\n{markdown.table(head, rows)}\n"
     )
     write_text(run.path / "tables.md", text)
-    write_json(run.path / "results.json", results)
-    together_with = {"value": float(mean), "low": float(low), "high": float(high), "unit": "of the opening balance"}
-    run.add_results({"student minus teachers": together_with, "score of the student": float(mine.mean())})
+    found = run.results["student minus teachers"]
+    interval = (found["low"], found["high"])
     after = say("market.next_online") if done else say("lab.go_on")
-    run.set_verdict(say("market.distilled", teachers=len(names), difference=float(mean), interval=(low, high)), after)
+    run.set_verdict(say("market.distilled", teachers=teachers, difference=found["value"], interval=interval), after)
+
+
+def draw_again(run: Run, config: DistillConfig, quiet: bool) -> None:
+    """The table and the verdict from the scores that were measured."""
+    told = read_table(run.path / RESULTS, lambda why: UserError(f"The run has nothing to draw yet: {why}."))
+    tell(run, told, len(config.sources), not run.unfinished)
