@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     begun = time.monotonic()
     with tripwires():
         for place, family in enumerate(args.families):
-            count = share + (place < rest)
+            count, before = share + (place < rest), ends.copy()
             for number in [args.only] if args.only is not None else range(args.first, args.first + count):
                 start = time.monotonic()
                 ended = run_case(case(family, args.seed, number))
@@ -50,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                         print(f"--- {family} {number} (seed {args.seed})\n{ended.why}", file=sys.stderr, flush=True)
                 elif args.only is not None:
                     print(ended.case.told, ended.kind, ended.why, sep="\n")
+            these = ends - before
+            print(f"{family}: {these.total():,} cases, {these["failed"]:,} tracebacks", flush=True)
     for fault, times in places.most_common():
         print(f"{times:5d} x {fault}")
     for seconds, told in sorted(slow, reverse=True)[:5]:
