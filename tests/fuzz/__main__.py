@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 elif args.only is not None:
                     print(ended.case.told, ended.kind, ended.why, sep="\n")
             these = ends - before
-            print(f"{family}: {these.total():,} cases, {these["failed"]:,} tracebacks", flush=True)
+            print(f"{family}: {these.total():,} cases, {these['failed']:,} tracebacks", flush=True)
     for fault, times in places.most_common():
         print(f"{times:5d} x {fault}")
     for seconds, told in sorted(slow, reverse=True)[:5]:
