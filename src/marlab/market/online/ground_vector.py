@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from marlab.market.logs.daystate import DayState
 from marlab.market.online.credit import Rewards, signing_round
 from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
@@ -157,6 +158,10 @@ class Ground:
         out = torch.zeros((ROUNDS, *units.shape), dtype=self.dtype, device=self.device)
         place = signing_round(half, self._calls)[None].long()
         return out.scatter_(0, place, torch.where(sells, gain, 0.0)[None])
+
+    def opened(self) -> tuple[DayState, Tensor]:
+        """The books [N] of this morning, and what is known about each partner [N, K, 24]."""
+        return self._state, self.player.partners
 
     def _morning(self) -> None:
         """Open a day, and note what contracts and stock are worth."""

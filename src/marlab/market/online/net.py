@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -52,6 +54,14 @@ class AroundRule(ActorCritic):
         with torch.no_grad():
             for last in self._last():
                 last.bias.copy_(-2 * self.prior.clamp(min=0))
+
+    def take(self, layers: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Play by weights and biases of the same sizes."""
+        linear = [layer for layer in self.policy if isinstance(layer, nn.Linear)]
+        with torch.no_grad():
+            for layer, (weight, bias) in zip(linear, layers, strict=True):
+                layer.weight.copy_(weight)
+                layer.bias.copy_(bias)
 
     def plain(self) -> AroundNet:
         """The same for play in numpy."""

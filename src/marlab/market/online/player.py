@@ -112,11 +112,16 @@ class Player(SharedRule):
             self.notes.add(market, self.number[rows.seat], x, chosen, logp)
         return chosen.answers
 
+    @property
+    def partners(self) -> Tensor:
+        """[N, A, 24] what is known about partners this morning."""
+        assert self._partners is not None
+        return self._partners
+
     def seen(self, market: Market, rows: Rows, sale: around.Sale) -> Tensor:
         """[n, K, D] inputs of the rows' threads."""
-        assert self._partners is not None
         dtype = self.mornings.dtype
-        partners = self._partners[self.number[rows.seat]].to(dtype)
+        partners = self.partners[self.number[rows.seat]].to(dtype)
         block: Tensor = None
         if self.beliefs is not None:
             block = outlook(self.beliefs.observer, self.beliefs.of(market, rows, CONSUMERS), sale)

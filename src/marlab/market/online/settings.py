@@ -10,7 +10,7 @@ from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
-Algo = Literal["ppo", "ippo", "mappo"]
+Algo = Literal["ppo", "ippo", "mappo", "improve"]
 Ground = Literal["vector", "real"]
 EXPERTS = (
     "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent",
@@ -35,7 +35,8 @@ class OnlineConfig:
     )  # fmt: skip
     algo: Algo = "mappo"
     """ippo: every thread is an agent, all share one network; mappo: their critic also sees who the others are; ppo:
-    only the order in which threads are served is learnt (L4), what is done in them stays the rule's."""
+    only the order in which threads are served is learnt (L4), what is done in them stays the rule's; improve: in turns,
+    what choices that were drawn at random brought is regressed, and where another one is better it is played."""
     start: str = RULE
     """Where learning begins: rule (its greedy play is rule W), weak (it never does as the rule does), or the network of
     an earlier run."""
@@ -85,6 +86,11 @@ class OnlineConfig:
     """Mixing of short and long returns, per choice of a thread."""
     share: float = 0.5
     """How much of what its factory's other threads and its evenings bring counts for a thread, beside its own deals."""
+    margins: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08)
+    """With improve: by how much, in standard deviations of what choices bring, another one must be better than the
+    rule's to be played; the comparison with the rule picks one of them."""
+    fit_steps: int = 3000
+    """With improve: gradient steps of each regression."""
     may_leave: bool = False
     """Leaving a negotiation is a choice also while there is room."""
     outright: bool = False
@@ -133,6 +139,11 @@ class OnlineConfig:
             raise UserError("refits fit the clones again: give --clones FILE, the ones to begin with.")
         if self.refits >= self.generations:
             raise UserError(f"{self.refits} refits need more than {self.generations} generations.")
+        at_least(self, 1, "fit_steps")
+        if not self.margins or not all(0 < margin < 10 for margin in self.margins):
+            raise UserError(f"margins is {self.margins}, expected numbers above 0, such as 0.02.")
+        if self.algo == "improve" and (self.refits or self.ground == "real"):
+            raise UserError("--algo improve learns in the vector market: leave --ground and --refits out.")
         if self.algo == "ppo" and (self.refits or self.ground == "real"):
             raise UserError(
                 "Real worlds teach what is done in threads: with --algo ppo leave --ground and --refits out."
