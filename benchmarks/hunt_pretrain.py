@@ -43,7 +43,6 @@ ONCE: dict[str, dict[str, Any]] = {
     "state, recon": {"goal_source": "state", "vae_loss": "recon"},
     "state, moa": {"goal_source": "state", "vae_loss": "moa"},
     "none": {"goal_source": "none"},
-    "type, a network per pair": {"goal_source": "type", "share_moa": False},
     "type, no balance": {"goal_source": "type", "class_balance": "none"},
 }
 FAULTS: dict[str, dict[str, Any]] = {

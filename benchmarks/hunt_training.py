@@ -27,10 +27,11 @@ from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import GOAL_KINDS
+from marlab.hunt.others.copies import copy_generators
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import RuleCoPlayers
 from marlab.hunt.planner.dynamics import TrueGame
-from marlab.hunt.planner.nets import PlayerNets, copy_generators
+from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.rollout import play

@@ -67,8 +67,8 @@ def _made(what: str) -> Path:
             with Run.open("fish", config, RunOptions(name=name, tags=("v32",)), root=folder / "runs") as run:
                 run.add_results({"training survival": {"value": 0.9, "low": 0.8, "high": 0.95, "unit": "share"}})
     if what == "hunt goal codes":  # not trained: the block loads them and asks for predictions
-        spec = ModelSpec(game_config("msh_4x4"), "history", code_width=16, share_moa=True)
-        even = torch.full((3, 8), 1 / 3), torch.full((8,), 1 / 8), torch.full((2, 8), 1 / 2)
+        spec = ModelSpec(game_config("msh_4x4"), "history", code_width=16, hidden=128, paths=False)
+        even = torch.ones(8, 16), torch.full((3, 8), 1 / 3), torch.full((8,), 1 / 8), torch.full((2, 8), 1 / 2)
         (folder / "runs/hunt/codes").mkdir(parents=True)
         save_goal_models(folder / "runs/hunt/codes/models.pt", GoalModels(spec), Codebook(torch.randn(8, 16), *even), 1)
     if what == "a market collection":

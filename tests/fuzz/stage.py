@@ -105,7 +105,7 @@ def _planner(path: Path) -> None:
 def _goals(path: Path) -> None:
     from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 
-    save_goal_models(path, GoalModels(ModelSpec(TINY, "type", 4, True)), None, 1)
+    save_goal_models(path, GoalModels(ModelSpec(TINY, "type", 4, 8, False)), None, 1)
 
 
 def _world(path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.others.goals import Goals
 from marlab.hunt.planner.config import VARIANTS, MindConfig, PlanConfig
-from marlab.hunt.planner.mind import Goals, Mind
+from marlab.hunt.planner.mind import Mind
 from marlab.hunt.selfplay.config import HopTrainConfig, LearnConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig

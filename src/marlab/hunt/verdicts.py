@@ -39,7 +39,7 @@ SENTENCES = {
         "goals_help": f"Knowing goals helps: {_PREDICTED}",
         "goals_harm": f"Knowing goals harms: {_PREDICTED}",
         "goals_unclear": f"Whether goals help is within noise: {_PREDICTED}",
-        "next_models": f"Next: {_PARTS}; `marlab hunt train --variant hopplus-mcts --load-vae {{run}}` uses its codes.",
+        "next_models": f"Next: {_PARTS}; `marlab hunt train --variant hopplus-mcts --load-moa {{run}}` uses its codes.",
         "world_so_far": "After {done} of {total} epochs the loss on held-out steps is {loss:.4g}, after the first it "
         "was {first:.4g}.",
         "world_helps": f"The world model helps: {_PLACED}",

@@ -31,7 +31,7 @@ SENTENCES_ZH = {
     "goals_help": f"知道目标有帮助：{_PREDICTED}",
     "goals_harm": f"知道目标有害：{_PREDICTED}",
     "goals_unclear": f"目标是否有帮助在噪声范围内：{_PREDICTED}",
-    "next_models": f"下一步：{_PARTS}；`marlab hunt train --variant hopplus-mcts --load-vae {{run}}` 使用其编码。",
+    "next_models": f"下一步：{_PARTS}；`marlab hunt train --variant hopplus-mcts --load-moa {{run}}` 使用其编码。",
     "world_so_far": "在 {total} 轮中的 {done} 轮之后，未见过步骤上的损失为 {loss:.4g}，第一轮之后为 {first:.4g}。",
     "world_helps": f"世界模型有帮助：{_PLACED}",
     "world_useless": f"世界模型没有帮助：{_PLACED}",

@@ -20,6 +20,4 @@ def history_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def type_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "type"
-    return pretrain_goals(
-        tiny(goal_source="type", share_moa=False, belief_games=0), RunOptions(output_dir=folder), quiet=True
-    ).path
+    return pretrain_goals(tiny(goal_source="type", belief_games=0), RunOptions(output_dir=folder), quiet=True).path

@@ -2,9 +2,8 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
-from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, Trunk, kaiming_linear
+from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Trunk, kaiming_linear
 from tests.hunt.helpers import seeded
 
 SHAPE = (4, 4, 7)
@@ -51,27 +50,3 @@ def test_kaiming_scale_and_seed():
     a, b = (kaiming_linear(400, 500, seeded(4)) for _ in range(2))
     assert torch.equal(a.weight, b.weight) and a.bias.abs().max() == 0
     assert a.weight.std().item() == pytest.approx(math.sqrt(2 / 400), rel=0.02)
-
-
-@pytest.mark.parametrize("copies", [1, 3])
-def test_stack_equals_its_copies_one_by_one(copies: int):
-    generator = seeded(5)
-
-    class Small(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.body, self.head = Body(SHAPE, 2, generator), kaiming_linear(JOIN_WIDTH, 7, generator)
-
-        def forward(self, planes: torch.Tensor, time: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
-            return self.head(self.body(planes, time, goal))
-
-    stack = Stack(Small, copies)
-    planes, time, goal = some_planes(copies, 4), torch.rand(copies, 4), torch.rand(copies, 4, 2)
-    out = stack(planes, time, goal)
-    for p in range(copies):
-        single = Small()
-        single.load_state_dict({name.replace("/", "."): w[p] for name, w in stack.weights.items()})
-        assert torch.allclose(out[p], single(planes[p], time[p], goal[p]), atol=1e-5)
-    out[-1].sum().backward()
-    moved = [w.grad.flatten(1).abs().sum(1) > 0 for w in stack.weights.values()]
-    assert all(m[-1] for m in moved) and not any(m[:-1].any() for m in moved), "copies must not share gradients"

@@ -30,13 +30,13 @@ def test_k_means_finds_separate_clouds():
 def test_codebook_knows_what_its_prototypes_lead_to():
     codes = torch.cat([torch.zeros(40, 2), torch.full((40, 2), 8.0)])
     outcomes = torch.cat([torch.ones(40), torch.full((40,), 2.0)]).long()
-    goals = outcomes - 1
-    goals[0] = -1
+    goals = torch.eye(2)[outcomes - 1]
+    goals[0] = 0.5
     book = make_codebook(codes, outcomes, goals, 2, seeded(0))
     at_zero = int(book.nearest(torch.zeros(2)))
     assert book.outcome[1, at_zero] > 0.97 and book.outcome[2, 1 - at_zero] > 0.97
     assert book.goal[0, at_zero] > 0.97 and book.goal.sum(0).tolist() == pytest.approx([1, 1])
-    assert book.usage.tolist() == [0.5, 0.5]
+    assert book.usage.tolist() == [0.5, 0.5] and book.spread.abs().max() == 0
 
 
 def test_two_dimensions_keep_the_largest_variation():

@@ -3,21 +3,10 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.moa import (
-    Moa,
-    MoaLikelihoods,
-    action_loss,
-    averaged_copy,
-    balance_weights,
-    others_of,
-    refuse_probabilities,
-)
-from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind
+from marlab.hunt.game.rows import row_layout, rows_of_planes
+from marlab.hunt.others.copies import copy_generators
+from marlab.hunt.others.moa import Moa, action_loss, averaged_copy, balance_weights, refuse_probabilities
 from tests.hunt.helpers import seeded
 from tests.hunt.offline import offline_data
 
@@ -27,76 +16,61 @@ GAME = game_config("msh_4x4")
 def some_rows(count: int, width: int = 2) -> tuple[torch.Tensor, ...]:
     rows = offline_data().rows
     goals = torch.randn(count, 3, width, generator=seeded(1))
-    return rows.obs[:count], rows.t[:count] / 35, goals, torch.arange(count) % 3
+    seen = rows_of_planes(row_layout(GAME), rows.obs[:count], rows.mask[:count])
+    return seen, rows.t[:count] / 35, goals, torch.arange(count) % 3
+
+
+def new_moa(width: int, copies: int = 1, free: bool = True) -> Moa:
+    moa = Moa(GAME, width, 8, copy_generators(range(copies), 1, "t"), free=free)
+    with torch.no_grad():
+        moa.actor.weight.normal_(generator=seeded(0))
+        moa.place.normal_(generator=seeded(1))
+    return moa
 
 
 # --- networks -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_rows_and_pairs_give_the_same_answers(shared: bool):
-    moa = Moa(GAME, 2, shared=shared, generator=seeded(0))
-    planes, time, goals, slot = some_rows(12)
-    given, free = moa.rows(planes, time, goals, slot)
+def test_rows_and_pairs_give_the_same_answers():
+    moa = new_moa(2)
+    rows, time, goals, slot = some_rows(12)
+    given, free = moa.rows(rows, time, goals, slot)
     assert given.shape == (12, 3, 7) and free.shape == (12, 7)
-    by_slot = [x.view(4, 3, *x.shape[1:]).transpose(0, 1) for x in (planes, time, goals)]
-    pairs, pairs_free = moa(*by_slot)  # [3, 4, ...]
-    assert torch.allclose(pairs.transpose(0, 1).flatten(0, 1), given, atol=1e-5)
-    assert torch.allclose(pairs_free.transpose(0, 1).flatten(0, 1), free, atol=1e-5)
-    other, _ = moa.rows(planes, time, goals, (slot + 1) % 3)
+    by_slot = [x.view(1, 4, 3, *x.shape[1:]) for x in (rows, time, goals)]
+    pairs = moa(by_slot[0], by_slot[1], moa.wishes(by_slot[2]))  # [1, 4, 3, G, A]
+    assert torch.allclose(pairs.flatten(0, 2), given, atol=1e-5)
+    other, _ = moa.rows(rows, time, goals, (slot + 1) % 3)
     assert not torch.allclose(other, given, atol=1e-6), "the models of different others are different models"
 
 
 def test_goals_are_told_apart_and_the_free_head_sees_none():
-    moa = Moa(GAME, 2, shared=True, generator=seeded(0))
-    planes, time, goals, slot = some_rows(6)
-    given, free = moa.rows(planes, time, goals, slot)
-    alone, same_free = moa.rows(planes, time, goals[:, 1:2], slot)
+    moa = new_moa(2)
+    rows, time, goals, slot = some_rows(6)
+    given, free = moa.rows(rows, time, goals, slot)
+    alone, same_free = moa.rows(rows, time, goals[:, 1:2], slot)
     assert torch.allclose(alone[:, 0], given[:, 1], atol=1e-6) and torch.equal(free, same_free)
     assert not torch.allclose(given[:, 0], given[:, 1])
 
 
 def test_a_model_without_goals():
-    moa = Moa(GAME, 0, shared=False, generator=seeded(0))
-    planes, time, _, slot = some_rows(7)
-    given, free = moa.rows(planes, time, torch.zeros(7, 1, 0), slot)
+    moa = new_moa(0)
+    rows, time, _, slot = some_rows(7)
+    given, free = moa.rows(rows, time, torch.zeros(7, 1, 0), slot)
     assert given.shape == (7, 1, 7) and torch.equal(given[:, 0], free)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_of_view_looks_at_the_right_player_through_its_own_eyes(shared: bool):
-    game = make_game(GAME)
-    view = View(game, game.reset(3, seeded(1)))
-    moa = Moa(GAME, 2, shared=shared, generator=seeded(0))
-    found = moa.of_view(view, torch.eye(2))
-    assert found.shape == (3, 4, 3, 2, 7)
-    assert others_of(game).tolist() == [[1, 2, 3], [2, 3, 0], [3, 0, 1], [0, 1, 2]]
-    observer, slot = 2, 1  # player 0, two places after player 2
-    goals = torch.eye(2).expand(3, 2, 2)
-    given, _ = moa.rows(view.grid[:, 0], view.time, goals, torch.full((3,), slot))
-    legal = view.mask[:, 0].unsqueeze(1).expand(-1, 2, -1)
-    assert torch.allclose(found[:, observer, slot][legal], given[legal], atol=1e-5)
-    assert (found[:, observer, slot].softmax(-1)[~legal] == 0).all()
-
-
-def test_learned_likelihoods_feed_a_belief():
-    game = make_game(GAME)
-    players = RulePlayers(game, [Kind.NS, Kind.NH, Kind.NS, Kind.NH])
-    moa = Moa(GAME, 2, shared=True, generator=seeded(0))
-    source = MoaLikelihoods(game, moa, torch.eye(2))
-    state = game.reset(6, seeded(0))
-    view = View(game, state)
-    actions, _ = players.act(view, players.begin(6, seeded(0)), seeded(1))
-    _, outcome = game.step(state, actions)
-    likelihood = source(view, outcome.executed)
-    expected = moa.of_view(view, torch.eye(2)).softmax(-1)[2, 3, 0, :, int(outcome.executed[2, 0])]
-    assert torch.allclose(likelihood[2, 3, 0], expected)
-    tracker = BeliefTracker(game, source)
-    memory = tracker.observe(view, outcome, tracker.begin(6))
-    assert memory["belief"].shape == (6, 4, 3, 2)
-    assert torch.allclose(memory["belief"].sum(-1), torch.ones(6, 4, 3))
-    with pytest.raises(ValueError, match="width 16"):
-        MoaLikelihoods(game, moa, torch.zeros(8, 16))
+def test_goals_told_once_are_goals_told_every_time():
+    """What a tree precomputes gives the same predictions as trying all goals, for every observer's own network."""
+    moa = new_moa(2, copies=2, free=False)
+    rows = some_rows(12)[0].view(2, 2, 3, -1)
+    time, goal = torch.rand(2, 2, generator=seeded(3)), torch.randint(0, 2, (2, 2, 3), generator=seeded(4))
+    every = moa(rows, time, moa.wishes(torch.eye(2).expand(2, 1, 1, 2, 2)))  # [P, N, S, K, A]
+    given = moa.given(rows, time, moa.wishes(torch.eye(2)[goal]))
+    expected = every.gather(3, goal[..., None, None].expand(-1, -1, -1, 1, 7)).squeeze(3)
+    torch.testing.assert_close(given, expected)
+    single = new_moa(2, free=False)
+    single.load_state_dict({k: w[1:] for k, w in moa.state_dict().items()})
+    torch.testing.assert_close(single.given(rows[1:], time[1:], single.wishes(torch.eye(2)[goal[1:]])), expected[1:])
 
 
 def test_averaged_weights_follow_fast_at_first_and_slowly_later():

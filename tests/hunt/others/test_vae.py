@@ -6,11 +6,9 @@ import torch
 from marlab.hunt.others.vae import (
     Code,
     GoalVAE,
-    HistoryEncoder,
     active_units,
     kl_factor,
     occupied_recall,
-    packed_order,
     recon_error,
 )
 from tests.hunt.helpers import seeded
@@ -73,44 +71,3 @@ def test_active_units_counts_what_varies():
     mean = torch.randn(500, 4, generator=seeded(0)) * torch.tensor([1.0, 0.2, 0.05, 0.0])
     assert active_units(mean) == 2
     assert active_units(mean[:1]) == 0
-
-
-# --- sequences ----------------------------------------------------------------------------------------------------
-
-
-def test_packed_order_visits_every_row_at_its_time():
-    offsets = torch.tensor([0, 2, 7, 8, 11])
-    order = packed_order(offsets, torch.tensor([0, 1, 3]))
-    assert order.sizes.tolist() == [3, 3, 2, 1, 1]
-    assert order.rows.tolist() == [2, 8, 0, 3, 9, 1, 4, 10, 5, 6]
-    later = order.rows[3:]
-    assert torch.equal(order.rows[order.previous], later - 1), "the row before, of the same sequence"
-
-
-def test_reading_sequences_equals_going_step_by_step():
-    part = offline_data().part("validation")
-    rows, encoder = part.rows, HistoryEncoder(SHAPE, 4, generator=seeded(0))
-    order = packed_order(part.offsets, torch.arange(6))
-    with torch.no_grad():
-        code, memory = encoder.read(rows.obs[order.rows], rows.joint_a[order.rows], order)
-        for s in range(6):
-            state = encoder.begin(1)
-            for row in range(int(part.offsets[s]), int(part.offsets[s + 1])):
-                at = int((order.rows == row).nonzero())
-                assert torch.allclose(memory[at], state[0], atol=1e-5)
-                alone = encoder.code(state, rows.obs[row : row + 1])
-                assert torch.allclose(code.mean[at], alone.mean[0], atol=1e-4)
-                state = encoder.advance(state, rows.obs[row : row + 1], rows.joint_a[row : row + 1])
-
-
-def test_a_code_knows_the_past_and_not_the_present_action():
-    part = offline_data().part("validation")
-    sequence = int(part.offsets.diff().argmax())
-    order = packed_order(part.offsets, torch.tensor([sequence]))
-    planes, actions = part.rows.obs[order.rows], part.rows.joint_a[order.rows].clone()
-    encoder = HistoryEncoder(SHAPE, 4, generator=seeded(1))
-    before = encoder.read(planes, actions, order)[0].mean
-    actions[3, 1] = (actions[3, 1] + 1) % 7
-    after = encoder.read(planes, actions, order)[0].mean
-    changed = (before - after).abs().sum(1) > 0
-    assert not changed[:4].any() and changed[4:].all()

@@ -10,17 +10,20 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
+from marlab.hunt.others.config import PretrainGoalsConfig
+from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
-from marlab.hunt.planner.mind import Goals, Mind, mind_state
+from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
-from marlab.hunt.selfplay.config import LearnConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import save_checkpoint
+from marlab.lab.runs.run import RunOptions
 from tests.hunt.helpers import seeded, small_game
 from tests.hunt.hop_cases import TINY, offline, small_mind, small_training
 
@@ -56,11 +59,12 @@ def test_only_its_own_seats_are_planned() -> None:
 
 
 def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -> None:
-    """A warm-started agent tells NS from NH by their steps, expects the same next time, and can forget a team."""
-    data = offline(tmp_path / "data", FOUR, 12_000)
-    learn = LearnConfig(warm_updates=250, batch_size=64, moa_batch_size=256)
-    trainer = HopTrainer(small_training(game=FOUR, load_data=data, learn=learn, hidden=64))
-    trainer.warm_up()
+    """With pretrained models an agent tells NS from NH by their steps, expects the same next time, and can forget a
+    team."""
+    made = PretrainGoalsConfig(data=offline(tmp_path / "data", FOUR, 8000), goal_source="type", epochs=4, hidden=64)
+    made = replace(made, batch_size=128, belief_games=0, overfit_check=False)
+    models = pretrain_goals(made, RunOptions(output_dir=tmp_path / "models"), quiet=True).path
+    trainer = HopTrainer(small_training(game=FOUR, load_moa=models, hidden=64))
     game = small_game(FOUR)
     agent = HopAgent(game, trainer.learner.slow, seats=[0], belief=replace(trainer.config.mind.beliefs, discount=0.9))
     rules = RulePlayers(game, [Kind.RAND, Kind.NS, Kind.NH, Kind.NH])

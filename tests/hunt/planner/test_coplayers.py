@@ -26,7 +26,7 @@ def test_oracles_are_the_rules_and_random_players_are_even() -> None:
     for goal in (0, 1):
         oracle = RuleCoPlayers(game)
         goals = torch.full((6, 3), goal)
-        logits = apply_mask(oracle.logits(root, seen, oracle.prepare(goals)), seen.legal)
+        logits = apply_mask(oracle.logits(root, seen, oracle.prepare(goals, goals)), seen.legal)
         torch.testing.assert_close(logits.softmax(-1), truth[:, :, goal], rtol=0, atol=1e-5)
     even = apply_mask(RandomCoPlayers().logits(root, seen, goals), seen.legal).softmax(-1)
     torch.testing.assert_close(even, seen.legal / seen.legal.sum(-1, keepdim=True))

@@ -6,8 +6,9 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
+from marlab.hunt.others.goals import Goals
 from marlab.hunt.planner.config import MindConfig
-from marlab.hunt.planner.mind import Goals, Mind
+from marlab.hunt.planner.mind import Mind
 from tests.hunt.helpers import seeded, small_game
 from tests.hunt.hop_cases import TINY, even, small_mind
 

@@ -6,11 +6,11 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
+from marlab.hunt.others.copies import copy_generators, fold, unfold
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.planner.dynamics import TrueGame
-from marlab.hunt.planner.mind import fold, unfold
-from marlab.hunt.planner.nets import PlayerNets, copy_generators
+from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.planner import Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import placed, seeded, small_game

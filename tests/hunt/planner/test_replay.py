@@ -37,7 +37,7 @@ def _steps(values: list[float]) -> Experience:
     n = len(values)
     return Experience(
         torch.zeros(n, 3, dtype=torch.uint8), x, torch.zeros(n, dtype=torch.int64), torch.zeros(n, 2), x,
-        torch.zeros(n, 1, 2), torch.zeros(n, 2, 1, 2), torch.arange(n),
+        torch.zeros(n, 1, 2), torch.zeros(n, 2, 1, 2), torch.zeros(n, 2, 0), torch.arange(n),
     )  # fmt: skip
 
 
@@ -48,6 +48,8 @@ def test_replay_keeps_the_newest_of_each_player() -> None:
     assert replay.sizes.tolist() == [3, 2]
     drawn = replay.draw(torch.zeros(200, dtype=torch.int64), seeded(0))
     assert set(drawn.value.tolist()) == {2.0, 3.0, 4.0}
+    newest = replay.draw(torch.zeros(200, dtype=torch.int64), seeded(0), newest=2)
+    assert set(newest.value.tolist()) == {3.0, 4.0}
     assert set(replay.draw(torch.ones(200, dtype=torch.int64), seeded(0)).value.tolist()) == {10.0, 11.0}
     replay.add(torch.zeros(5, dtype=torch.int64), _steps([5.0, 6.0, 7.0, 8.0, 9.0]))  # more than it holds
     assert set(replay.draw(torch.zeros(200, dtype=torch.int64), seeded(1)).value.tolist()) == {7.0, 8.0, 9.0}

@@ -24,7 +24,7 @@ def test_phases() -> None:
             parse_phases(wrong)
     assert HopTrainConfig(variant="hop").chosen == ("P1", "P6")
     assert HopTrainConfig(variant="hopplus-mcts-wm").chosen == ("P1", "P2", "P3", "P6")
-    assert HopTrainConfig(variant="hopplus-mcts", load_vae=Path("a"), load_data=Path("b")).chosen == ("P6",)
+    assert HopTrainConfig(variant="hopplus-mcts", load_moa=Path("a"), load_data=Path("b")).chosen == ("P6",)
 
 
 def test_wrong_words(tmp_path: Path) -> None:

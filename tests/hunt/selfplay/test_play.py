@@ -10,7 +10,7 @@ import torch
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.planner.mind import Goals
+from marlab.hunt.others.goals import Goals
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
@@ -109,7 +109,7 @@ def test_a_guest_acts_as_its_neighbour_expects_of_its_goal() -> None:
     play, guests = trainer.play, trainer.play.guests
     assert guests is not None
     view = View(play.game, play.state)
-    logits, legal = play.mind.by_goal(view)
+    logits, legal = play.mind.others.by_goal(view)
     found = guests.policies(logits, legal)
     game, seat = 2, 3
     neighbour = logits[game, seat - 1, 0, guests.goal[game, seat]]  # slot 0 of an observer is who sits after it

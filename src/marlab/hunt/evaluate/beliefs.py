@@ -13,9 +13,9 @@ import torch
 
 from marlab.hunt.evaluate.agents import Agent
 from marlab.hunt.game.rules import Game
+from marlab.hunt.others.at_play import LearnedLikelihoods
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.planner.agent import HopAgent
-from marlab.hunt.planner.mind import MindLikelihoods
 from marlab.hunt.players.policy import Policy
 from marlab.lab.runs.rng import Rngs
 
@@ -27,9 +27,10 @@ GAMES = 512
 def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
     """The agent's beliefs, read as beliefs in stag and hare."""
     goals = agent.mind.goals
+    assert agent.mind.others is not None
     stag = goals.stag.to(game.device)
     to_goal = torch.stack([stag, 1 - stag])
-    return BeliefSource(MindLikelihoods(game, agent.mind), to_goal, goals.evidence.to(game.device))
+    return BeliefSource(LearnedLikelihoods(game, agent.mind.others), to_goal, goals.evidence.to(game.device))
 
 
 def believes(policy: Policy) -> bool:

@@ -53,13 +53,15 @@ def rows_after_exit() -> Iterator[None]:
         SelfPlay._write = _WRITE  # type: ignore[method-assign]
 
 
-def _write_everybody(self: SelfPlay, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor) -> None:
+def _write_everybody(
+    self: SelfPlay, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor, code: Tensor
+) -> None:
     gone = ~alive.unsqueeze(-1)
     rows, policy = rows.clone(), policy.clone()
     rows[..., : self.game.actions] |= gone.to(rows.dtype)
     policy[..., STAY] += gone.squeeze(-1).to(policy.dtype)
     executed = torch.where(alive, outcome.executed, STAY)
-    _WRITE(self, rows, policy, outcome._replace(executed=executed), torch.ones_like(alive))
+    _WRITE(self, rows, policy, outcome._replace(executed=executed), torch.ones_like(alive), code)
 
 
 _WRITE = SelfPlay._write
@@ -199,7 +201,7 @@ def _all_together(museum: Museum) -> Finding:
     codes = PretrainGoalsConfig(data=museum.data(), epochs=max(3, config.epochs), belief_games=0, overfit_check=False,
                                 seed=config.seed, device=config.device, **faults)  # fmt: skip
     codes_run = museum.pretrained("codes", codes)
-    base = small(museum, variant="hopplus-mcts", load_vae=codes_run)
+    base = small(museum, variant="hopplus-mcts", load_moa=codes_run)
     with rows_after_exit():
         together = followed(with_all_switches(base), "all faults", museum)
     trainings = {"all faults together": together}

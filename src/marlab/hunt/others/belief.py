@@ -10,8 +10,8 @@ Letters: B games, n players, G goals, *P whom a belief is about: (n,) for every 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -70,28 +70,36 @@ def prior_of(counts: Tensor, strength: float) -> Tensor:
 # --- where likelihoods come from ----------------------------------------------------------------------------------
 
 
-class Likelihoods(Protocol):
+class Likelihoods(ABC):
     """How likely each goal makes an observed action."""
 
     goals: int
     about: tuple[int, ...]  # *P
     players: Tensor  # [*P] which player each belief is about
 
-    def __call__(self, view: View, actions: Tensor) -> Tensor:
+    @abstractmethod
+    def __call__(self, view: View, actions: Tensor, memory: Memory) -> Tensor:
         """[B, *P, G] likelihoods of the executed actions [B, n] that followed `view`; anything for absent players."""
-        ...
+
+    def begin(self, batch: int) -> Memory:
+        """What it keeps in mind of an episode of B games, at its start: tensors [B, ...]."""
+        return {}
+
+    def advance(self, view: View, actions: Tensor, memory: Memory) -> Memory:
+        """The same after the executed actions [B, n] that followed `view`."""
+        return {}
 
 
-class ExactLikelihoods:
+class ExactLikelihoods(Likelihoods):
     """The rules themselves: what NS and NH (or other memoryless kinds) would have done."""
 
     def __init__(self, game: Game, kinds: Sequence[Kind] = GOAL_KINDS) -> None:
         self.kinds, self.goals = tuple(kinds), len(kinds)
-        self.about: tuple[int, ...] = (game.players,)
+        self.about = (game.players,)
         self.players = torch.arange(game.players, device=game.device)
         self._rules = RulePlayers(game, [Kind.RAND] * game.players)  # lends its rules; the roles do not matter
 
-    def __call__(self, view: View, actions: Tensor) -> Tensor:
+    def __call__(self, view: View, actions: Tensor, memory: Memory) -> Tensor:
         by_goal = rule_probabilities(self._rules, view, self.kinds)  # [B, n, G, A]
         taken = actions.clamp_max(by_goal.shape[-1] - 1)[..., None, None]
         return by_goal.gather(-1, taken.expand(-1, -1, self.goals, 1)).squeeze(-1)
@@ -101,7 +109,8 @@ class BeliefTracker:
     """Beliefs of B games in a `Policy`'s memory: tensors [B, ...] that a policy carries along.
 
     belief [B, *P, G] now, prior [B, *P, G] of this episode, counts [B, *P, G] of past ones, outcome [B, n] captures
-    so far, finished [B] (the episode's goals are counted; what follows until the reset means nothing).
+    so far, finished [B] (the episode's goals are counted; what follows until the reset means nothing), and what the
+    likelihoods keep in mind.
     """
 
     def __init__(
@@ -126,7 +135,7 @@ class BeliefTracker:
         outcome = torch.zeros(batch, self.game.players, dtype=torch.int64, device=self.game.device)
         return {
             "belief": prior, "prior": prior.clone(), "counts": counts, "outcome": outcome,
-            "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device),
+            "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device), **self.likelihoods.begin(batch),
         }  # fmt: skip
 
     def reset(self, memory: Memory, games: Tensor) -> Memory:
@@ -134,7 +143,9 @@ class BeliefTracker:
         counts = memory["counts"] if self.config.inter else torch.zeros_like(memory["counts"])
         prior = prior_of(counts, self.config.strength)
         marked = games.view(-1, *[1] * (prior.dim() - 1))
+        fresh = self.likelihoods.begin(len(games))
         return {
+            **{k: torch.where(games.view(-1, *[1] * (x.dim() - 1)), x, memory[k]) for k, x in fresh.items()},
             "belief": torch.where(marked, prior, memory["belief"]),
             "prior": torch.where(marked, prior, memory["prior"]),
             "counts": memory["counts"],
@@ -156,7 +167,7 @@ class BeliefTracker:
         belief = memory["belief"]
         present = view.state.alive[:, who] & self._wide(running)
         if self.config.intra:
-            likelihood = self.likelihoods(view, outcome.executed)
+            likelihood = self.likelihoods(view, outcome.executed, memory)
             belief = observed(belief, likelihood, memory["prior"], present, self.config)
         result = torch.where(running.unsqueeze(1), captures(self.game, outcome, memory["outcome"]), memory["outcome"])
         caught = (outcome.hunters > 0)[:, who] & present
@@ -164,7 +175,8 @@ class BeliefTracker:
         ends = self._wide(running & outcome.over).unsqueeze(-1)
         counts = torch.where(ends, counted(memory["counts"], belief, self.config.discount), memory["counts"])
         finished = memory["finished"] | outcome.over
-        return {**memory, "belief": belief, "counts": counts, "outcome": result, "finished": finished}
+        after = self.likelihoods.advance(view, outcome.executed, memory)
+        return {**memory, **after, "belief": belief, "counts": counts, "outcome": result, "finished": finished}
 
     def _wide(self, games: Tensor) -> Tensor:
         """[B, *P or broadcastable] from [B]."""

@@ -126,7 +126,7 @@ def after_switch(
         crossed = counts & (t > at) & (hare > 0.5) & (needed < 0)
         needed = torch.where(crossed, informative, needed)
         before = torch.where(moment.running & (t == at), hare, before)
-        chances = exact(moment.view, moment.outcome.executed)[:, 0]  # [B, 2] of player 1's action
+        chances = exact(moment.view, moment.outcome.executed, {})[:, 0]  # [B, 2] of player 1's action
         excluded = excluded | (counts & (t < at) & (chances[:, HARE_GOAL] == 0))
         informative = informative + (counts & (t >= at) & (chances[:, 0] != chances[:, 1]))
     judged = excluded & ((needed >= 0) | (informative >= ENOUGH_STEPS))

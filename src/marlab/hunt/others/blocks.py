@@ -1,4 +1,4 @@
-"""Network pieces that the models of this game share: a convolutional trunk, its join with time and goal, stacks.
+"""Network pieces that the models of this game share: a convolutional trunk, and its join with time and goal.
 
 Planes come as the game draws them, [*S, height, width, channels] of any number type; *S stands for any leading
 dimensions.
@@ -7,12 +7,9 @@ dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 from torch.nn.functional import linear
 
 TRUNK_WIDTHS = (16, 32, 32)
@@ -94,34 +91,3 @@ class Body(nn.Module):
         if goal is None or self.goal_join is None:
             return torch.relu(state)
         return torch.relu(state + linear(goal, self.goal_join))
-
-
-class Stack(nn.Module):
-    """P networks of one kind with separate weights, evaluated together: inputs and outputs lead with [P, ...].
-
-    Its parameters are those of a single network with a leading axis P, so one optimiser step trains all of them.
-    """
-
-    def __init__(self, make: Callable[[], nn.Module], copies: int) -> None:
-        """`make` builds one freshly initialised network; it is called once per copy."""
-        super().__init__()
-        made = [make() for _ in range(copies)]
-        # Kept out of the module tree: it only lends its forward pass, the weights are the stacked ones.
-        self._template = [made[0]]
-        self.copies = copies
-        self.weights = nn.ParameterDict()
-        for name, _ in made[0].named_parameters():
-            stacked = torch.stack([net.get_parameter(name).detach() for net in made])
-            self.weights[name.replace(".", "/")] = nn.Parameter(stacked)
-
-    def forward(self, *inputs: Tensor) -> Any:
-        """Call copy p on the p-th entry of every input; outputs (tensors or tuples of them) lead with [P]."""
-        named = {name.replace("/", "."): value for name, value in self.weights.items()}
-        if self.copies == 1:  # the plain network, without the cost of batching over copies
-            single = {name: value.squeeze(0) for name, value in named.items()}
-            features = self._call(single, *(x.squeeze(0) for x in inputs))
-            return tuple(x.unsqueeze(0) for x in features) if isinstance(features, tuple) else features.unsqueeze(0)
-        return vmap(self._call)(named, *inputs)
-
-    def _call(self, weights: dict[str, Tensor], *inputs: Tensor) -> Any:
-        return functional_call(self._template[0], weights, inputs)

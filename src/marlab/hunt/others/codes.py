@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, one_hot
 
 from marlab.hunt.players.rollout import OUTCOMES
 
@@ -54,9 +54,10 @@ class Codebook(NamedTuple):
     """Prototypes of codes, so that beliefs over codes are distributions over K goals."""
 
     prototypes: Tensor  # [K, D]
+    spread: Tensor  # [K, D] variance of the codes that a prototype stands for
     outcome: Tensor  # [3, K] probability of each outcome (none, stag, hare) under a prototype
     usage: Tensor  # [K] share of the trajectories
-    goal: Tensor  # [2, K] probability of each type (NS, NH) under a prototype, as far as types were known
+    goal: Tensor  # [2, K] probability of being after the stag and after hares under a prototype
 
     def nearest(self, codes: Tensor) -> Tensor:
         """[*S] index of the prototype nearest to codes [*S, D]."""
@@ -64,23 +65,25 @@ class Codebook(NamedTuple):
 
 
 def make_codebook(codes: Tensor, outcomes: Tensor, goals: Tensor, count: int, generator: torch.Generator) -> Codebook:
-    """k-means on one code per trajectory [R, D], with what became of the trajectories: `outcomes` and `goals` [R].
+    """k-means on one code per trajectory [R, D], with what became of the trajectories: `outcomes` [R].
 
-    goals: 0 (stag), 1 (hare), or -1 where the player has no known goal.
+    goals: [R, 2] how probable it is that the player was after the stag and after hares, by what it captured.
     """
     prototypes = k_means(codes, min(count, codes.shape[0]), generator)
     place = torch.cdist(codes, prototypes).argmin(1)
     size = len(prototypes)
-    usage = torch.bincount(place, minlength=size) / len(place)
-    outcome = _shares(outcomes, place, len(OUTCOMES), size)
-    known = goals >= 0
-    return Codebook(prototypes, outcome, usage, _shares(goals[known], place[known], 2, size))
+    members = torch.bincount(place, minlength=size)
+    apart = torch.zeros_like(prototypes).index_add_(0, place, (codes - prototypes[place]).square())
+    spread = apart / members.clamp_min(1).unsqueeze(1)
+    ones = one_hot(outcomes, len(OUTCOMES)).to(codes.dtype)
+    return Codebook(prototypes, spread, _shares(ones, place, size), members / len(place), _shares(goals, place, size))
 
 
-def _shares(labels: Tensor, place: Tensor, classes: int, size: int) -> Tensor:
-    """[classes, size] share of each label among the members of a cluster; one even pseudo-count avoids certainty."""
-    counts = torch.bincount(labels * size + place, minlength=classes * size).view(classes, size) + 1.0 / classes
-    return counts / counts.sum(0)
+def _shares(labels: Tensor, place: Tensor, size: int) -> Tensor:
+    """[classes, size] share of each label [R, classes] in a cluster; one even pseudo-count avoids certainty."""
+    classes = labels.shape[1]
+    counts = torch.zeros(size, classes, dtype=labels.dtype).index_add_(0, place, labels) + 1.0 / classes
+    return (counts / counts.sum(1, keepdim=True)).T.contiguous()
 
 
 def k_means(points: Tensor, count: int, generator: torch.Generator, iterations: int = 50) -> Tensor:

@@ -62,7 +62,7 @@ class PretrainGoalsConfig:
     """What to learn about other players, from which data."""
 
     COMMON: ClassVar = (
-        "goal_source", "vae_loss", "kl_max", "horizon", "share_moa", "epochs", "batch_size", "learning_rate",
+        "goal_source", "vae_loss", "kl_max", "horizon", "hidden", "paths", "epochs", "batch_size", "learning_rate",
         "overfit_check", "belief_games", "device", "seed",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/goals"  # in run.json, so that other commands know what the run holds
@@ -81,16 +81,18 @@ class PretrainGoalsConfig:
     """Largest weight of the KL term; by default that of the objective (1e-3, for `moa` 5e-5)."""
     kl_tau: float | None = None
     """Optimiser steps in which that weight rises to 63 %; by default that of the objective (1e4, for `moa` 2e4)."""
-    heading_kl_max: float = 1e-5
-    """History: largest weight of the pull towards the code of the situation that a player was heading for."""
+    heading_weight: float = 0.01
+    """History: weight of foretelling the autoencoder's code of the situation that a player was heading for."""
     outcome_weight: float = 1.0
     """History: weight of foretelling from the code what the player will have captured in the end."""
     code_width: int = CODE_WIDTH
     """Numbers in a code."""
     horizon: int = 10
     """History: how many steps ahead the situation lies that a player is said to head for."""
-    share_moa: bool = True
-    """One network for all other players, told which one it looks at; otherwise one network for each."""
+    hidden: int = 128
+    """Width of the hidden layers of the history encoder and of the predictor of actions."""
+    paths: bool = False
+    """They are also told the shortest ways to stag and hare; planners must be told the same."""
     class_balance: Balance = "sqrt"
     """How much more rare actions weigh in the loss: not, by the root of their rarity, or fully."""
     entropy_bonus: float = 0.0
@@ -125,8 +127,9 @@ class PretrainGoalsConfig:
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 2), ("code_width", 1), ("horizon", 1), ("belief_games", 0)):
-            at_least(self, least, name)
+        at_least(self, 1, "epochs", "code_width", "hidden", "horizon")
+        at_least(self, 2, "batch_size")
+        at_least(self, 0, "belief_games")
         positive(self, "learning_rate", "max_grad_norm")
         if self.goal_source == "history" and not 1 <= self.vae_epochs < self.epochs:
             raise UserError(

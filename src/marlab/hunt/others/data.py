@@ -10,12 +10,13 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import Part
 from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
+from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import mark_paths, row_layout, rows_of_planes
 from marlab.hunt.game.symmetry import Symmetry
 from marlab.hunt.others.config import NO_FAULTS, Faults, GoalSource
-from marlab.hunt.others.floor import truth_of
-from marlab.hunt.others.vae import PackedOrder, packed_order, subgoal_rows
-from marlab.hunt.players.rollout import HARE, NONE, STAG
+from marlab.hunt.others.history import Sequences, sequences_of, subgoal_rows
+from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.seats import Kind
 
 
@@ -23,11 +24,12 @@ class GoalData(NamedTuple):
     """Rows [R] of whole sequences; everything but the offsets lies on the device."""
 
     planes: Tensor  # [R, H, W, C] uint8
+    seen: Tensor  # [R, W] uint8, what the networks read of them (`game.rows`)
     mask: Tensor  # [R, A] bool
     time: Tensor  # [R] float32, t / T_max
     action: Tensor  # [R] int64
     joint: Tensor  # [R, n] int64
-    goal: Tensor  # [R, 2] float32, how probable stag and hare are as the row's goal
+    goal: Tensor  # [R, 2] float32, how probable stag and hare are as the row's goal; even where nothing tells
     outcome: Tensor  # [R] int64, how the episode ends for the player: none, stag or hare
     slot: Tensor  # [R] int64, a fixed assignment to the n - 1 slots, for evaluation
     first: Tensor  # [R] int64, row at most `horizon` steps before, of the same sequence
@@ -47,56 +49,68 @@ class GoalBatch(NamedTuple):
     """Some rows of the data, perhaps turned or mirrored."""
 
     planes: Tensor  # [R, H, W, C] uint8
+    seen: Tensor  # [R, W] uint8
     mask: Tensor  # [R, A] bool
     time: Tensor  # [R] float32
     action: Tensor  # [R] int64
     joint: Tensor  # [R, n] int64
 
 
-def batch_of(data: GoalData, rows: Tensor, symmetry: Symmetry | None = None) -> GoalBatch:
+class Turn(NamedTuple):
+    """A symmetry of the grid, for planes and actions, and for rows."""
+
+    symmetry: Symmetry
+    columns: Tensor  # [W] column w of a turned row is this column of the row
+
+
+def batch_of(data: GoalData, rows: Tensor, turn: Turn) -> GoalBatch:
     """The rows [R] of a data set, seen through a symmetry of the grid."""
-    batch = GoalBatch(data.planes[rows], data.mask[rows], data.time[rows], data.action[rows], data.joint[rows])
-    if symmetry is None:
-        return batch
+    see = turn.symmetry
     return GoalBatch(
-        symmetry.planes(batch.planes), symmetry.mask(batch.mask), batch.time,
-        symmetry.actions(batch.action), symmetry.actions(batch.joint),
+        see.planes(data.planes[rows]), data.seen[rows].index_select(-1, turn.columns), see.mask(data.mask[rows]),
+        data.time[rows], see.actions(data.action[rows]), see.actions(data.joint[rows]),
     )  # fmt: skip
 
 
 def goal_data(
     game: GameConfig, part: Part, source: GoalSource, horizon: int, device: torch.device | str,
-    faults: Faults = NO_FAULTS,
+    faults: Faults = NO_FAULTS, paths: bool = False,
 ) -> GoalData:  # fmt: skip
-    """Tensors of a part of a data set. Rows of players who left are a fault: without it they must not occur."""
+    """Tensors of a part of a data set. Rows of players who left are a fault: without it they must not occur.
+
+    source: "type" labels rows by the player's true type, anything else by what it captured in the end.
+    """
     if faults.rows_after_exit:
         part = with_rows_after_exit(part, game.players)
     rows = part.rows
     if not faults.rows_after_exit and not bool(rows.alive[:, 0].all()):
         raise ValueError("the data holds rows of players who had left")
     joint = global_actions(part, game.players) if faults.global_prev_actions else rows.joint_a
-    goal = _outcome_goals(game, part) if source == "outcome" else _type_goals(part)
+    outcome, kind = rows.outcome, rows.type
+    goal = _certain(kind == Kind.NS, kind == Kind.NH) if source == "type" else captured(outcome)
     return GoalData(
-        planes=rows.obs.to(device), mask=rows.mask.to(device), time=(rows.t / game.final_time).to(device),
-        action=rows.a.to(device), joint=joint.to(device), goal=goal.to(device), outcome=rows.outcome.to(device),
+        planes=rows.obs.to(device), seen=_seen(game, part, paths).to(device), mask=rows.mask.to(device),
+        time=(rows.t / game.final_time).to(device),
+        action=rows.a.to(device), joint=joint.to(device), goal=goal.to(device), outcome=outcome.to(device),
         slot=((rows.episode + rows.player) % (game.players - 1)).to(device),
         first=(torch.arange(rows.size) - rows.t.clamp_max(horizon)).to(device),
         subgoal=subgoal_rows(part.offsets, horizon).to(device), offsets=part.offsets,
     )  # fmt: skip
 
 
-def _type_goals(part: Part) -> Tensor:
-    """[R, 2] NS wants the stag, NH the hare; of any other player nothing is known."""
-    kind = part.rows.type
-    return _certain(kind == Kind.NS, kind == Kind.NH)
+def _seen(game: GameConfig, part: Part, paths: bool) -> Tensor:
+    """[R, W] what the players' networks read."""
+    layout, rows = row_layout(game, paths), part.rows
+    seen = rows_of_planes(layout, rows.obs, rows.mask)
+    if paths:
+        me = torch.zeros(1, dtype=torch.int64)  # a player's own view is a game in which it has the first seat
+        mark_paths(layout, seen.unsqueeze(1), *restore(game, rows.obs, rows.t), me)
+    return seen
 
 
-def _outcome_goals(game: GameConfig, part: Part) -> Tensor:
-    """[R, 2] what the player captured in the end; without a capture the exact posterior at the end of its steps."""
-    outcome = part.rows.outcome
-    last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())
-    posterior = truth_of(game, part).belief[last]
-    return torch.where((outcome == NONE).unsqueeze(1), posterior, _certain(outcome == STAG, outcome == HARE))
+def captured(outcome: Tensor) -> Tensor:
+    """[R, 2] goals by what players captured in the end [R]; even without a capture."""
+    return _certain(outcome == STAG, outcome == HARE)
 
 
 def _certain(stag: Tensor, hare: Tensor) -> Tensor:
@@ -111,18 +125,16 @@ def row_batches(data: GoalData, size: int, order: Tensor) -> Iterator[Tensor]:
         yield batch.to(data.planes.device)
 
 
-def sequence_batches(data: GoalData, size: int, order: Tensor) -> Iterator[PackedOrder]:
+def sequence_batches(data: GoalData, size: int, order: Tensor) -> Iterator[Sequences]:
     """All sequences once in the order [sequences], in batches of about `size` rows."""
     each = max(1, round(size * data.sequences / data.rows))
     for batch in order.split(each):
-        yield packed_order(data.offsets, batch).to(data.planes.device)
+        yield sequences_of(data.offsets, batch).to(data.planes.device)
 
 
-def all_sequences(data: GoalData, size: int) -> Iterator[PackedOrder]:
+def all_sequences(data: GoalData, size: int) -> Iterator[Sequences]:
     """All sequences once, in order, in batches of about `size` rows."""
-    each = max(1, round(size * data.sequences / data.rows))
-    for batch in torch.arange(data.sequences).split(each):
-        yield packed_order(data.offsets, batch).to(data.planes.device)
+    yield from sequence_batches(data, size, torch.arange(data.sequences))
 
 
 def some_sequences(part: Part, rows: int, generator: torch.Generator) -> Part:

@@ -17,6 +17,7 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import GOAL_KINDS, observed
 from marlab.hunt.others.config import BeliefConfig
+from marlab.hunt.others.history import sequences_of
 from marlab.hunt.players.rules import RulePlayers, rule_probabilities
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
@@ -58,14 +59,18 @@ def truth_of(config: GameConfig, part: Part) -> Truth:
     index[list(kinds)] = torch.arange(len(kinds))
     known = by_kind[torch.arange(rows.size), index[rows.type]]
     by_goal = by_kind[:, : len(GOAL_KINDS)]
-    belief = bayes_beliefs(by_goal, part)
+    belief = bayes_beliefs(by_goal, rows.a, part.offsets)
     return Truth(known, (by_goal * belief.unsqueeze(2)).sum(1), by_goal.mean(1), belief)
 
 
-def bayes_beliefs(by_goal: Tensor, part: Part, config: BeliefConfig = NO_FORGETTING) -> Tensor:
-    """[R, G] belief before each row's action, from the likelihoods [R, G, A] of the rows before it."""
-    likelihood = by_goal.gather(2, part.rows.a.view(-1, 1, 1).expand(-1, by_goal.shape[1], 1)).squeeze(2)
-    steps, real = part.padded(likelihood)  # [S, T, G], [S, T]
+def bayes_beliefs(by_goal: Tensor, actions: Tensor, offsets: Tensor, config: BeliefConfig = NO_FORGETTING) -> Tensor:
+    """[R, G] belief before each row's action [R], from the likelihoods [R, G, A] of the rows before it.
+
+    offsets: sequence s owns rows offsets[s] to offsets[s + 1].
+    """
+    likelihood = by_goal.gather(2, actions.view(-1, 1, 1).expand(-1, by_goal.shape[1], 1)).squeeze(2)
+    order = sequences_of(offsets, torch.arange(len(offsets) - 1))
+    steps, real = likelihood[order.table], order.real  # [S, T, G], [S, T]
     prior = torch.full_like(steps[:, 0], 1.0 / steps.shape[2])
     belief, before = prior, []
     for t in range(steps.shape[1]):

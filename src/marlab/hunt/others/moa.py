@@ -1,15 +1,17 @@
 """The model of other agents (MOA): what will player j do, given its own view, the time and a goal.
 
-There is a network per other player, or one network that is told which other it looks at; all observers ask the same
-ones, which are evaluated together. Heads return logits; `probabilities` and `likelihoods` say so in their names, and
+One model serves pretraining on offline data, beliefs, and every node of a planner's trees, so it is small: two layers
+over the rows of `game.rows`, one network per observer that is told which other it looks at. Heads return logits, and
 the loss refuses probabilities: a softmax applied twice cannot learn, and looks like a hard problem instead of a fault.
 
-Letters: S = n - 1 others of an observer ("slots": slot k sits k + 1 places after the observer), N rows,
-G goals tried at once, W goal width, A actions.
+Letters: P copies (observers, of all seeds), S = n - 1 others of an observer ("slots": slot k sits k + 1 places after
+the observer), N rows of a copy, W row width, G goals tried at once, V goal width, A actions, X hidden width.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -18,10 +20,10 @@ from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel
 
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import row_layout
 from marlab.hunt.game.rules import Game
-from marlab.hunt.game.views import View
-from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Stack, kaiming_linear
 from marlab.hunt.others.config import Balance
+from marlab.hunt.others.copies import Layer, Sight
 from marlab.lab.ppo.choices import apply_mask
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
@@ -29,98 +31,61 @@ TARGET_DECAY = 0.995
 """Decay of the averaged weights that planners and beliefs use."""
 
 
-class MoaNet(nn.Module):
-    """One observer's network about one other player (or about all of them, told apart by a slot)."""
-
-    def __init__(
-        self, shape: tuple[int, int, int], actions: int, goal_width: int, slots: int,
-        generator: torch.Generator | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.goal_width, self.slots = goal_width, slots
-        self.body = Body(shape, goal_width + slots, generator)
-        self.actor = kaiming_linear(JOIN_WIDTH, actions, generator, gain=0.01)
-        self.free = kaiming_linear(JOIN_WIDTH, actions, generator, gain=0.01) if goal_width else None
-
-    def forward(self, planes: Tensor, time: Tensor, goals: Tensor, slot: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits given each goal [N, G, A], and without any goal [N, A].
-
-        planes [N, H, W, C] player j's own view, time [N], goals [N, G, W], slot [N] (used only with slots).
-        """
-        state = self.body.without_goal(planes, time)  # [N, 512]
-        place = (slot.unsqueeze(-1) == torch.arange(self.slots, device=slot.device)).to(state.dtype)  # [N, slots]
-        if self.free is None:
-            logits = self.actor(self.body.with_goal(state, place if self.slots else None))
-            return logits.unsqueeze(1).expand(-1, goals.shape[1], -1), logits
-        conditions = torch.cat([goals, place.unsqueeze(1).expand(-1, goals.shape[1], -1)], -1)
-        given = self.actor(self.body.with_goal(state.unsqueeze(1), conditions))
-        nothing = torch.cat([torch.zeros_like(goals[:, 0]), place], -1)
-        return given, self.free(self.body.with_goal(state, nothing))
-
-
 class Moa(nn.Module):
-    """The networks about all others of an observer; every observer uses the same."""
+    """The models of P observers, each about its n - 1 others: what they do given a goal, and without one.
+
+    Goals enter after the first two layers, so that many can be tried on one situation, and inside a search tree, where
+    they do not change, what they add is worked out once (`wishes`).
+    """
 
     def __init__(
-        self, game: GameConfig, goal_width: int, *, shared: bool, generator: torch.Generator | None = None
-    ) -> None:
+        self, game: GameConfig, goal_width: int, hidden: int, generators: Sequence[torch.Generator], *,
+        paths: bool = False, free: bool = False,
+    ) -> None:  # fmt: skip
+        """free: with a head that predicts without any goal, for comparison."""
         super().__init__()
-        self.slots, self.goal_width, self.shared = game.players - 1, goal_width, shared
+        self.copies, self.slots, self.goal_width = len(generators), game.players - 1, goal_width
         if self.slots < 1:
             raise ValueError("a model of others needs others: this game has one player")
-        shape = (game.height, game.width, game.channels)
-        slots = self.slots if shared else 0
-        copies = 1 if shared else self.slots
-        self.nets = Stack(lambda: MoaNet(shape, game.actions, goal_width, slots, generator), copies)
+        self.sight = Sight(row_layout(game, paths), hidden, generators)
+        self.place = nn.Parameter(torch.zeros(self.copies, 1, self.slots, hidden))
+        self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
+        weights = [torch.empty(goal_width, hidden).normal_(0.0, 1.0, generator=g) for g in generators]
+        self.wish = nn.Parameter(torch.stack(weights))  # [P, V, X]
+        self.actor = Layer(hidden, game.actions, generators, 0.01)
+        self.free = Layer(hidden, game.actions, generators, 0.01) if free and goal_width else None
 
-    def forward(self, planes: Tensor, time: Tensor, goals: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [S, N, G, A] given each goal and [S, N, A] without one.
+    def wishes(self, goals: Tensor) -> Tensor:
+        """[P, *S, X] what goals [P, *S, V] add to the second layer."""
+        return torch.bmm(goals.flatten(1, -2), self.wish).unflatten(1, goals.shape[1:-1])
 
-        planes [S, N, H, W, C], time [S, N], goals [S, N, G, W].
+    def state(self, rows: Tensor, time: Tensor) -> Tensor:
+        """[P, N, S, X] from others' own views [P, N, S, W] and times [P, N] (or [P, N, S] of separate steps)."""
+        lead = rows.shape[:3]
+        wide = time if time.dim() == 3 else time.unsqueeze(2).expand(lead)
+        seen = self.sight(rows.flatten(1, 2), wide.flatten(1, 2)).unflatten(1, lead[1:])
+        return self.middle(torch.relu(seen + self.place).flatten(1, 2)).unflatten(1, lead[1:])
+
+    def given(self, rows: Tensor, time: Tensor, wishes: Tensor) -> Tensor:
+        """Logits [P, N, S, A] under one goal for each other, of which `wishes` [P, N, S, X] was made."""
+        x = torch.relu(self.state(rows, time) + wishes)
+        return self.actor(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
+
+    def forward(self, rows: Tensor, time: Tensor, wishes: Tensor) -> Tensor:
+        """Logits [P, N, S, G, A] under goals of which `wishes` [P, N, S, G, X] (N and S may be 1) was made."""
+        x = torch.relu(self.state(rows, time).unsqueeze(3) + wishes)
+        return self.actor(x.flatten(1, 3)).unflatten(1, x.shape[1:4])
+
+    def rows(self, rows: Tensor, time: Tensor, goals: Tensor, slot: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [R, G, A] given goals [R, G, V] and [R, A] without one, of single rows [R, W] in slots [R].
+
+        For a model with one copy, as pretraining has it.
         """
-        lead = planes.shape[:2]
-        slot = torch.arange(self.slots, device=planes.device).view(-1, 1).expand(lead)
-        parts = [planes, time, goals, slot]
-        if self.shared:  # one network takes the slots as further rows
-            parts = [x.flatten(0, 1).unsqueeze(0) for x in parts]
-        given, free = self.nets(*parts)
-        return given.reshape(*lead, *given.shape[2:]), free.reshape(*lead, free.shape[-1])
-
-    def rows(self, planes: Tensor, time: Tensor, goals: Tensor, slot: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [R, G, A] and [R, A] of single rows [R, ...] with slots [R]."""
-        if self.nets.copies == 1:
-            given, free = self.nets(*(x.unsqueeze(0) for x in (planes, time, goals, slot)))
-            return given.squeeze(0), free.squeeze(0)
-        # Every network gets its rows in a block of one size; places without a row repeat row 0 and are dropped.
-        counts = torch.bincount(slot, minlength=self.slots)
-        order = slot.argsort(stable=True)
-        place = torch.arange(len(slot), device=slot.device) - (counts.cumsum(0) - counts)[slot[order]]
-        table = torch.zeros(self.slots, int(counts.max()), dtype=torch.int64, device=slot.device)
-        table[slot[order], place] = order
-        given, free = self.nets(planes[table], time[table], goals[table], slot[table])
-        back = torch.empty_like(order)
-        back[order] = slot[order] * table.shape[1] + place
-        return given.flatten(0, 1)[back], free.flatten(0, 1)[back]
-
-    def of_view(self, view: View, goals: Tensor) -> Tensor:
-        """Masked logits [B, n, S, G, A] of every observer about each of its others, given each of the goals.
-
-        goals: [G, W] the same for everyone, or [B, n, S, G, W].
-        """
-        pairs = others_of(view.game)  # [n, S] player that observer i sees in slot k
-        planes, mask = view.grid[:, pairs], view.mask[:, pairs]  # [B, n, S, ...]
-        time = view.time.view(-1, 1, 1).expand(planes.shape[:3])
-        if goals.dim() == 2:
-            goals = goals.expand(*planes.shape[:3], *goals.shape)
-        given, _ = self(*(x.flatten(0, 1).transpose(0, 1) for x in (planes, time, goals)))  # [S, B n, G, A]
-        logits = given.transpose(0, 1).reshape(*planes.shape[:3], *given.shape[2:])
-        return apply_mask(logits, mask.unsqueeze(3))
-
-    def trunk_weights(self) -> dict[str, Tensor]:
-        """The weights of the first network's trunk, as a `Trunk` loads them."""
-        start = "body/trunk/"
-        trunk = {k[len(start) :]: w for k, w in self.nets.weights.items() if k.startswith(start)}
-        return {k.replace("/", "."): w[0].detach().clone() for k, w in trunk.items()}
+        seen = self.sight(rows.unsqueeze(0), time.unsqueeze(0)) + self.place[:, 0, slot]
+        state = self.middle(torch.relu(seen))  # [1, R, X]
+        x = torch.relu(state.unsqueeze(2) + self.wishes(goals.unsqueeze(0)))  # [1, R, G, X]
+        given = self.actor(x.flatten(1, 2)).view(*goals.shape[:2], -1)
+        return given, given[:, 0] if self.free is None else self.free(torch.relu(state)).squeeze(0)
 
 
 def others_of(game: Game) -> Tensor:
@@ -128,23 +93,10 @@ def others_of(game: Game) -> Tensor:
     return game.ego[:, 1:]
 
 
-class MoaLikelihoods:
-    """A learned model as the source of a belief's likelihoods, about every pair of observer and other."""
-
-    def __init__(self, game: Game, moa: Moa, goals: Tensor) -> None:
-        """goals: [G, W] the candidates, such as `torch.eye(2)` for stag and hare or the prototypes of a codebook."""
-        if goals.shape[1] != moa.goal_width:
-            raise ValueError(f"goals of width {goals.shape[1]} for a model of goal width {moa.goal_width}")
-        self.moa, self.candidates = moa, goals
-        self.goals = goals.shape[0]
-        self.about: tuple[int, ...] = (game.players, game.players - 1)
-        self.players = others_of(game)
-
-    @torch.no_grad()
-    def __call__(self, view: View, actions: Tensor) -> Tensor:
-        by_goal = self.moa.of_view(view, self.candidates).softmax(-1)  # [B, n, S, G, A]
-        taken = actions[:, self.players].clamp_max(by_goal.shape[-1] - 1)[..., None, None]
-        return by_goal.gather(-1, taken.expand(*by_goal.shape[:-1], 1)).squeeze(-1)
+def masked_mixture(logits: Tensor, legal: Tensor, weight: Tensor) -> Tensor:
+    """Log-probabilities [*S, A] of the mixture of predictions [*S, K, A] with goal probabilities `weight` [*S, K]."""
+    log_p = apply_mask(logits, legal.unsqueeze(-2)).log_softmax(-1)
+    return (log_p + weight.clamp_min(1e-30).log().unsqueeze(-1)).logsumexp(-2)
 
 
 # --- averaged weights -----------------------------------------------------------------------------------------------

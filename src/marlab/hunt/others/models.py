@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.others.codes import Codebook
 from marlab.hunt.others.config import GoalSource
+from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.history import MEMORY, HistoryEncoder
 from marlab.hunt.others.moa import Moa
-from marlab.hunt.others.vae import GoalVAE, HistoryEncoder
+from marlab.hunt.others.vae import GoalVAE, PlaneDecoder
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.runs.checkpoint import CheckpointError, building, check_sizes, load_checkpoint, save_checkpoint
 
@@ -32,7 +34,8 @@ class ModelSpec:
     game: GameConfig
     goal_source: GoalSource
     code_width: int
-    share_moa: bool
+    hidden: int  # width of the networks' hidden layers
+    paths: bool  # whether they are told the shortest ways
 
     @property
     def goal_width(self) -> int:
@@ -53,14 +56,15 @@ class GoalModels(nn.Module):
     def __init__(self, spec: ModelSpec, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.spec = spec
+        chance = [generator or torch.Generator()]
         latent = spec.goal_source in ("history", "state")
         self.vae = GoalVAE(spec.shape, spec.code_width, generator) if latent else None
-        self.history = (
-            HistoryEncoder(spec.shape, spec.game.players, spec.code_width, generator)
-            if spec.goal_source == "history"
-            else None
-        )
-        self.moa = Moa(spec.game, spec.goal_width, shared=spec.share_moa, generator=generator)
+        self.history: HistoryEncoder | None = None
+        self.decoder: PlaneDecoder | None = None  # situations from codes and memories: a lesson of the history encoder
+        if spec.goal_source == "history":
+            self.history = HistoryEncoder(spec.game, spec.code_width, spec.hidden, chance, spec.paths)
+            self.decoder = PlaneDecoder(spec.shape, spec.code_width + MEMORY, generator)
+        self.moa = Moa(spec.game, spec.goal_width, spec.hidden, chance, paths=spec.paths, free=True)
 
 
 @dataclass(frozen=True)
@@ -75,14 +79,16 @@ class LoadedModels:
     def spec(self) -> ModelSpec:
         return self.models.spec
 
-    def goals(self) -> Tensor:
-        """[G, W] the candidate goals for beliefs: stag and hare, or the codebook's prototypes."""
-        device = next(self.models.parameters()).device
+    def goals(self) -> Goals:
+        """The candidates for beliefs: stag and hare, the codebook's prototypes, or a single empty goal."""
+        if self.spec.goal_width == 0:
+            return Goals.none()
         if self.spec.goal_source in ("type", "outcome"):
-            return torch.eye(2, device=device)
+            return Goals.hunt()
         if self.codebook is None:
             raise CheckpointError(f"Models with the goal source '{self.spec.goal_source}' have no goals to believe in.")
-        return self.codebook.prototypes
+        book = self.codebook
+        return Goals(book.prototypes, book.outcome, book.goal * book.usage, book.spread)
 
 
 def preset_of(game: GameConfig) -> str:
@@ -120,8 +126,8 @@ def load_goal_models(
             f"{goal_width}; pretrain with another --goal-source or --code-width."
         )
     with building(file, "models of others"):
-        if spec.goal_source in ("state", "history"):
-            check_sizes(file, saved.state["weights"], (spec.code_width,))
+        sizes = (spec.hidden, spec.code_width) if spec.goal_source in ("state", "history") else (spec.hidden,)
+        check_sizes(file, saved.state["weights"], sizes)
         models = GoalModels(spec).to(device)
         models.load_state_dict(saved.state["weights"])
         models.eval().requires_grad_(False)

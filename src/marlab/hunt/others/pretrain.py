@@ -67,16 +67,16 @@ def overfit_one_batch(
     """
     device = data.planes.device
     rngs = Rngs(config.seed, device)
-    moa = Moa(spec.game, spec.goal_width, shared=spec.share_moa, generator=rngs.torch("overfit init", "cpu"))
+    moa = Moa(spec.game, spec.goal_width, spec.hidden, [rngs.torch("overfit init", "cpu")], paths=spec.paths)
     moa.to(device)
     picked = torch.randperm(data.rows, generator=rngs.torch("overfit", "cpu"))[:rows].to(device)
-    planes, mask, time, action = (x[picked] for x in (data.planes, data.mask, data.time, data.action))
+    seen, mask, time, action = (x[picked] for x in (data.seen, data.mask, data.time, data.action))
     goals, weight = _goals(spec, data, picked)
-    floor = label_noise(planes, data.goal[picked] if weight is not None else None, action)
+    floor = label_noise(data.planes[picked], data.goal[picked] if weight is not None else None, action)
     optimiser = torch.optim.Adam(moa.parameters(), LR)
     loss, step = float("inf"), 0
     for step in range(1, most_steps + 1):
-        given, _ = moa.rows(planes, time, goals, data.slot[picked])
+        given, _ = moa.rows(seen, time, goals, data.slot[picked])
         loss_parts = action_loss(
             given, None, action, mask, weight, balance="none", legacy_double_softmax=config.legacy_double_softmax
         )
@@ -161,7 +161,7 @@ def load_goal_dataset(config: PretrainGoalsConfig) -> Dataset:
 
 
 def model_spec(config: PretrainGoalsConfig, dataset: Dataset) -> ModelSpec:
-    return ModelSpec(dataset.game, config.goal_source, config.code_width, config.share_moa)
+    return ModelSpec(dataset.game, config.goal_source, config.code_width, config.hidden, config.paths)
 
 
 def make_splits(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
@@ -171,10 +171,10 @@ def make_splits(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
     shown = some_sequences(train, validation.rows.size, Rngs(config.seed).torch("shown"))
     judged = Faults(global_prev_actions=faults.global_prev_actions)
     return Splits(
-        train=goal_data(game, train, config.goal_source, config.horizon, device, faults),
-        shown=goal_data(game, shown, "type", config.horizon, device, judged),
+        train=goal_data(game, train, config.goal_source, config.horizon, device, faults, config.paths),
+        shown=goal_data(game, shown, "type", config.horizon, device, judged, config.paths),
         shown_truth=truth_of(game, shown),
-        validation=goal_data(game, validation, "type", config.horizon, device, judged),
+        validation=goal_data(game, validation, "type", config.horizon, device, judged, config.paths),
         validation_truth=truth_of(game, validation),
     )
 

@@ -22,16 +22,16 @@ from torch import Tensor
 from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES
+from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.others.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
 from marlab.hunt.others.config import Faults
-from marlab.hunt.others.data import GoalData, goal_data
+from marlab.hunt.others.data import GoalData, captured, goal_data
 from marlab.hunt.others.floor import Truth, truth_of
 from marlab.hunt.others.metrics import ActionScores, score_actions
-from marlab.hunt.others.moa import MoaLikelihoods
 from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
 from marlab.hunt.others.trainer import OthersTrainer, Prediction, predict, vae_scores
-from marlab.hunt.players.rollout import OUTCOMES
+from marlab.hunt.players.rollout import HARE, NONE, OUTCOMES, STAG
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
@@ -105,7 +105,7 @@ def evaluate_all(
     parts: dict[str, tuple[Part, GoalData, Prediction]] = {}
     for name in present_splits(dataset):
         part = dataset.part(name)
-        data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, judged)
+        data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, judged, config.paths)
         predicted = predict(models, data, stage)
         parts[name] = (part, data, predicted)
         report["splits"][name] = split_scores(dataset, part, data, predicted)
@@ -115,8 +115,8 @@ def evaluate_all(
     report["vae"] = vae_scores(models, parts["validation"][1])
     report["probes"] = probe_table(models, parts)
     part_done()
-    codebook = codebook_of(parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
-    report["codebook"] = {k: v.tolist() for k, v in codebook._asdict().items() if k != "prototypes"}
+    codebook = codebook_of(models, parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
+    report["codebook"] = {k: getattr(codebook, k).tolist() for k in ("outcome", "usage", "goal")}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
     part_done()
     return report, codebook
@@ -188,16 +188,24 @@ def _probe_rows(
     return (kinds[rows] == Kind.NH).long(), {k: v.cpu() for k, v in features.items()}
 
 
+@torch.no_grad()
 def codebook_of(
-    split: tuple[Part, GoalData, Prediction], generator: torch.Generator, device: torch.device | str
-) -> Codebook:
-    """Prototypes of the codes at the end of every trajectory."""
+    models: GoalModels, split: tuple[Part, GoalData, Prediction], generator: torch.Generator,
+    device: torch.device | str,
+) -> Codebook:  # fmt: skip
+    """Prototypes of the codes at the end of every trajectory.
+
+    What a player without a capture was after is what its code foretells, which many who did capture have taught.
+    """
     part, _, predicted = split
     assert predicted.code is not None
     last = part.offsets[1:] - 1
-    kind, outcome = part.rows.type[last], part.rows.outcome[last]
-    goal = torch.where(kind == Kind.NS, 0, torch.where(kind == Kind.NH, 1, -1))
-    made = make_codebook(predicted.code.cpu()[last], outcome, goal, PROTOTYPES, generator)
+    code, outcome = predicted.code[last.to(predicted.code.device)], part.rows.outcome[last]
+    goal = captured(outcome)
+    if models.history is not None:
+        foretold = models.history.outcome(code.unsqueeze(0))[0, :, STAG : HARE + 1].softmax(-1).cpu()
+        goal = torch.where((outcome == NONE).unsqueeze(1), foretold, goal)
+    made = make_codebook(code.cpu(), outcome, goal, PROTOTYPES, generator)
     return Codebook(*(field.to(device) for field in made))
 
 
@@ -221,11 +229,13 @@ def write_codes(path: Path, part: Part, data: GoalData, predicted: Prediction, c
 
 def learned_source(loaded: LoadedModels, game: Any) -> BeliefSource:
     """The models as the source of beliefs: over stag and hare, or over the codebook's prototypes."""
-    goals = loaded.goals()
-    likelihoods = MoaLikelihoods(game, loaded.models.moa, goals)
-    if loaded.codebook is None:
-        return BeliefSource(likelihoods, torch.eye(2, device=goals.device))
-    return BeliefSource(likelihoods, loaded.codebook.goal, loaded.codebook.outcome)
+    goals, spec = loaded.goals(), loaded.spec
+    with_history = loaded.models.history is not None
+    models = OtherModels(spec.game, goals, spec.hidden, [0], paths=spec.paths, history=with_history)
+    models.take(loaded.models)
+    models.to(game.device)
+    stag = goals.stag.to(game.device)
+    return BeliefSource(LearnedLikelihoods(game, models), torch.stack([stag, 1 - stag]), goals.evidence.to(game.device))
 
 
 def belief_figures(loaded: LoadedModels, dataset: Dataset, games: int, seed: int) -> dict[str, Any]:

@@ -16,13 +16,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from marlab.hunt.game.symmetry import Symmetry, symmetries
-from marlab.hunt.others.data import GoalBatch, GoalData, all_sequences, batch_of, row_batches, sequence_batches
-from marlab.hunt.others.floor import Truth
+from marlab.hunt.game.rows import Symmetries, row_layout
+from marlab.hunt.game.symmetry import symmetries
+from marlab.hunt.others.data import GoalBatch, GoalData, Turn, all_sequences, batch_of, row_batches, sequence_batches
+from marlab.hunt.others.floor import Truth, bayes_beliefs
+from marlab.hunt.others.history import Sequences
 from marlab.hunt.others.metrics import ActionScores, score_actions, write_evaluation
 from marlab.hunt.others.moa import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.others.models import GoalModels, ModelSpec
-from marlab.hunt.others.vae import Code, PackedOrder, active_units, kl_factor, occupied_recall, recon_error
+from marlab.hunt.others.vae import Code, active_units, kl_factor, occupied_recall, recon_error
+from marlab.hunt.players.rollout import NONE
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch
@@ -80,6 +83,7 @@ class Epoch:
     curve: list[Tensor] = field(default_factory=list)  # losses at some of them
     steps: list[int] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
+    goal: Tensor | None = None  # [R, 2] goals of the rows, where the models had a say in them
 
 
 class OthersTrainer:
@@ -101,11 +105,13 @@ class OthersTrainer:
         self.models = GoalModels(spec, self.rngs.torch("init", "cpu")).to(self.device)
         self.target = averaged_copy(self.models)
         moa = list(self.models.moa.parameters())
-        codes = [p for net in (self.models.vae, self.models.history) if net is not None for p in net.parameters()]
+        parts = (self.models.vae, self.models.history, self.models.decoder)
+        codes = [p for net in parts if net is not None for p in net.parameters()]
         groups = [{"params": moa, "weight_decay": config.weight_decay}, {"params": codes, "weight_decay": 0.0}]
         self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], config.learning_rate, fused=True)
         self.watch = Stopwatch(self.device)
-        self._symmetries = symmetries(spec.game.height, spec.game.width)
+        columns = Symmetries(row_layout(spec.game, spec.paths), self.device).rows
+        self._turns = [Turn(*pair) for pair in zip(symmetries(spec.game.height, spec.game.width), columns)]
 
     # --- the trainer's contract -----------------------------------------------------------------------------------
 
@@ -160,10 +166,10 @@ class OthersTrainer:
         """The history encoder starts with the predictor's eyes, which know by now what lies in which direction."""
         assert self.models.history is not None
         self.stage_updates = 0
-        learnt = self.models.moa.trunk_weights()
+        learnt = self.models.moa.sight.state_dict()
         for models in (self.models, self.averaged):
             assert models.history is not None
-            models.history.trunk.load_state_dict(learnt)
+            models.history.sight.load_state_dict(learnt)
 
     # --- training ---------------------------------------------------------------------------------------------------
 
@@ -173,10 +179,12 @@ class OthersTrainer:
             count = self.data.train.sequences if stage == "history" else self.data.train.rows
             order = torch.randperm(count, generator=self.rngs.torch("shuffle", "cpu"))
             self.epoch = Epoch(order, torch.zeros(len(Losses._fields), device=self.device))
+            if self.spec.goal_source == "outcome":
+                self.epoch.goal = self._goals_by_outcome()
         epoch = self.epoch
         every = max(1, self.data.train.rows // self.config.batch_size // CURVE_POINTS)
         for batch in islice(self._batches(stage, epoch.order), epoch.done, None):
-            factor = self._kl_factor(stage)
+            factor = self.config.heading_weight if stage == "history" else self._kl_factor()
             values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
             epoch.sums, epoch.done = epoch.sums + values, epoch.done + 1
             if epoch.done % every == 1 or every == 1:
@@ -194,14 +202,23 @@ class OthersTrainer:
         record["curve"] = {"step": epoch.steps, "kl_factor": epoch.factors, **dict(zip(Losses._fields, lines))}
         return record
 
+    def _goals_by_outcome(self) -> Tensor:
+        """[R, 2] goals of the training rows: who caught nothing is left out at first, and then judged by what it did."""
+        data = self.data.train
+        if not self.updates:
+            return data.goal * (data.outcome != NONE).unsqueeze(1)
+        labels = soft_labels(self.averaged, data)
+        self.models.train()
+        return labels
+
     def _batches(self, stage: Stage, order: Tensor) -> Iterator[Any]:
         batches: Any = sequence_batches if stage == "history" else row_batches
         return iter(batches(self.data.train, self.config.batch_size, order))
 
-    def train_step(self, stage: Stage, batch: Tensor | PackedOrder) -> Losses:
+    def train_step(self, stage: Stage, batch: Tensor | Sequences) -> Losses:
         """One optimiser step on rows [R] or on whole sequences."""
-        turn = self._symmetry()
-        if isinstance(batch, PackedOrder):
+        turn = self._turn()
+        if isinstance(batch, Sequences):
             losses = self._history_losses(batch, turn)
         else:
             losses = self._row_losses(stage, batch, turn)
@@ -214,14 +231,14 @@ class OthersTrainer:
         self.stage_updates += 1
         return losses._replace(grad_norm=norm)
 
-    def _symmetry(self) -> Symmetry:
+    def _turn(self) -> Turn:
         """How this step sees the grid: as it is, or turned and mirrored at random."""
         if not self.config.augment:
-            return self._symmetries[0]
-        pick = torch.randint(len(self._symmetries), (1,), generator=self.rngs.torch("symmetry", "cpu"))
-        return self._symmetries[int(pick)]
+            return self._turns[0]
+        pick = torch.randint(len(self._turns), (1,), generator=self.rngs.torch("symmetry", "cpu"))
+        return self._turns[int(pick)]
 
-    def _row_losses(self, stage: Stage, rows: Tensor, turn: Symmetry) -> Losses:
+    def _row_losses(self, stage: Stage, rows: Tensor, turn: Turn) -> Losses:
         batch = batch_of(self.data.train, rows, turn)
         if stage == "labels":
             goals, weight = self._label_goals(self.data.train, rows)
@@ -234,7 +251,7 @@ class OthersTrainer:
         code = vae.encode(planes)
         z = code.sample(self.rngs.torch("noise"))
         kl = code.kl_to_standard().sum(1).mean()
-        total = self._kl_factor(stage) * kl
+        total = self._kl_factor() * kl
         # What an objective leaves out is still measured, but sends no gradient.
         with torch.set_grad_enabled(c.vae_loss != "moa"):
             recon = recon_error(vae.decode(z), planes, c.recon_loss)
@@ -246,27 +263,27 @@ class OthersTrainer:
             total = total + moa.total
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
-    def _history_losses(self, order: PackedOrder, turn: Symmetry) -> Losses:
-        vae, history, data, noise = self.models.vae, self.models.history, self.data.train, self.rngs.torch("noise")
-        assert vae is not None and history is not None
+    def _history_losses(self, order: Sequences, turn: Turn) -> Losses:
+        m, data, noise = self.models, self.data.train, self.rngs.torch("noise")
+        assert m.vae is not None and m.history is not None and m.decoder is not None
         rows = order.rows
-        batch = batch_of(data, rows, turn)
-        planes = batch.planes
-        code, memory = history.read(planes, batch.joint, order)
+        planes = turn.symmetry.planes(data.planes[rows])
+        code, memory = read_histories(m, data, order, turn)
         with torch.no_grad():  # the autoencoder is frozen by now
-            heading = vae.encode(turn.planes(data.planes[data.subgoal[rows]]))
+            heading = m.vae.encode(turn.symmetry.planes(data.planes[data.subgoal[rows]]))
         guess = code.sample(noise)
         # Early on the true heading often stands in for the guess, so that the predictor learns what a code means.
         hinted = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._hint_share()
         goal = torch.where(hinted, heading.sample(noise), guess)
-        kl = code.kl_to(heading).sum(1).mean()
-        recon = recon_error(history.decode(guess, memory), planes, self.config.recon_loss)
+        # The code foretells the subgoal's, as widely as it must: this way around a sure subgoal is no wall.
+        kl = heading.kl_to(code).sum(1).mean()
+        recon = recon_error(m.decoder(torch.cat([guess, memory], -1)), planes, self.config.recon_loss)
         explained = self._explained(rows)
         # A code knows the actions before it and must not be made to store them: looking back moves the predictor only.
         goal = torch.where((explained < rows).unsqueeze(1), goal.detach(), goal)
         moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
-        outcome = cross_entropy(history.outcome(guess), data.outcome[rows])
-        total = moa.total + self.config.recon_weight * recon + self._kl_factor("history") * kl
+        outcome = cross_entropy(m.history.outcome(guess.unsqueeze(0)).squeeze(0), data.outcome[rows])
+        total = moa.total + self.config.recon_weight * recon + self.config.heading_weight * kl
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
@@ -284,7 +301,7 @@ class OthersTrainer:
     def _moa_loss(self, batch: GoalBatch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
         c, slots = self.config, self.spec.game.players - 1
         slot = torch.randint(slots, batch.action.shape, generator=self.rngs.torch("slots"), device=self.device)
-        given, free = self.models.moa.rows(batch.planes, batch.time, goals, slot)
+        given, free = self.models.moa.rows(batch.seen, batch.time, goals, slot)
         return action_loss(
             given, free if self.spec.goal_width else None, batch.action, batch.mask, weight,
             balance=c.class_balance, entropy_bonus=c.entropy_bonus, legacy_double_softmax=c.legacy_double_softmax,
@@ -294,11 +311,12 @@ class OthersTrainer:
         """Goals [R, G, W] to try and how probable each is [R, G]."""
         if self.spec.goal_width == 0:
             return torch.zeros(len(rows), 1, 0, device=self.device), None
-        return torch.eye(2, device=self.device).expand(len(rows), 2, 2), data.goal[rows]
+        goal = data.goal if self.epoch is None or self.epoch.goal is None else self.epoch.goal
+        return torch.eye(2, device=self.device).expand(len(rows), 2, 2), goal[rows]
 
-    def _kl_factor(self, stage: Stage) -> float:
-        largest, tau = self.config.kl_schedule
-        return kl_factor(self.stage_updates, self.config.heading_kl_max if stage == "history" else largest, tau)
+    def _kl_factor(self) -> float:
+        """Weight of the autoencoder's KL term."""
+        return kl_factor(self.stage_updates, *self.config.kl_schedule)
 
     def _hint_share(self) -> float:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
@@ -350,23 +368,51 @@ def predict(models: GoalModels, data: GoalData, stage: Stage) -> Prediction:
     models.eval()
     device = data.planes.device
     if stage == "history":
-        order = list(all_sequences(data, CHUNK))
-        parts = [_predict_history(models, data, o) for o in order]
-        rows = torch.cat([o.rows for o in order])
-        back = torch.empty_like(rows)
-        back[rows] = torch.arange(len(rows), device=device)
-        return Prediction(*(torch.cat(field)[back] for field in zip(*parts)))
+        parts = [_predict_history(models, data, order) for order in all_sequences(data, CHUNK)]
+        return Prediction(*(torch.cat(field) for field in zip(*parts)))
     chunks = [_predict_rows(models, data, rows, stage) for rows in torch.arange(data.rows, device=device).split(CHUNK)]
     logits, free, code = zip(*chunks)
     return Prediction(torch.cat(logits), torch.cat(free), None if code[0] is None else torch.cat(code))
 
 
-def _predict_history(models: GoalModels, data: GoalData, order: PackedOrder) -> tuple[Tensor, Tensor, Tensor]:
+def read_histories(models: GoalModels, data: GoalData, order: Sequences, turn: Turn | None) -> tuple[Code, Tensor]:
+    """Codes [R, D] and memories [R, 96] at all rows of some sequences."""
     assert models.history is not None
-    rows = order.rows
-    code, _ = models.history.read(data.planes[rows], data.joint[rows], order)
-    given, free = _ask(models, data, rows, code.mean.unsqueeze(1))
+    seen, joint = data.seen[order.table], data.joint[order.table]
+    if turn is not None:
+        seen, joint = seen.index_select(-1, turn.columns), turn.symmetry.actions(joint)
+    code, memory = models.history.read(*(x.unsqueeze(0) for x in (seen, data.time[order.table], joint)))
+    return Code(*(x[0][order.real] for x in code)), memory[0][order.real]
+
+
+def _predict_history(models: GoalModels, data: GoalData, order: Sequences) -> tuple[Tensor, Tensor, Tensor]:
+    code, _ = read_histories(models, data, order, None)
+    given, free = _ask(models, data, order.rows, code.mean.unsqueeze(1))
     return given.squeeze(1), free, code.mean
+
+
+@torch.no_grad()
+def read_codes(models: GoalModels, data: GoalData) -> Tensor:
+    """[R, 2, D] mean and log-variance of the code at every row."""
+    codes = [read_histories(models, data, order, None)[0] for order in all_sequences(data, CHUNK)]
+    return torch.cat([torch.stack(code, 1) for code in codes])
+
+
+@torch.no_grad()
+def soft_labels(models: GoalModels, data: GoalData) -> Tensor:
+    """[R, 2] goals of the rows: what was captured; without a capture the models' own belief at the end of the steps.
+
+    Models that know players who captured something recognise those who tried in vain.
+    """
+    models.eval()
+    both, chances = torch.eye(2, device=data.action.device), []
+    for rows in torch.arange(data.rows, device=data.action.device).split(CHUNK):
+        given, _ = _ask(models, data, rows, both.expand(len(rows), 2, 2))
+        chances.append(given.softmax(-1))
+    before = bayes_beliefs(torch.cat(chances).cpu(), data.action.cpu(), data.offsets)
+    last = (data.offsets[1:] - 1).repeat_interleave(data.offsets.diff())
+    belief = before[last].to(data.goal)
+    return torch.where((data.outcome == NONE).unsqueeze(1), belief, data.goal)
 
 
 def _predict_rows(models: GoalModels, data: GoalData, rows: Tensor, stage: Stage) -> tuple[Tensor, Tensor, Any]:
@@ -385,7 +431,7 @@ def _predict_rows(models: GoalModels, data: GoalData, rows: Tensor, stage: Stage
 
 
 def _ask(models: GoalModels, data: GoalData, rows: Tensor, goals: Tensor) -> tuple[Tensor, Tensor]:
-    given, free = models.moa.rows(data.planes[rows], data.time[rows], goals, data.slot[rows])
+    given, free = models.moa.rows(data.seen[rows], data.time[rows], goals, data.slot[rows])
     mask = data.mask[rows]
     return apply_mask(given, mask.unsqueeze(1)), apply_mask(free, mask)
 

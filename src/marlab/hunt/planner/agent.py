@@ -25,8 +25,9 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.others.config import BeliefConfig
+from marlab.hunt.others.goals import Goals
 from marlab.hunt.planner.config import MindConfig, PlanConfig
-from marlab.hunt.planner.mind import Goals, Mind, mind_state
+from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.planner.planner import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
@@ -77,7 +78,7 @@ class HopAgent(Policy):
         self.tracker = mind.tracker(game, belief)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True
-        self._last: tuple[View, Tensor, JointPlan, Tensor, Tensor] | None = None
+        self._last: tuple[View, Tensor, Tensor | None, JointPlan, Tensor, Tensor] | None = None
 
     # --- the policy interface -------------------------------------------------------------------------------------
 
@@ -96,12 +97,13 @@ class HopAgent(Policy):
 
     def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
         want = view.state.alive & self._mine & ~self.game.over(view.state).unsqueeze(1)
-        plan = self.planner.plan(view.state, memory["belief"], want, generator)
+        meant = self.mind.meant(view, memory)
+        plan = self.planner.plan(view.state, memory["belief"], want, generator, meant=meant)
         if self.greedy:
             actions = plan.policy.argmax(-1)
         else:
             actions = sample(plan.policy.clamp_min(1e-30).log(), (self.game.actions,), generator)
-        self._last = (view, memory["belief"], plan, want, actions)
+        self._last = (view, memory["belief"], meant, plan, want, actions)
         return actions, memory
 
     def observe(self, view: View, outcome: Outcome, memory: Memory) -> Memory:
@@ -113,9 +115,9 @@ class HopAgent(Policy):
         """About the last call of `act`."""
         if self._last is None:
             raise ValueError("there is no decision to explain yet")
-        view, belief, plan, want, actions = self._last
+        view, belief, meant, plan, want, actions = self._last
         stag = (belief * self.mind.goals.stag.to(belief)).sum(-1)
-        return Explanation(want, belief, stag, self.mind.predict(view, belief), plan, plan.line, actions)
+        return Explanation(want, belief, stag, self.mind.predict(view, belief, meant), plan, plan.line, actions)
 
 
 # --- trained agents on disk ---------------------------------------------------------------------------------------
@@ -202,9 +204,8 @@ def agents_of(stored: dict[str, Any], where: str) -> HopAgents:
         raise UserError(f"{where} names no seeds of its agents.")
     check_sizes(Path(where), stored["weights"], (config.hidden, len(seeds)))
     world = _world_of(stored["world"], game)
-    common = stored.get("common")  # unknown to agents of older trainings
-    goals = Goals(stored["candidates"].cpu(), stored["evidence"].cpu(), None if common is None else common.cpu())
-    mind = Mind(game, config, goals, seeds, world)
+    goals = Goals(*(stored[name].cpu().float() for name in ("candidates", "evidence", "common", "spread")))
+    mind = Mind(game, config, goals, seeds, world, history=stored["history"])
     mind.load_state_dict(stored["weights"])
     mind.eval().requires_grad_(False)
     return HopAgents(game, config, seeds, mind)

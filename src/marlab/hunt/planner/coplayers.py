@@ -14,8 +14,9 @@ from torch import Tensor
 from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import GOAL_KINDS
+from marlab.hunt.others.moa import Moa
 from marlab.hunt.planner.dynamics import Embedding, Seen
-from marlab.hunt.planner.nets import OtherNets, PlayerNets
+from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 
@@ -23,8 +24,9 @@ from marlab.hunt.players.seats import Kind
 class CoPlayers(Protocol):
     """Predicts what the others do in imagined situations."""
 
-    def prepare(self, goals: Tensor) -> Tensor:
-        """Anything about the drawn goals [R, S'] that stays the same in a tree, worked out once."""
+    def prepare(self, goals: Tensor, meant: Tensor) -> Tensor:
+        """Anything about the drawn goals [R, S'], and what they mean for the others [R, S', V], that stays the same in
+        a tree, worked out once."""
         ...
 
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
@@ -35,22 +37,21 @@ class CoPlayers(Protocol):
 class LearnedCoPlayers:
     """Models of others, given goals."""
 
-    def __init__(self, nets: OtherNets) -> None:
-        self.nets = nets
+    def __init__(self, moa: Moa) -> None:
+        self.moa = moa
 
-    def prepare(self, goals: Tensor) -> Tensor:
-        return self.nets.goal_input(goals.unflatten(0, (self.nets.copies, -1)))  # [P, R / P, S', X]
+    def prepare(self, goals: Tensor, meant: Tensor) -> Tensor:
+        return self.moa.wishes(meant.unflatten(0, (self.moa.copies, -1)))  # [P, R / P, S', X]
 
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
-        copies = self.nets.copies
-        rows, time = seen.rows.unflatten(0, (copies, -1)), seen.time.unflatten(0, (copies, -1))
-        return self.nets.given(rows, time, prepared).flatten(0, 1)
+        rows, time = (x.unflatten(0, (self.moa.copies, -1)) for x in (seen.rows, seen.time))
+        return self.moa.given(rows, time, prepared).flatten(0, 1)
 
 
 class RandomCoPlayers:
     """Everybody draws from the legal actions."""
 
-    def prepare(self, goals: Tensor) -> Tensor:
+    def prepare(self, goals: Tensor, meant: Tensor) -> Tensor:
         return goals
 
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
@@ -63,7 +64,7 @@ class SelfCoPlayers:
     def __init__(self, nets: PlayerNets) -> None:
         self.nets = nets
 
-    def prepare(self, goals: Tensor) -> Tensor:
+    def prepare(self, goals: Tensor, meant: Tensor) -> Tensor:
         return goals
 
     def logits(self, embedding: Embedding, seen: Seen, prepared: Tensor) -> Tensor:
@@ -80,7 +81,7 @@ class RuleCoPlayers:
         self._rules = RulePlayers(game, [Kind.RAND] * game.players)  # lends its rules; the roles do not matter
         self._kinds = torch.tensor([int(kind) for kind in kinds], device=game.device)
 
-    def prepare(self, goals: Tensor) -> Tensor:
+    def prepare(self, goals: Tensor, meant: Tensor) -> Tensor:
         types = self._kinds[goals]  # [R, S']
         me = torch.full_like(types[:, :1], int(Kind.RAND))
         return torch.cat([me, types], 1)

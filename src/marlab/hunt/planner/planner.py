@@ -18,6 +18,7 @@ from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
+from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
@@ -105,9 +106,13 @@ class Planner:
 
     @torch.no_grad()
     def plan(
-        self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None
-    ) -> JointPlan:
-        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals."""
+        self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None,
+        meant: Tensor | None = None,
+    ) -> JointPlan:  # fmt: skip
+        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals.
+
+        meant: [B, n, K, V] what each goal means for each player at this root, for models of others that ask.
+        """
         empty = torch.zeros(*want.shape, self.game.actions, device=want.device)
         who = decisions(want, self.seeds, RECORDED_SIZES if self.record else None)
         if who is None:
@@ -117,21 +122,25 @@ class Planner:
         root = self.dynamics.root(state, game, seat)
         view = self.dynamics.own_view(root)
         believed = belief[game, seat]  # [GM, S', K]
+        if meant is None:
+            meant = believed.new_zeros(*want.shape, believed.shape[-1], 0)
+        means = meant[game.unsqueeze(1), others_of(self.game)[seat]]  # [GM, S', K, V]
         logits, guess = self._evaluate(view, self._goal_input(believed))
         legal = self._something(view.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
-        results = run(root, Evaluation(logits, guess, legal), believed, generator)
+        results = run(root, Evaluation(logits, guess, legal), believed, means, generator)
         return self._combine(who, results, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
 
     # --- searching ------------------------------------------------------------------------------------------------
 
-    def _search(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> TreeResults:
+    def _search(
+        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, generator: torch.Generator
+    ) -> TreeResults:
         trees = self.config.trees
-        goals = draw_goals(believed, trees, generator).flatten(0, 1)  # [R, S']
-        prepared, goal_input = (
-            self.coplayers.prepare(goals),
-            self._goal_input(one_hot(goals, believed.shape[-1]).to(believed)),
-        )
+        goals = draw_goals(believed, trees, generator)  # [GM, N, S']
+        prepared = self._prepare(goals, means)
+        goals = goals.flatten(0, 1)  # [R, S']
+        goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed))
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
         if self.record and not self.rollout:
@@ -174,12 +183,15 @@ class Planner:
 
         return expand
 
-    def _look_ahead(self, root: Embedding, at: Evaluation, believed: Tensor, generator: torch.Generator) -> TreeResults:
+    def _look_ahead(
+        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, generator: torch.Generator
+    ) -> TreeResults:
         """Every action tried once per draw of goals and of the others' actions."""
         draws, actions = self.config.draws, self.game.actions
-        goals = draw_goals(believed, draws, generator).flatten(0, 1)  # [GM draws, S']
+        drawn = draw_goals(believed, draws, generator)  # [GM, draws, S']
+        goals = drawn.flatten(0, 1)
         start = tuple(x.repeat_interleave(draws, 0) for x in root)
-        others = self._others(start, self.coplayers.prepare(goals), generator)
+        others = self._others(start, self._prepare(drawn, means), generator)
         goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed).repeat_interleave(actions, 0))
         wide = tuple(x.repeat_interleave(actions, 0) for x in start)
         tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
@@ -200,6 +212,12 @@ class Planner:
         return TreeResults(
             q, visits, value, low, high, line, {"depth": depth, "depth_max": depth, "terminal_share": ends}
         )
+
+    def _prepare(self, goals: Tensor, means: Tensor) -> Tensor:
+        """What the models of others make of goals [GM, N, S'] and their meanings [GM, S', K, V], constant in a tree."""
+        wide = means.unsqueeze(1).expand(-1, goals.shape[1], -1, -1, -1)  # [GM, N, S', K, V]
+        index = goals[..., None, None].expand(*goals.shape, 1, means.shape[-1])
+        return self.coplayers.prepare(goals.flatten(0, 1), wide.gather(3, index).squeeze(3).flatten(0, 1))
 
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
         """[R, S'] drawn actions of the others; of players who left, 0."""

@@ -1,7 +1,7 @@
 """What was experienced: complete episodes with their value labels, kept in one ring per player, and offline rows.
 
 Letters: S seeds, n players, G = S n rings (ring s n + i holds what player i of seed s did), C rows of a ring, N rows,
-W row width, A actions, S' = n - 1 observers of a player, K goals, T steps.
+W row width, A actions, S' = n - 1 observers of a player, K goals, D code width, T steps.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Experience(NamedTuple):
     value: Tensor  # [*S] float32: its value label, in scaled reward units
     goal: Tensor  # [*S, S', K] float32: final belief about its goal; entry k is by the player who sees it in slot k
     believed: Tensor  # [*S, 2, S', K] float32: its belief about the others' goals, at the step and in the end
+    code: Tensor  # [*S, 2, D] float32: mean and log-variance of its code, by its history then (D = 0 without codes)
     update: Tensor  # [*S] int64: policy updates when it was played; -1 for offline rows
 
     def select(self, index: Any) -> Experience:
@@ -57,11 +58,13 @@ class Replay:
         """[G] rows in each ring."""
         return self.written.clamp_max(self.capacity)
 
-    def draw(self, rings: Tensor, generator: torch.Generator) -> Experience:
-        """A random step of each of `rings` [*S]; all of them must have some."""
+    def draw(self, rings: Tensor, generator: torch.Generator, newest: int | None = None) -> Experience:
+        """A random step (of the `newest` ones) of each of `rings` [*S]; all of them must have some."""
         uniform = torch.rand(rings.shape, generator=generator, device=rings.device)
-        place = (uniform * self.sizes[rings]).long()
-        return self.store.select((rings, place))
+        if newest is None:
+            return self.store.select((rings, (uniform * self.sizes[rings]).long()))
+        age = (uniform * self.sizes[rings].clamp_max(newest)).long()
+        return self.store.select((rings, (self.written[rings] - 1 - age) % self.capacity))
 
     def state_dict(self) -> dict[str, Any]:
         """Without the places that no step was written to yet."""

@@ -38,8 +38,12 @@ class LearnConfig:
     """Steps in a minibatch for each pair of observer and other."""
     offline_ratio: float = 0.25
     """Share of offline steps in the batches of the models of others, where there are any."""
-    class_balance: Balance = "sqrt"
-    """How much more rare actions weigh for the models of others."""
+    moa_newest: int = 4000
+    """Models of others learn from so many newest steps of every player: players change, and old steps are others'."""
+    moa_follow: float = 0.98
+    """Models of others used for planning keep this share of themselves at every optimiser step."""
+    class_balance: Balance = "none"
+    """How much more rare actions weigh for the models of others; weights make predictions of probabilities worse."""
     value_weight: float = 1.0
     """Weight of the squared value error beside the policy's cross-entropy."""
     entropy: float = 0.01
@@ -62,12 +66,12 @@ class LearnConfig:
     """Turn and mirror batches at random: a turned game is the same game."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "replay")
+        at_least(self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "replay")
         at_least(self, 0, "warm_updates")
         positive(self, "learning_rate", "final_learning_rate", "max_grad_norm")
-        share(self, "offline_ratio", "follow")
-        if self.follow == 1:
-            raise UserError("follow is 1, expected less: planning would never see what was learnt.")
+        share(self, "offline_ratio", "follow", "moa_follow")
+        if 1 in (self.follow, self.moa_follow):
+            raise UserError("follow or moa_follow is 1, expected less: planning would never see what was learnt.")
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,11 @@ class PipelineConfig:
     rows: int = 107_010
     """P1: offline rows to collect."""
     goal_epochs: int = 10
-    """P2: epochs of the goal codes, for the variants that believe in codes."""
+    """P2: epochs of the models of others."""
+    goal_batch_size: int = 256
+    """P2: rows of an optimiser step of the models of others."""
+    belief_games: int = 128
+    """P2: games in which beliefs with the models of others are measured; 0 leaves that out."""
     world_rows: int = 50_000
     """P3: transitions of the world model's training."""
     world_epochs: int = 20
@@ -123,8 +131,8 @@ class PipelineConfig:
     """P7: game steps of every one of them; the last quarter is scored."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "world_rows", "world_epochs", "ppo_steps",
-                 "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
+        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "goal_batch_size", "world_rows", "world_epochs",
+                 "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,7 @@ class HopTrainConfig(MindConfig):
     """A training of agents that plan with beliefs about the others: a mind, and how it learns."""
 
     COMMON: ClassVar = (
-        "variant", "agent_roles", "phases", "seeds", "total_steps", "num_envs", "load_data", "load_vae",
+        "variant", "agent_roles", "phases", "seeds", "total_steps", "num_envs", "load_data", "load_moa",
         "load_wm", "eval_episodes", "device", "game.height", "game.width", "game.players", "game.stags",
         "game.hares", "plan.trees", "plan.search.simulations", "learn.learning_rate", "learn.batch_size",
         "guests.share", "pipeline.gates",
@@ -159,8 +167,9 @@ class HopTrainConfig(MindConfig):
     """Obstacle maps that training draws its starts from, in games with obstacles."""
     load_data: Path | None = None
     """Run of `marlab hunt collect`: offline data for a warm start, and beside what models of others see online."""
-    load_vae: Path | None = None
-    """Run of `marlab hunt pretrain vae` whose codes are the goals of the hopplus variants."""
+    load_moa: Path | None = None
+    """Run of `marlab hunt pretrain vae`: models of others (with codes for the hopplus variants) to plan with and to
+    go on training."""
     load_wm: Path | None = None
     """Run of `marlab hunt pretrain world`, for the variants that imagine."""
     learn: LearnConfig = field(default_factory=LearnConfig)
@@ -207,7 +216,7 @@ class HopTrainConfig(MindConfig):
         parts = self.parts
         needed = {
             "P1": self.load_data is None,
-            "P2": parts.goals == "latent" and self.load_vae is None,
+            "P2": parts.coplayers == "learned" and self.load_moa is None,
             "P3": parts.world_model and not self.exact_step and self.load_wm is None,
             "P6": True,
         }

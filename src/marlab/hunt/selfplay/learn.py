@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from marlab.hunt.game.rows import Symmetries
 from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
-from marlab.hunt.planner.nets import OtherNets
 from marlab.hunt.planner.replay import Experience, Replay
 from marlab.hunt.selfplay.config import LearnConfig
 from marlab.lab.ppo.choices import apply_mask
@@ -35,7 +34,7 @@ class HopLearner:
         self.turns = Symmetries(mind.layout, device)
         self._choose = torch.Generator().manual_seed(0)  # which symmetry: on the host, so that nothing waits
         self.players = self._optimiser(mind.players)
-        self.others = None if mind.others is None else self._optimiser(mind.others)
+        self.others = None if mind.others is None else self._optimiser(mind.others.moa)
 
     def _optimiser(self, nets: nn.Module) -> torch.optim.Optimizer:
         weights = list(nets.parameters())
@@ -84,7 +83,7 @@ class HopLearner:
         spread = -(log_p.exp() * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)
         loss = 0.5 * (policy_loss + self.config.value_weight * value_loss) - entropy * spread
         norm = self._step(self.players, loss.sum(), lr)
-        self._follow(self.slow.players, self.fast.players)
+        self._follow(self.slow.players, self.fast.players, self.config.follow)
         return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
                 "grad_norm": norm}  # fmt: skip
 
@@ -99,15 +98,15 @@ class HopLearner:
 
     def learn_others(self, replay: Replay, offline: Experience | None, lr: float) -> dict[str, Tensor]:
         """One iteration's steps of every observer's models, on the same number of steps of every other player."""
-        nets = self.fast.others
-        if nets is None:
+        models = self.fast.others
+        if models is None:
             return {}
         losses = []
         for _ in range(self.config.moa_updates):
-            losses.append(self.other_step(self._pairs(nets, replay, offline), lr))
+            losses.append(self.other_step(self._pairs(models.moa.copies, replay, offline), lr))
         return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
-    def _pairs(self, nets: OtherNets, replay: Replay, offline: Experience | None) -> Experience:
+    def _pairs(self, copies: int, replay: Replay, offline: Experience | None) -> Experience:
         """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""
         n, size, device = self.fast.game.players, self.config.moa_batch_size, replay.written.device
         slot = torch.arange(n - 1, device=device)
@@ -115,7 +114,7 @@ class HopLearner:
         seed = torch.arange(len(self.fast.seeds), device=device).view(-1, 1, 1, 1)
         observer = torch.arange(n, device=device).view(1, -1, 1, 1).expand(len(self.fast.seeds), -1, size - old, 1)
         rings = seed * n + (observer + 1 + slot) % n  # [S, n, N, S']
-        steps = replay.draw(rings, self.generator)
+        steps = replay.draw(rings, self.generator, self.config.moa_newest)
         own = slot.view(1, 1, 1, -1, 1, 1).expand(*rings.shape, 1, steps.goal.shape[-1])
         steps = steps._replace(goal=steps.goal.gather(-2, own).squeeze(-2))
         if old:
@@ -126,23 +125,24 @@ class HopLearner:
             extra = extra._replace(goal=extra.goal.squeeze(-2))
             steps = Experience(*(torch.cat(pair, 2) for pair in zip(steps, extra)))
         # Seats that share their models are further rows of one network.
-        return Experience(*(x.reshape(nets.copies, -1, n - 1, *x.shape[4:]) for x in steps))
+        each = len(self.fast.seeds) * n * size // copies
+        return Experience(*(x.reshape(copies, each, n - 1, *x.shape[4:]) for x in steps))
 
     def other_step(self, steps: Experience, lr: float) -> dict[str, Tensor]:
         """One optimiser step on steps [P, N, S'] with goal probabilities [P, N, S', K]."""
-        nets = self.fast.others
-        assert nets is not None and self.others is not None
-        steps = self._turned(steps)
-        logits = nets(steps.rows, steps.time)
+        models = self.fast.others
+        assert models is not None and self.others is not None
+        steps, moa = self._turned(steps), models.moa
+        logits = moa(steps.rows, steps.time, moa.wishes(models.meant(steps.code)))
         legal = steps.rows[..., : self.fast.game.actions].bool()
         flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
         loss = action_loss(
             flat[0], None, flat[1], flat[2], flat[3], balance=self.config.class_balance,
             legacy_double_softmax=self.config.legacy_double_softmax,
         )  # fmt: skip
-        norm = self._step(self.others, loss.total * nets.copies, lr)
+        norm = self._step(self.others, loss.total * moa.copies, lr)
         assert self.slow.others is not None
-        self._follow(self.slow.others, nets)
+        self._follow(self.slow.others.moa, moa, self.config.moa_follow)
         online = steps.update >= 0
         age = (steps.update.max() - steps.update) * online
         return {"ce": loss.given, "grad_norm": norm.mean(), "age": age.sum() / online.sum().clamp_min(1),
@@ -175,8 +175,8 @@ class HopLearner:
         return norm
 
     @torch.no_grad()
-    def _follow(self, slow: nn.Module, fast: nn.Module) -> None:
-        torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), 1.0 - self.config.follow)
+    def _follow(self, slow: nn.Module, fast: nn.Module, keep: float) -> None:
+        torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), 1.0 - keep)
 
     def settle(self) -> None:
         """Let the playing weights catch up at once, as after a start."""

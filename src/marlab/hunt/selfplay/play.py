@@ -4,7 +4,7 @@ Every seat plans, apart from those of rule-based players and of imagined guests.
 episode's steps wait until it is over; then they get their value labels and go to the replay.
 
 Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, T steps of an episode, W row width,
-A actions, K goals.
+A actions, K goals, D code width.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch import Tensor
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.moa import others_of
-from marlab.hunt.planner.mind import Goals, Mind
-from marlab.hunt.planner.nets import masked_mixture
+from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.moa import masked_mixture, others_of
+from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.planner import JointPlan, Planner
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
@@ -99,6 +99,7 @@ class Diary(NamedTuple):
     reward: Tensor  # [B, T, n] scaled
     there: Tensor  # [B, T, n] bool: the player acted
     believed: Tensor  # [B, T, n, S', K] its beliefs about the others
+    code: Tensor  # [B, T, n, 2, D] what its history said
 
 
 class SelfPlay:
@@ -131,6 +132,7 @@ class SelfPlay:
             torch.zeros(shape, device=device),
             torch.zeros(shape, dtype=torch.bool, device=device),
             torch.zeros(*shape, n - 1, mind.count, device=device),
+            torch.zeros(*shape, 2, 0 if mind.others is None else mind.others.code_width, device=device),
         )
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
         self._pairs = others_of(game)
@@ -179,12 +181,15 @@ class SelfPlay:
         rows, _, _ = self.mind.seen(view)
         alive = self.state.alive
         planning = alive & self.plans_here
-        plan = self.planner.plan(self.state, self.memory["belief"], planning, self.generator, beta)
-        foretold = None if self.mind.others is None else self.mind.by_goal(view)
-        policy, actions = self._act(view, plan, foretold)
+        models = self.mind.others
+        code = self.diary.code[:, 0] if models is None else models.code(view, self.memory)
+        meant = None if models is None else models.meant(code)
+        plan = self.planner.plan(self.state, self.memory["belief"], planning, self.generator, beta, meant)
+        foretold = None if models is None else models.by_goal(view, meant)
+        policy, actions = self._act(view, plan)
         self._score_predictions(view, foretold, policy, actions)
         after, outcome = self.game.step(self.state, actions)
-        self._write(rows, policy, outcome, alive if self.guests is None else planning)
+        self._write(rows, policy, outcome, alive if self.guests is None else planning, code)
         self.memory = self.tracker.observe(view, outcome, self.memory)
         self.hunters = self.hunters + outcome.hunters
         self._count(plan, policy, planning, outcome, after)
@@ -200,12 +205,13 @@ class SelfPlay:
             self.rule_memory = self.rules.reset(self.rule_memory, over, self.generator)
         self.hunters = self.hunters * ~over.unsqueeze(1)
 
-    def _act(self, view: View, plan: JointPlan, foretold: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor]:
+    def _act(self, view: View, plan: JointPlan) -> tuple[Tensor, Tensor]:
         """The distributions [B, n, A] that players act by, and their actions [B, n]."""
         policy = plan.policy
         if self.guests is not None:
-            assert foretold is not None
-            policy = torch.where(self.guests.seats.unsqueeze(2), self.guests.policies(*foretold), policy)
+            assert self.mind.others is not None
+            imagined = self.guests.policies(*self.mind.others.by_goal(view))  # a guest's goal is what it is
+            policy = torch.where(self.guests.seats.unsqueeze(2), imagined, policy)
         actions = sample(policy.clamp_min(1e-30).log(), (self.game.actions,), self.generator)
         if self.rules is None:
             return policy, actions
@@ -275,11 +281,11 @@ class SelfPlay:
 
     # --- the diary ------------------------------------------------------------------------------------------------
 
-    def _write(self, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor) -> None:
+    def _write(self, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor, code: Tensor) -> None:
         game, t = torch.arange(len(alive), device=alive.device), self.state.t
         executed = outcome.executed.clamp_max(self.game.actions - 1)
         reward = outcome.reward * self.mind.config.reward_scale
-        for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"])):
+        for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"], code)):
             kept[game, t] = new
 
     def _finish(self, ended: Tensor, replay: Replay, update: int) -> None:
@@ -294,7 +300,8 @@ class SelfPlay:
         steps = Experience(
             diaries.rows[where, when, who], when / self.game.config.final_time, diaries.action[where, when, who],
             diaries.policy[where, when, who], labels[where, when, who], goal[where, who],
-            torch.stack([diaries.believed[where, when, who], belief[where, who]], 1), torch.full_like(where, update),
+            torch.stack([diaries.believed[where, when, who], belief[where, who]], 1), diaries.code[where, when, who],
+            torch.full_like(where, update),
         )  # fmt: skip
         replay.add(seed * self.game.players + who, steps)
         self.diary.there[ended] = False

@@ -116,14 +116,14 @@ def load_resources(config: HopTrainConfig, device: torch.device) -> Resources:
     """Read what the config points to; whatever does not fit its game is refused here."""
     mind = config.mind
     models = world = offline = None
-    if mind.parts.goals == "latent" and config.load_vae is not None:
-        models = load_goal_models(config.load_vae, config.game, device=device)
+    if mind.parts.coplayers == "learned" and config.load_moa is not None:
+        models = load_goal_models(config.load_moa, config.game, device=device)
     if mind.parts.world_model and not config.exact_step and config.load_wm is not None:
         world = load_world_model(config.load_wm, config.game, device).requires_grad_(False)
-    goals = goals_of(mind, models)
+    goals_of(mind, models)  # refuses models that do not fit
     if config.load_data is not None:
         dataset = load_dataset(config.load_data, config.game)
-        offline = offline_experience(dataset, "train", mind, goals, models, device)
+        offline = offline_experience(dataset, "train", mind, models, device)
     return Resources(offline, models, world)
 
 
@@ -144,12 +144,15 @@ class HopTrainer:
         self.offline, models, world = load_resources(config, self.device)
         goals = goals_of(config.mind, models)
         mind = Mind(config.game, config.mind, goals, self.seeds, world).to(self.device)
+        if mind.others is not None and models is not None:
+            mind.others.take(models.models)
         self.learner = HopLearner(mind, config.learn, self.rngs.torch(f"learning of seeds {label}"))
         self.learner.set_learning_seats(self.seats)
         self.rules = None if len(self.seats) == self.game.players else RulePlayers(self.game, self.roles)
         self.warm: WarmStart | None = None  # what of the warm start is still to be done
         if self.offline is not None:
-            warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"))
+            known = models is not None
+            warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"), pretrained=known)
             self.warm = warm if warm.total else None
         generator = self.rngs.torch(f"games of seeds {label}")
         ranked = self._random_ranks(generator) if config.r2 else None
@@ -172,7 +175,9 @@ class HopTrainer:
         some = torch.zeros((), device=self.device)
         goal = torch.zeros(n - 1, count, device=self.device)
         believed = torch.stack([goal, goal])
-        return Experience(diary.rows[0, 0, 0], some, number, diary.policy[0, 0, 0], some, goal, believed, number)
+        return Experience(
+            diary.rows[0, 0, 0], some, number, diary.policy[0, 0, 0], some, goal, believed, diary.code[0, 0, 0], number
+        )
 
     def _random_ranks(self, generator: torch.Generator) -> RankedRewards:
         episodes = play(self.game, RulePlayers(self.game, [Kind.RAND] * self.game.players), FIRST_RANKS, generator)

@@ -1,4 +1,7 @@
-"""The warm start: all networks learn from offline data what rule-based players do and earn, before the first game."""
+"""The warm start: prior and value learn from offline data what rule-based players do and earn, before the first game.
+
+The models of others come from pretraining and do not change here.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from marlab.hunt.others.copies import spread
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.selfplay.learn import HopLearner
@@ -27,17 +30,25 @@ SAVE_EVERY = 250
 class WarmStart:
     """A trainer whose unit is an update.
 
-    Every seed learns one network of each kind, which all of its seats then begin with. The value learns from everybody,
+    Every seed learns one network, which all of its seats then begin with. The value learns from everybody,
     or it would promise the stag to whoever waits. The prior learns from players who caught something, and where nobody
     did, as in front of a stag without a partner, what somebody with another goal would have done.
     """
 
-    def __init__(self, learner: HopLearner, offline: Experience, generator: torch.Generator) -> None:
+    def __init__(
+        self, learner: HopLearner, offline: Experience, generator: torch.Generator, *, pretrained: bool
+    ) -> None:
+        """pretrained: whether the learner's models of others know anything yet."""
         mind = learner.fast
-        self.learner, self.offline, self.generator = learner, offline, generator
+        self.learner, self.offline, self.generator, self.pretrained = learner, offline, generator, pretrained
         self.step, self.total = 0, learner.config.warm_updates
         shared = replace(mind.config, independent=False, own_moa=False)
-        self.first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0]).to(offline.time.device)
+        self.first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0], history=mind.reads_histories)
+        self.first.to(offline.time.device)
+        if self.first.others is not None and mind.others is not None:
+            seeds = len(mind.seeds)  # every observer begins with the same models, so those of the first will do
+            known = {k: w.unflatten(0, (seeds, -1))[:, 0] for k, w in mind.others.state_dict().items()}
+            self.first.others.load_state_dict(known)
         self.teacher = HopLearner(self.first, learner.config, generator)
 
     def iterate(self) -> Mapping[str, Any]:
@@ -47,19 +58,14 @@ class WarmStart:
         seen = offline.select(
             torch.randint(size, (first.players.copies, c.batch_size), generator=self.generator, device=device)
         )
-        wiser = with_hindsight(first, seen, imagine=2 * self.step >= self.total)  # models of others come first
-        self.teacher.player_step(seen._replace(policy=wiser), rate, 0.0)
-        if first.others is not None:
-            lead = (first.others.copies, c.moa_batch_size, first.others.slots)
-            steps = offline.select(torch.randint(size, lead, generator=self.generator, device=device))
-            self.teacher.other_step(steps._replace(goal=steps.goal.squeeze(-2)), rate)
+        self.teacher.player_step(seen._replace(policy=with_hindsight(first, seen, self.pretrained)), rate, 0.0)
         self.step += 1
         return {}
 
     def hand_over(self) -> None:
         """What was learnt so far becomes what all seats begin with."""
-        learned, own = self.teacher.slow.state_dict(), self.learner.fast.state_dict()
-        self.learner.fast.load_state_dict({name: _spread(weights, own[name]) for name, weights in learned.items()})
+        learned, own = self.teacher.slow.players.state_dict(), self.learner.fast.players
+        own.load_state_dict({name: spread(learned[name], len(w)) for name, w in own.state_dict().items()})
         self.learner.settle()
 
     def state_dict(self) -> dict[str, Any]:
@@ -81,8 +87,3 @@ def drive_warm_start(warm: WarmStart, run: Run, checkpoints: Path, *, quiet: boo
 
     bar = Progress("warm start", total=warm.total, done=warm.step, unit="updates", quiet=quiet)
     return loop(warm, log=lambda values: None, should_stop=run.should_stop, save=save, save_every=SAVE_EVERY, bar=bar)
-
-
-def _spread(weights: Tensor, like: Tensor) -> Tensor:
-    """Weights of one network per seed for all networks of each seed."""
-    return weights if weights.shape == like.shape else weights.repeat_interleave(len(like) // len(weights), 0)

@@ -20,7 +20,6 @@ from typing import Any
 
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
-from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.evaluate.agents import Agent, Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import fitted, team
@@ -37,9 +36,8 @@ from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.offline import examine, offline_experience
-from marlab.hunt.selfplay.trainer import HopTrainer, load_resources
-from marlab.hunt.selfplay.warm import drive_warm_start
+from marlab.hunt.selfplay.offline import SOURCES
+from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.training.drive import drive_planners
 from marlab.hunt.training.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
 from marlab.hunt.world_model.config import PretrainWorldConfig
@@ -95,7 +93,7 @@ class Pipeline:
             return folder if given is None and (folder / "run.json").exists() else given
 
         return replace(
-            c, load_data=made(c.load_data, "p1_data"), load_vae=made(c.load_vae, "p2_goals"),
+            c, load_data=made(c.load_data, "p1_data"), load_moa=made(c.load_moa, "p2_goals"),
             load_wm=made(c.load_wm, "p3_world"),
         )  # fmt: skip
 
@@ -190,40 +188,20 @@ class Pipeline:
         return [least("P1 replay equality", self._done("p1_data")["replay_equality"], GATES.replay)]
 
     def _goals(self) -> list[Gate]:
-        """Codes where the variant needs them, and the models of others after their warm start on offline data."""
-        c, gates = self.filled(), []
-        if c.mind.parts.goals == "latent" and self.config.load_vae is None:
-            epochs = c.pipeline.goal_epochs
-            first = min(PretrainGoalsConfig.vae_epochs, epochs - 1)
-            made = PretrainGoalsConfig(data=self._data(), epochs=epochs, vae_epochs=first, device=c.device)
-            pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
-            results = self._done("p2_goals")
-            for name, limit in (("top1", GATES.top1), ("top3", GATES.top3)):
-                gates.append(least(f"P2 validation {name} with codes of history", results[f"validation_{name}"], limit))
-            c = self.filled()
-        return gates + self._warm_gates(c)
-
-    def _warm_gates(self, c: HopTrainConfig) -> list[Gate]:
-        """How the planner's own models of others predict offline rows they have not seen, given the goals."""
-        if c.mind.parts.coplayers != "learned":
-            return []
-        # The world model comes later, and models of others have nothing to do with it.
-        first = c.seeds.split(",")[0].partition("..")[0]
-        with stage("models of others are examined", quiet=self.quiet):
-            trainer = HopTrainer(replace(c, seeds=first, num_envs=1, exact_step=True))
-        if trainer.warm is not None:
-            if not drive_warm_start(trainer.warm, self.run, self._folder("p2_warm"), quiet=self.quiet):
-                self.run.leave()
-            trainer.begin_warm()
-        mind = trainer.learner.slow
-        with stage("what they predict", quiet=self.quiet):
-            models = load_resources(c, trainer.device).models
-            data = load_dataset(self._data(), c.game)
-            held = offline_experience(data, "validation", c.mind, mind.goals, models, trainer.device)
-            scores = examine(mind, held)
-        limit = GATES.top1 if c.mind.parts.goals != "none" else TOP1_WITHOUT_GOALS
-        return [least("P2 validation top1 of the planner's models", scores.top1, limit),
-                least("P2 validation top3 of the planner's models", scores.top3, GATES.top3)]  # fmt: skip
+        """The models of others, pretrained on offline data: those that planners begin with and go on training."""
+        c, size = self.config, self.config.pipeline
+        source = SOURCES[c.parts.goals][0]
+        first = min(PretrainGoalsConfig.vae_epochs, max(1, size.goal_epochs - 1))
+        made = PretrainGoalsConfig(
+            data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
+            vae_epochs=first, batch_size=size.goal_batch_size, belief_games=size.belief_games, overfit_check=False,
+            device=c.device,
+        )  # fmt: skip
+        pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
+        results = self._done("p2_goals")
+        top1 = GATES.top1 if source != "none" else TOP1_WITHOUT_GOALS
+        return [least(f"P2 validation {name} of the models of others", results[f"validation_{name}"], limit)
+                for name, limit in (("top1", top1), ("top3", GATES.top3))]  # fmt: skip
 
     def _data(self) -> Path:
         data = self.filled().load_data
