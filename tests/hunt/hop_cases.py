@@ -8,7 +8,9 @@ from pathlib import Path
 import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.others.codes import Codebook
 from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.hunt.planner.config import VARIANTS, MindConfig, PlanConfig
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.selfplay.config import HopTrainConfig, LearnConfig
@@ -50,6 +52,17 @@ def offline(folder: Path, game: GameConfig = TINY, rows: int = 600) -> Path:
     from marlab.lab.runs.run import RunOptions
 
     return collect(HuntCollectConfig(game=game, rows=rows), RunOptions(output_dir=folder), quiet=True).path
+
+
+def small_models(folder: Path, game: GameConfig = TINY) -> Path:
+    """Models of others with codes, not trained."""
+    models = GoalModels(ModelSpec(game, "history", 4, 8, False), seeded(4))
+    third = torch.full((3,), 1 / 3)
+    prototypes = torch.randn(3, 4, generator=seeded(5))
+    book = Codebook(prototypes, torch.ones(3, 4), third.expand(3, 3), third, torch.full((2, 3), 0.5))
+    folder.mkdir(parents=True, exist_ok=True)
+    save_goal_models(folder / "models.pt", models, book, 1)
+    return folder
 
 
 def even(batch: int, players: int, goals: int = 2) -> torch.Tensor:

@@ -19,13 +19,13 @@ def test_every_seat_learns_about_every_other_equally() -> None:
     trainer = HopTrainer(small_training(game=replace(TINY, players=3, height=4, width=4)))
     for _ in range(8):
         trainer.iterate()
-    replay, nets = trainer.replay, trainer.learner.fast.others
-    assert nets is not None and bool((replay.written > 0).all())
+    replay, models = trainer.replay, trainer.learner.fast.others
+    assert models is not None and bool((replay.written > 0).all())
     for ring in range(3):
         replay.store.value[ring] = float(ring)  # mark whose steps these are
         for slot in range(2):
             replay.store.goal[ring, :, slot] = float(10 * ring + slot)
-    steps = trainer.learner._pairs(nets, replay, None)
+    steps = trainer.learner._pairs(models.moa.copies, replay, None)
     for observer in range(3):
         for slot in range(2):
             other = (observer + 1 + slot) % 3
@@ -43,7 +43,8 @@ def test_a_batch_is_learnt_by_heart() -> None:
     n = len(wanted)
     steps = Experience(
         rows[:, 0], torch.zeros(n), wanted.argmax(1), wanted, torch.rand(n, generator=seeded(3)),
-        torch.full((n, 1, 2), 0.5), torch.full((n, 2, 1, 2), 0.5), torch.zeros(n, dtype=torch.int64),
+        torch.full((n, 1, 2), 0.5), torch.full((n, 2, 1, 2), 0.5), torch.zeros(n, 2, 0),
+        torch.zeros(n, dtype=torch.int64),
     )  # fmt: skip
     both = Experience(*(x.expand(2, *x.shape) for x in steps))
     for _ in range(400):

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from marlab.hunt.others.models import load_goal_models
 from marlab.hunt.selfplay.config import GuardConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.trainer import Guard, HopTrainer
 from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
 from tests.hunt.helpers import seeded
-from tests.hunt.hop_cases import LEARN, offline, small_mind, small_training
+from tests.hunt.hop_cases import LEARN, offline, small_mind, small_models, small_training
 
 # --- the trainer -----------------------------------------------------------------------------------------------------
 
 
 def test_resume(tmp_path: Path) -> None:
-    data = offline(tmp_path / "data")
-    config = small_training(seeds="0,2", load_data=data)
+    data, models = offline(tmp_path / "data"), small_models(tmp_path / "models")
+    config = small_training(variant="hopplus-mcts", seeds="0,2", load_data=data, load_moa=models)
     assert_resume_equal(lambda: HopTrainer(config), 3, 2, tmp_path, ignore=("time/", "time/steps_per_second"))
 
 
 def test_an_iteration_goes_on_in_its_middle(tmp_path: Path) -> None:
     config = small_training(load_data=offline(tmp_path / "data"))
     assert_halfway_equal(lambda: HopTrainer(config), 7, 3, tmp_path, ignore=("time/",))
+
+
+def test_pretrained_models_play_and_go_on_learning(tmp_path: Path) -> None:
+    """Planners begin with what pretraining made; then the predictor and the history encoder both learn from play."""
+    folder = small_models(tmp_path)
+    config = small_training(variant="hopplus-mcts", load_moa=folder, learn=replace(LEARN, history_updates=1))
+    trainer = HopTrainer(config)
+    made = load_goal_models(folder).models
+    fast, slow = trainer.learner.fast.others, trainer.learner.slow.others
+    assert fast is not None and slow is not None and fast.history is not None and made.history is not None
+    for own, given in ((fast.moa, made.moa), (fast.history, made.history), (slow.history, made.history)):
+        assert all(torch.equal(w, given.state_dict()[k].expand_as(w)) for k, w in own.state_dict().items())
+    rows = [trainer.iterate() for _ in range(3)]
+    assert all(math.isfinite(rows[-1][f"moa/{name}"]) for name in ("ce", "history_ce", "foretelling"))
+    for own, given in ((slow.moa, made.moa), (slow.history, made.history)):
+        assert not torch.equal(own.sight.rows.weight, given.sight.rows.weight.expand_as(own.sight.rows.weight))
 
 
 @pytest.mark.parametrize("variant", ["direct-om", "mcts-random", "mcts-self", "wo-inter"])

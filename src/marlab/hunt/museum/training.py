@@ -107,6 +107,14 @@ def small(museum: Museum, **changes: Any) -> HopTrainConfig:
     return replace(config, **changes)
 
 
+def models_of_others(museum: Museum) -> PretrainGoalsConfig:
+    """Models that know stag and hare hunters, for trainings that begin with them."""
+    return PretrainGoalsConfig(
+        data=museum.data(), goal_source="outcome", epochs=museum.config.epochs, belief_games=0, overfit_check=False,
+        seed=museum.config.seed, device=museum.config.device,
+    )  # fmt: skip
+
+
 def as_the_original(config: HopTrainConfig) -> HopTrainConfig:
     """The same training with the original's habits: raw beta = 2, Q shrunk to 0, only the newest episodes, no slow
     weights for planning, no turned boards, and no way back."""
@@ -156,7 +164,7 @@ def _draw(trainings: Mapping[str, Training], path: Path, panels_of: Sequence[str
 
 
 def _rise_then_fall(museum: Museum) -> Finding:
-    config = small(museum, load_data=museum.data())
+    config = small(museum, load_data=museum.data(), load_moa=museum.pretrained("models", models_of_others(museum)))
     trainings = {
         "as the original learnt": followed(as_the_original(config), "as the original", museum),
         "replay, slow weights, scaled beta": followed(config, "as here", museum),

@@ -203,7 +203,7 @@ class OthersTrainer:
         return record
 
     def _goals_by_outcome(self) -> Tensor:
-        """[R, 2] goals of the training rows: who caught nothing is left out at first, and then judged by what it did."""
+        """[R, 2] goals of the training rows: who caught nothing is left out at first, then judged by what it did."""
         data = self.data.train
         if not self.updates:
             return data.goal * (data.outcome != NONE).unsqueeze(1)

@@ -42,6 +42,10 @@ class LearnConfig:
     """Models of others learn from so many newest steps of every player: players change, and old steps are others'."""
     moa_follow: float = 0.98
     """Models of others used for planning keep this share of themselves at every optimiser step."""
+    history_updates: int = 5
+    """Optimiser steps of the history encoders per iteration, where goals are codes."""
+    history_batch: int = 96
+    """Whole histories in a minibatch of each history encoder."""
     class_balance: Balance = "none"
     """How much more rare actions weigh for the models of others; weights make predictions of probabilities worse."""
     value_weight: float = 1.0
@@ -66,8 +70,10 @@ class LearnConfig:
     """Turn and mirror batches at random: a turned game is the same game."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "replay")
-        at_least(self, 0, "warm_updates")
+        at_least(
+            self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "history_batch", "replay"
+        )
+        at_least(self, 0, "warm_updates", "history_updates")
         positive(self, "learning_rate", "final_learning_rate", "max_grad_norm")
         share(self, "offline_ratio", "follow", "moa_follow")
         if 1 in (self.follow, self.moa_follow):

@@ -14,12 +14,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from marlab.hunt.game.rows import Symmetries
+from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.replay import Experience, Replay
 from marlab.hunt.selfplay.config import LearnConfig
+from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask
 
 
@@ -35,6 +38,9 @@ class HopLearner:
         self._choose = torch.Generator().manual_seed(0)  # which symmetry: on the host, so that nothing waits
         self.players = self._optimiser(mind.players)
         self.others = None if mind.others is None else self._optimiser(mind.others.moa)
+        self.history: torch.optim.Optimizer | None = None
+        if mind.others is not None and mind.others.history is not None:
+            self.history = self._optimiser(mind.others.history)
 
     def _optimiser(self, nets: nn.Module) -> torch.optim.Optimizer:
         weights = list(nets.parameters())
@@ -148,6 +154,57 @@ class HopLearner:
         return {"ce": loss.given, "grad_norm": norm.mean(), "age": age.sum() / online.sum().clamp_min(1),
                 "offline_share": 1 - online.float().mean()}  # fmt: skip
 
+    def learn_histories(self, histories: Histories | None, lr: float) -> dict[str, Tensor]:
+        """One iteration's steps of the history encoders, on whole histories of the newest episodes."""
+        if self.history is None or histories is None:
+            return {}
+        losses = [self.history_step(histories, lr) for _ in range(self.config.history_updates)]
+        return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]} if losses else {}
+
+    def history_step(self, histories: Histories, lr: float) -> dict[str, Tensor]:
+        """Codes should make the models of others right about what players did, and foretell what they leave with."""
+        models = self.fast.others
+        assert models is not None and models.history is not None and self.history is not None
+        moa, encoder, seeds = models.moa, models.history, len(self.fast.seeds)
+        observers = moa.copies // seeds
+        each = max(1, self.config.history_batch // (observers * moa.slots))
+        drawn = self._turned_histories(
+            histories.draw((observers * each * moa.slots,), self.generator)
+        )  # [S, N, T, ...]
+        steps = drawn.rows.shape[2]
+        time = (torch.arange(steps, device=drawn.real.device) / self.fast.game.final_time).expand(drawn.real.shape)
+        code, _ = encoder.read(drawn.rows, time, drawn.actions)
+        guess = code.sample(self.generator)  # [S, N, T, D]
+
+        def pairs(x: Tensor) -> Tensor:
+            """[P, E T, S', ...] from [S, N, T, ...]: histories stand in for the others of every observer."""
+            x = x.unflatten(1, (observers, each, moa.slots)).transpose(3, 4)  # [S, O, E, T, S', ...]
+            return x.reshape(moa.copies, each * steps, moa.slots, *x.shape[5:])
+
+        rows, real = pairs(drawn.rows), pairs(drawn.real)
+        meant = models.meant(pairs(torch.stack([guess, code.log_var], 3)))
+        logits = moa(rows, pairs(time), moa.wishes(meant))
+        legal = rows[..., : self.fast.game.actions].bool()
+        goal = pairs(drawn.goal.unsqueeze(2).expand(-1, -1, steps, -1))
+        did = pairs(drawn.actions[..., 0])
+        loss = action_loss(logits[real], None, did[real], legal[real], goal[real], balance="none")
+        foretold = encoder.outcome(guess.flatten(1, 2)).unflatten(1, guess.shape[1:3])
+        outcome = drawn.outcome.unsqueeze(2).expand_as(drawn.real)
+        foretelling = cross_entropy(foretold[drawn.real], outcome[drawn.real])
+        norm = self._step(self.history, (loss.total + foretelling) * seeds, lr)
+        assert self.slow.others is not None and self.slow.others.history is not None
+        self._follow(self.slow.others.history, encoder, self.config.moa_follow)
+        return {"history_ce": loss.given, "foretelling": foretelling.detach(), "history_grad_norm": norm.mean()}
+
+    def _turned_histories(self, drawn: History) -> History:
+        if not self.config.symmetries:
+            return drawn
+        which = int(torch.randint(len(self.turns), (1,), generator=self._choose))
+        renamed = self.turns.renamed[which]
+        names = torch.cat([renamed, renamed.new_full((ABSENT + 1 - len(renamed),), ABSENT)])
+        rows = drawn.rows.index_select(-1, self.turns.rows[which])
+        return drawn._replace(rows=rows, actions=names[drawn.actions])
+
     # --- shared ---------------------------------------------------------------------------------------------------
 
     def _turned(self, steps: Experience) -> Experience:
@@ -183,7 +240,7 @@ class HopLearner:
         self.slow.load_state_dict(self.fast.state_dict())
 
     def optimisers(self) -> list[torch.optim.Optimizer]:
-        return [self.players] if self.others is None else [self.players, self.others]
+        return [x for x in (self.players, self.others, self.history) if x is not None]
 
     def state_dict(self) -> dict[str, Any]:
         return {

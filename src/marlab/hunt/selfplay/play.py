@@ -25,6 +25,7 @@ from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.selfplay.config import GuestConfig
+from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask, sample
 
 
@@ -86,6 +87,8 @@ def goal_weights(goals: Goals) -> Tensor:
     return goals.common.clamp_min(1e-6) / goals.common.clamp_min(1e-6).sum(1, keepdim=True)
 
 
+HISTORIES = 1024
+"""Newest histories of every seed that its encoder goes on learning from."""
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
 """What is summed for every pair of observer and other; correct and all predictions per action follow."""
 
@@ -95,7 +98,7 @@ class Diary(NamedTuple):
 
     rows: Tensor  # [B, T, n, W] uint8
     policy: Tensor  # [B, T, n, A]
-    action: Tensor  # [B, T, n] int64
+    action: Tensor  # [B, T, n] int64, executed; ABSENT for players who have left
     reward: Tensor  # [B, T, n] scaled
     there: Tensor  # [B, T, n] bool: the player acted
     believed: Tensor  # [B, T, n, S', K] its beliefs about the others
@@ -134,6 +137,14 @@ class SelfPlay:
             torch.zeros(*shape, n - 1, mind.count, device=device),
             torch.zeros(*shape, 2, 0 if mind.others is None else mind.others.code_width, device=device),
         )
+        self.histories: Histories | None = None
+        if mind.reads_histories:
+            step = self.diary
+            like = History(
+                step.rows[0, :, 0], step.action[0].unsqueeze(1).expand(-1, n, -1)[:, 0], step.there[0, :, 0],
+                step.believed[0, 0, 0, 0], step.action[0, 0, 0],
+            )  # fmt: skip
+            self.histories = Histories(self.seeds, HISTORIES, like)
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
         self._pairs = others_of(game)
         slot = torch.arange(n - 1, device=device)
@@ -283,7 +294,7 @@ class SelfPlay:
 
     def _write(self, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor, code: Tensor) -> None:
         game, t = torch.arange(len(alive), device=alive.device), self.state.t
-        executed = outcome.executed.clamp_max(self.game.actions - 1)
+        executed = outcome.executed
         reward = outcome.reward * self.mind.config.reward_scale
         for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"], code)):
             kept[game, t] = new
@@ -304,8 +315,23 @@ class SelfPlay:
             torch.full_like(where, update),
         )  # fmt: skip
         replay.add(seed * self.game.players + who, steps)
+        if self.histories is not None:
+            self._tell_histories(ended, diaries, goal[:, :, 0])
         self.diary.there[ended] = False
         self.diary.reward[ended] = 0.0
+
+    def _tell_histories(self, ended: Tensor, diaries: Diary, goal: Tensor) -> None:
+        """Hand whole histories to the encoder's memory; goal: [e, n, K] by the player before."""
+        assert self.histories is not None
+        where, who = diaries.there[:, 0].nonzero(as_tuple=True)  # everybody who learns or plans acts at the start
+        actions = diaries.action[where].gather(
+            2, self.game.ego[who].unsqueeze(1).expand(-1, diaries.action.shape[1], -1)
+        )
+        new = History(
+            diaries.rows[where, :, who], actions, diaries.there[where, :, who], goal[where, who],
+            self.memory["outcome"][ended][where, who],
+        )  # fmt: skip
+        self.histories.add(ended[where] // self.games, new)
 
     def _rank(self, ended: Tensor, diaries: Diary) -> Tensor:
         """r2: every player's final reward is replaced by its rank, at the player's last step."""
@@ -326,6 +352,7 @@ class SelfPlay:
             "diary": self.diary._asdict(), "hunters": self.hunters, "generator": self.generator.get_state(),
             "ranked": None if self.ranked is None else self.ranked.state_dict(),
             "guests": None if self.guests is None else self.guests.state_dict(),
+            "histories": None if self.histories is None else self.histories.state_dict(),
         }  # fmt: skip
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -340,3 +367,5 @@ class SelfPlay:
             self.ranked.load_state_dict(saved["ranked"])
         if self.guests is not None:
             self.guests.load_state_dict(saved["guests"])
+        if self.histories is not None:
+            self.histories.load_state_dict(saved["histories"])

@@ -221,6 +221,7 @@ class HopTrainer:
             with self.watch("train"):
                 losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
                 losses["moa"] = self.learner.learn_others(self.replay, self.offline, rate)
+                losses["moa"] |= self.learner.learn_histories(self.play.histories, rate)
         self.step, self.played = self.step + 1, 0
         return self._metrics(losses, beta, progress)
 
