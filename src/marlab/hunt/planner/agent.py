@@ -75,6 +75,7 @@ class HopAgent(Policy):
         self.game, self.mind, self.greedy = game, mind, greedy
         self.planner = mind.planner(game, plan)
         self.planner.record = record and game.device.type == "cuda"
+        self.planner.native = game.device.type == "cpu"
         self.tracker = mind.tracker(game, belief)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True

@@ -22,11 +22,13 @@ from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
+from marlab.hunt.planner.native import MOST_ROOTS, NativeStep, can_imagine
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.replay import RankedRewards
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.ppo.choices import apply_mask, sample
+from marlab.lab.search.rules import gumbel_noise
 from marlab.lab.search.search import Evaluation, Expand, RecordedSearch, SearchResult, Transition, record_search, search
 
 RECORDED_SIZES = 8
@@ -98,6 +100,8 @@ class Planner:
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
         self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
+        self.native = False  # on a CPU: search few roots in C, where the last bits of values may differ
+        self._imagines: bool | None = None
         self._recorded: dict[int, tuple[RecordedSearch, list[Tensor]]] = {}
         self.ranked: RankedRewards | None = None  # r2: what an exit is worth in a tree is then its rank
         self._stay = torch.arange(game.actions, device=game.device) == STAY
@@ -128,14 +132,15 @@ class Planner:
         logits, guess = self._evaluate(view, self._goal_input(believed))
         legal = self._something(view.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
-        results = run(root, Evaluation(logits, guess, legal), believed, means, generator)
+        results = run(root, Evaluation(logits, guess, legal), believed, means, who.real.flatten(), generator)
         return self._combine(who, results, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
 
     # --- searching ------------------------------------------------------------------------------------------------
 
     def _search(
-        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, generator: torch.Generator
-    ) -> TreeResults:
+        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, real: Tensor,
+        generator: torch.Generator,
+    ) -> TreeResults:  # fmt: skip
         trees = self.config.trees
         goals = draw_goals(believed, trees, generator)  # [GM, N, S']
         prepared = self._prepare(goals, means)
@@ -143,10 +148,33 @@ class Planner:
         goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed))
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
+        if self.native and self._natively(int(real.sum()) * trees):
+            return self._in_c(repeated, start, prepared, goal_input, real, generator)
         if self.record and not self.rollout:
             return summarise(self._replay(repeated, start, prepared, goal_input, generator), trees)
         expand = self._expansion(prepared, goal_input, generator)
         return summarise(search(repeated, start, expand, self.config.search, generator), trees)
+
+    def _natively(self, roots: int) -> bool:
+        """Whether a search of so many roots is made in C: of learned models in the game itself, and small."""
+        if roots > MOST_ROOTS or self.rollout or self.ranked is not None or self.record:
+            return False
+        if self._imagines is None:
+            self._imagines = can_imagine(self.game, self.nets, self.coplayers, self.dynamics)
+        return self._imagines and self.config.search.dirichlet_share == 0
+
+    def _in_c(
+        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None, real: Tensor,
+        generator: torch.Generator,
+    ) -> TreeResults:  # fmt: skip
+        """The search of the `real` decisions [GM]; those that only fill up their group find nothing."""
+        trees, config, total = self.config.trees, self.config.search, len(root.value)
+        chosen = real.repeat_interleave(trees).nonzero().squeeze(1)
+        noise = gumbel_noise(root.logits, config, generator)[chosen] if config.root == "gumbel" else None
+        mine = State(*(x[chosen] for x in start))
+        step = NativeStep(self, mine, chosen, total, prepared, goal_input, generator)
+        found = search(Evaluation(*(x[chosen] for x in root)), (step.root,), step, config, generator, noise)
+        return spread_out(summarise(found, trees), real)
 
     def _replay(
         self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None,
@@ -184,8 +212,9 @@ class Planner:
         return expand
 
     def _look_ahead(
-        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, generator: torch.Generator
-    ) -> TreeResults:
+        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, real: Tensor,
+        generator: torch.Generator,
+    ) -> TreeResults:  # fmt: skip
         """Every action tried once per draw of goals and of the others' actions."""
         draws, actions = self.config.draws, self.game.actions
         drawn = draw_goals(believed, draws, generator)  # [GM, draws, S']
@@ -318,6 +347,23 @@ def summarise(result: SearchResult, trees: int) -> TreeResults:
             "terminal_share": by_decision(result.ended).mean(1),
         },
     )  # fmt: skip
+
+
+def spread_out(results: TreeResults, real: Tensor) -> TreeResults:
+    """Results of the `real` decisions [GM] in the places of all; zeros, and lines of nothing, elsewhere."""
+
+    def spread(x: Tensor) -> Tensor:
+        out = x.new_zeros(len(real), *x.shape[1:])
+        out[real] = x
+        return out
+
+    def line(first: Tensor) -> Tensor:
+        out = first.new_full((len(real), LINE), -1)
+        out[real] = results.line(first[real])
+        return out
+
+    q, visits, value, low, high = (spread(x) for x in results[:5])
+    return TreeResults(q, visits, value, low, high, line, {name: spread(x) for name, x in results.metrics.items()})
 
 
 def draw_goals(believed: Tensor, draws: int, generator: torch.Generator) -> Tensor:
