@@ -57,7 +57,7 @@ class Clock:
 
 
 def vector(
-    seats: str, worlds: int, days: int, device: torch.device, seconds: float = float("inf")
+    seats: str, worlds: int, days: int, device: torch.device, seconds: float = float("inf"), quick: bool = True
 ) -> tuple[float, dict[str, float], int]:
     """World-days per second, the share of each part, and the days played: no more are begun after `seconds`."""
     drawn = min(worlds, CONFIGS)
@@ -74,7 +74,7 @@ def vector(
     elif seats != "Random":
         kind[:, :, 1::2] = 1
         kind[:, :, ::2] = 0 if seats == "Random and SyncRandom" else 1
-        others[1] = RuleW(market) if seats == "rule W" else SyncRandom(generator)
+        others[1] = RuleW(market, quick=quick) if seats == "rule W" else SyncRandom(generator)
     policy = Seated(market, kind, others, generator)
     play_day(market, policy, Clock(device))  # everything is loaded and allocated
     clock, played = Clock(device), 0

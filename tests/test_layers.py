@@ -41,10 +41,7 @@ KNOWN_IN = {  # libraries, and the only places that import them
 
 CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")
 """Batched cores: they need torch and numpy and nothing else that must be installed."""
-KERNELS = (
-    "marlab.market.vector.quick.worth",
-    *(f"marlab.fish.sea.{name}" for name in ("fused", "kernel_motion", "kernel_senses")),
-)
+KERNELS = (*(f"marlab.fish.sea.{name}" for name in ("fused", "kernel_motion", "kernel_senses")),)
 """Parts of a core for GPUs alone, imported where there is one; triton comes with torch there."""
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""

@@ -22,6 +22,7 @@ from marlab.market.simulator.experts import find_player
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.clones import ClonePack
 from marlab.market.vector.market import Market
+from marlab.market.vector.quick.native import option_values
 from marlab.market.vector.rule_w import RULES, RuleW
 from marlab.market.vector.seats import Policy, Rows
 
@@ -38,6 +39,9 @@ class ManyRules(RuleW):
         super().__init__(market, chosen=chosen)
         like: Any = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
         self.many, self.number = many_options(options, like), number.to(market.device)
+        self.option_table = like.new_tensor([option_values(each) for each in options])
+        self.option_number = self.number.clamp(min=0)
+        self._sells_itself = False
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,

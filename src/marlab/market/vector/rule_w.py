@@ -13,14 +13,14 @@ import torch
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import features, goals, l1, plan, records, rule_w
-from marlab.market.rules.bargain import FEW_OFFERS, LAST_ROUND, RuleOptions, Today, worth_waiting
+from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.prospects import Fitting, Prospects, prospects
-from marlab.market.vector.books import HORIZON, SLOTS
+from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
-from marlab.market.vector.memory import FADES, Memory
-from marlab.market.vector.quick.decisions import Talks, compiled
+from marlab.market.vector.memory import Memory
+from marlab.market.vector.quick.native import native, option_values
 from marlab.market.vector.rounds import ROUNDS, Moves
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows
 from marlab.market.vector.views import Mornings
@@ -102,16 +102,28 @@ class RuleW(Policy):
 
     def __init__(
         self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None,
-        chosen: Tensor | None = None, compiled: bool = False,
+        chosen: Tensor | None = None, quick: bool | None = None,
     ) -> None:  # fmt: skip
-        """`chosen` [B, L, A]: the seats that it will be asked for, by default any; `compiled`: for GPUs."""
-        self.compiled = compiled
+        """`chosen` [B, L, A]: the seats that it will be asked for, by default any; `quick`: decide by C code, where it
+        can be built (None: on a GPU); answers are the same."""
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
         self.memory = Memory(market, self.mornings.dtype, chosen)
         self._features = features.FeatureOptions(horizon=HORIZON)
         self._goal: Tensor | None = None
         self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # of callers, of those who answer
+        wanted = market.device.type == "cuda" if quick is None else quick
+        self._native = native(market, self.mornings.dtype) if wanted else None
+        self._sells_itself = type(self).sale is not RuleW.sale
+        like: Tensor = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
+        self.option_table = like.new_tensor([option_values(self.options)])  # [options, 30]
+        self.option_number: Tensor | None = None  # [B, L, A]: which of them a seat follows; None: the first
+
+    @property
+    def goal(self) -> Tensor:
+        """[B, L, A, 16]: today's goals."""
+        assert self._goal is not None
+        return self._goal
 
     def open(self, market: Market) -> None:
         """Every morning, after the market's `open_day`."""
@@ -133,7 +145,7 @@ class RuleW(Policy):
 
     def answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
         """The moves of these rows."""
-        if self.compiled:
+        if self._native is not None:
             return self._quick_answer(market, rows)
         state = self.mornings.at(market, rows, alive=True)
         running = rows.gather(market.threads.running) & rows.sides[:, :, None]  # [N, 2, A]
@@ -161,68 +173,22 @@ class RuleW(Policy):
         return Moves(*torch.cat(moves, 1).unbind(0)), torch.cat(places)
 
     def _quick_answer(self, market: Market, rows: Rows) -> tuple[Moves, Tensor]:
-        """The same by compiled functions."""
-        run, memory, options = compiled(), self.memory, self.options
-        threads, half = market.threads, market.half
-        table = self.mornings.table(market, rows, alive=True)
-        running = rows.gather(threads.running) & rows.sides[:, :, None]  # [N, 2, A]
-        rounds: Tensor = torch.full((), float(half // 2), dtype=self.mornings.dtype, device=market.device)
-        offers = (threads.units.reshape(-1), threads.price.reshape(-1), threads.ahead.reshape(-1))
-        assert self._goal is not None
-        sums, latest, goal = (
-            values.flatten(0, 2)
-            for values in (memory.sums.view(*memory.latest.shape, 2, SLOTS, 3), memory.latest, self._goal)
-        )
-        talks = Talks(running, rows.threads, *offers, rounds)
-        alpha = run.weights(table, talks, sums, latest, goal, FADES, half == 0)
-        moves, places = [], []
-        for side in (SUPPLIERS, CONSUMERS):
-            there = running[:, side]
-            some = there.any(1).nonzero()[:, 0]  # rows with something to answer on this side
-            if not len(some):
-                continue
-            who, here, now = (
-                rows.take(some),
-                there[some],
-                table._replace(seat=table.seat[some], signed=table.signed[:, some]),
-            )
-            talks = Talks(here, who.threads[:, side], *offers, rounds)
-            if side == SUPPLIERS:
-                answers = run.purchase(now, talks, alpha[some, side])
-            else:
-                partners = memory.partners[side]
-                known = partners.table(), partners.number[who.seat]
-                room, cost, chances = run.chances(now, talks, known, options)
-                worth = self._worth(market, who, room, cost, chances)
-                answers = run.sale(now, talks, known, alpha[some, side], worth, options)
-            at = here.flatten().nonzero()[:, 0]
-            moves.append(answers.flatten(1)[:, at])
-            places.append(talks.place.flatten()[at])
-        return Moves(*torch.cat(moves, 1).unbind(0)), torch.cat(places)
-
-    def _worth(self, market: Market, rows: Rows, room: Tensor, cost: Tensor, chances: Any) -> Tensor:
-        """What waiting is worth in the rows' threads [N, A] with consumers."""
-        half, memory = market.half, self.memory
-        before = self._outlooks[half % 2].of(market, rows).fitting(room)
-        left = max(0, LAST_ROUND - half // 2)
-        if market.device.type == "cuda":
-            from marlab.market.vector.quick import worth as kernel
-
-            first = (half + 1) % 2
-            offers = (memory.units, memory.price, memory.ahead)
-            heard = len(range(first, half, 2))
-            return kernel.worth(offers, rows.threads[:, CONSUMERS], first, heard, room, cost, before, chances, left)
-        offered: tuple[Tensor, ...] = memory.heard(market, rows, CONSUMERS)
-        quantity, price, ahead = offered
-        there = ~torch.isnan(quantity)
-        free = room[:, None, None, :].expand(*quantity.shape, room.shape[-1])
-        days = torch.where(there, ahead, 0.0).clamp(max=room.shape[-1] - 1)
-        fits = there & (ahead < room.shape[-1]) & (quantity <= free.gather(-1, days.long()[..., None])[..., 0])
-        today = Today(torch.where(fits, quantity * (price - cost[:, None, None]), 0.0), there.to(room.dtype))
-        rounds: Tensor = torch.full_like(chances.taken, float(left))
-        worth: Tensor = worth_waiting(before, today, chances.taken, chances.lot, rounds, chances.leaving, left)
-        count = before.all + today.there.sum(-1)
-        return torch.where(count >= FEW_OFFERS, worth, math.nan)
+        """The same by C code, factory by factory."""
+        assert self._native is not None
+        call = self._native.begin(market, self, rows)
+        some = call.running[:, CONSUMERS].any(1).nonzero()[:, 0]  # rows with something to answer there
+        if len(some) and not self._sells_itself:
+            who = rows.take(some)
+            call.sell(some, self._outlooks[market.half % 2].of(market, who).fitting(call.room[some]))
+        elif len(some):
+            who, there = rows.take(some), call.running[some, CONSUMERS]
+            state = self.mornings.at(market, who, alive=True)
+            caps, issue = l1.caps(state, RULES), l1.issue_of(state, True)
+            threads = self._threads(market, who, CONSUMERS, there)
+            answers = self.sale(market, who, state, caps, threads, issue, call.alpha[some, CONSUMERS])
+            call.moves[:, some, CONSUMERS] = torch.stack([values.to(torch.int32) for values in answers[:4]])
+        at = call.running.flatten().nonzero()[:, 0]
+        return Moves(*call.moves.flatten(1)[:, at].unbind(0)), rows.threads.flatten()[at]
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
@@ -272,5 +238,6 @@ class RuleW(Policy):
         slots = self.memory.slots(rows)
         wanted = features.priorities(state, slots, self._features, self._goal[rows.seat], talks)
         days = features.latest_day(last.day, base.day, HORIZON)
-        alpha: Tensor = HeuristicL4Coordinator().weights(days, wanted, there)
-        return alpha.view(running.shape)
+        # threads of equal weight are served by their places: sums of single precision would make differences of nothing
+        alpha: Tensor = HeuristicL4Coordinator().weights(days.double(), wanted.double(), there)
+        return alpha.to(dtype).view(running.shape)
