@@ -67,7 +67,7 @@ def test_training_stops_and_goes_on_to_the_bit(tmp_path: Path) -> None:
     assert_resume_equal(lambda: SelfPlayTrainer(TINY), first=1, second=3, folder=tmp_path, ignore=("time/",))
 
 
-def test_the_command_leaves_a_table_and_the_networks(tmp_path: Path) -> None:
+def test_the_command_leaves_a_table_and_the_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = selfplay(TINY, RunOptions(output_dir=tmp_path), quiet=True)
     told = json.loads((run.path / "selfplay.json").read_text())
     assert set(told["means"]) == {"shoal 0", "shoal 1"} and set(told["means"]["shoal 0"]) == {"intercept", "predator 1"}
@@ -76,6 +76,7 @@ def test_the_command_leaves_a_table_and_the_networks(tmp_path: Path) -> None:
     assert {"learned predator minus intercept", "next shoal wins back"} <= set(run.results)
     assert run.verdict
     (run.path / "selfplay.json").unlink()
+    monkeypatch.setattr("marlab.fish.training.selfplay.survival_table", lambda *_: told["survival"])  # played above
     assert draw(read_run(run.path)).verdict == run.verdict
     assert json.loads((run.path / "selfplay.json").read_text()) == told
 

@@ -29,6 +29,8 @@ def test_a_suite_is_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert {p.name for p in (run.path / "figures").iterdir()} >= {"generalisation.png", "escape_angles.png"}
     assert run.verdict and run.results["survival"]["low"] <= run.results["survival"]["value"]
     (run.path / "suite.json").unlink()
+    for name in ("plot_carries", "plot_escape_angles", "plot_field"):  # drawn once is enough
+        monkeypatch.setattr(f"marlab.fish.training.suite.{name}", lambda *_: None)
     assert draw(read_run(run.path)).verdict == run.verdict
     assert json.loads((run.path / "suite.json").read_text()) == told
     with pytest.raises(UserError, match="Name a checkpoint"):

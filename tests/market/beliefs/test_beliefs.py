@@ -19,7 +19,7 @@ from tests.market.beliefs_cases import named_worlds
 from tests.market.vector_worlds import GOLDEN
 
 
-def test_worlds_become_an_observer_with_tables_and_figures(tmp_path: Path) -> None:
+def test_worlds_become_an_observer_with_tables_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "worlds").mkdir()
     named_worlds(tmp_path / "worlds")
     config = BeliefsConfig(
@@ -34,6 +34,7 @@ def test_worlds_become_an_observer_with_tables_and_figures(tmp_path: Path) -> No
     table = (run.path / "tables.md").read_text()
     assert "days of talking" in table
     (run.path / "tables.md").unlink()
+    monkeypatch.setattr("marlab.market.beliefs.figures.draw", lambda *_: None)  # drawn once is enough
     assert draw(read_run(run.path)).verdict == run.verdict and (run.path / "tables.md").read_text() == table
 
 
