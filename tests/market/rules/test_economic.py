@@ -52,6 +52,20 @@ def test_the_last_level_buys_todays_sales_and_a_stock_of_ten_once() -> None:
     assert l1.baseline(fresh, caps, False, ECONOMIC, round=2) == (4, 27, 0)
 
 
+def test_a_unit_that_is_served_is_not_stored() -> None:
+    """On the last day a unit earns 26 and costs 25: worth buying, because nothing of it is left to be stored (0.75)."""
+    state = last_level(
+        day=49, n_steps=50, price_in=25, price_out=10, production_cost=7, exogenous_out_quantity=6,
+        exogenous_out_price=6 * 27,
+    )  # fmt: skip
+    assert economic.need(state) == 6
+    assert economic.need(state.replace(price_in=np.array(27.0))) == 0
+
+
+def test_the_first_level_needs_nothing() -> None:
+    assert economic.need(a_day(input_product=0, output_product=1, exogenous_in_quantity=6)) == 0
+
+
 def test_the_best_purchase_is_the_best_of_all() -> None:
     """Against a plain restatement of the profit, one candidate at a time."""
     states = random_days(60, seed=11)
@@ -88,3 +102,23 @@ def test_a_middle_factory_buys_early_and_sells_late_days_first() -> None:
     assert l1.baseline(full, l1.caps(full, ECONOMIC), False, ECONOMIC).quantity == 0
     ending = a_day(day=93)
     assert l1.baseline(ending, l1.caps(ending, ECONOMIC), False, ECONOMIC).quantity == 0
+
+
+def test_the_day_to_sell_for_is_a_late_one_with_any_room_up_to_the_last_that_may_be_named() -> None:
+    state = a_day(day=0)  # a middle factory: late is from the third day on
+    issue = l1.issue_of(state, True)._replace(first=np.array(0.0), last=np.array(3.0))
+
+    def sells(by_day: dict[int, float]) -> tuple[float, float]:
+        caps = l1.caps(state, ECONOMIC)._replace(sell=schedule(by_day))
+        day, room = economic._sell_day(state, caps, issue)
+        return float(day), float(room)
+
+    assert sells({1: 4, 2: 4, 3: 1}) == (3, 1)  # one unit is enough
+    assert sells({1: 4, 2: 4, 3: 0.9}) == (1, 4)
+    assert sells({3: 5, 4: 9}) == (3, 5)  # the fourth day may not be named
+    assert sells({4: 9}) == (1, 0)
+
+
+def test_caps_have_a_value_for_today_and_every_day_ahead() -> None:
+    caps = l1.caps(a_day(day=0), ECONOMIC)
+    assert caps.buy.shape == caps.sell.shape == (HORIZON + 1,)

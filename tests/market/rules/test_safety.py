@@ -97,3 +97,12 @@ def test_the_layer_buys_unless_told_to_sell_and_masks_its_own_side() -> None:
         np.testing.assert_array_equal(output.time_mask, l1.time_mask(cap, output.issue))
     nothing = layer.compute(a_day(n_lines=0), is_buying=False)  # nothing to sell, but it could buy
     assert np.isinf(nothing.time_mask).all() and layer.clip_action(buying.baseline, nothing, False).valid == 0
+
+
+def test_a_day_is_open_on_the_side_that_can_still_deal() -> None:
+    """Without material nothing can be sold for today, but material can be bought."""
+    state = a_day()
+    layer = L1SafetyLayer(state.horizon, L1Options(production="material"))
+    buying, selling = layer.compute(state, is_buying=True), layer.compute(state, is_buying=False)
+    assert buying.Q_safe[0] > 0 == selling.Q_safe_sell[0]
+    assert buying.time_mask[0] == 0 and selling.time_mask[0] == -np.inf
