@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 
 from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.others.codes import Codebook
-from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.codes import Codebook, Goals
 from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.hunt.planner.config import VARIANTS, MindConfig, PlanConfig
 from marlab.hunt.planner.mind import Mind

@@ -8,7 +8,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
 from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.moa import others_of
 from marlab.hunt.others.models import GoalModels, ModelSpec
 from marlab.hunt.players.rules import RulePlayers

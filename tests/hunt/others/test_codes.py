@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from marlab.hunt.others.codes import k_means, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.others.codes import Goals, k_means, linear_probe, make_codebook, meant_by, two_dimensions
+from marlab.hunt.others.vae import Code
 from tests.hunt.helpers import seeded
 
 
@@ -43,3 +44,17 @@ def test_two_dimensions_keep_the_largest_variation():
     codes = torch.randn(300, 5, generator=seeded(0)) * torch.tensor([0.1, 5.0, 0.1, 2.0, 0.1])
     flat = two_dimensions(codes)
     assert flat.var(0).tolist() == pytest.approx([codes[:, 1].var().item(), codes[:, 3].var().item()], rel=0.05)
+
+
+def test_how_much_of_a_goal_is_about_the_stag():
+    assert Goals.hunt().stag.tolist() == [1.0, 0.0] and Goals.none().count == 1
+    common = torch.tensor([[0.3, 0.1], [0.1, 0.5]])
+    assert Goals(torch.eye(2), torch.ones(3, 2), common).stag.tolist() == pytest.approx([0.75, 1 / 6])
+    with pytest.raises(ValueError, match="does not fit"):
+        Goals(torch.eye(2), torch.ones(3, 4))
+
+
+def test_a_prototype_and_a_history_meet_where_their_variances_say():
+    code = Code(torch.tensor([4.0]), torch.tensor([0.0]))
+    meant = meant_by(code, torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [0.0]]))
+    assert meant.tolist() == [[2.0], [2.0]], "halfway between equal variances, and a sure prototype stays"

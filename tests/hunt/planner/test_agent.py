@@ -10,8 +10,8 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.goals import Goals
 from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
 from marlab.hunt.planner.mind import Mind, mind_state

@@ -6,7 +6,7 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
-from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.planner.mind import Mind
 from tests.hunt.helpers import seeded, small_game

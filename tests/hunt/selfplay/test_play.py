@@ -10,7 +10,7 @@ import torch
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer

@@ -20,8 +20,8 @@ from marlab.hunt.game.rows import encode
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import Likelihoods
+from marlab.hunt.others.codes import Goals, meant_by
 from marlab.hunt.others.copies import copy_generators, fold, spread, unfold
-from marlab.hunt.others.goals import Goals, meant_by
 from marlab.hunt.others.history import HistoryEncoder
 from marlab.hunt.others.moa import Moa, others_of
 from marlab.hunt.others.models import GoalModels

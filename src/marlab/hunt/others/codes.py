@@ -1,6 +1,6 @@
-"""What is in a code: linear probes, a codebook of prototypes, and a picture in two dimensions.
+"""What is in a code: linear probes, a codebook of prototypes, goals to believe in, and a picture in two dimensions.
 
-Letters: R rows, D code width, K prototypes.
+Letters: R rows, D code width, K prototypes or other goals, V goal width (V = D for codes).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
+from marlab.hunt.others.vae import Code
 from marlab.hunt.players.rollout import OUTCOMES
 
 PROTOTYPES = 8
@@ -62,6 +63,58 @@ class Codebook(NamedTuple):
     def nearest(self, codes: Tensor) -> Tensor:
         """[*S] index of the prototype nearest to codes [*S, D]."""
         return (codes.unsqueeze(-2) - self.prototypes).square().sum(-1).argmin(-1)
+
+
+class Goals:
+    """Candidates for what a player is after, and what a capture says about them."""
+
+    def __init__(
+        self, candidates: Tensor, evidence: Tensor, common: Tensor | None = None, spread: Tensor | None = None
+    ) -> None:
+        """candidates: [K, V]; evidence: [3, K] probability of each outcome (none, stag, hare) under a goal.
+
+        common: [2, K] how common each goal is among players who are after the stag, and after hares. By default that is
+        read from captures, which tell nothing about those who wait at the stag in vain. spread: [K, V] variance of the
+        codes that a prototype stands for, where goals are codes.
+        """
+        if candidates.dim() != 2 or evidence.shape != (3, len(candidates)):
+            raise ValueError(f"evidence {tuple(evidence.shape)} does not fit goals {tuple(candidates.shape)}")
+        self.candidates, self.evidence = candidates.float(), evidence
+        known = evidence[1:] if common is None else common
+        self.common = known / known.sum()
+        self.spread = torch.zeros_like(self.candidates) if spread is None else spread.float()
+
+    @staticmethod
+    def hunt() -> Goals:
+        return Goals(torch.eye(2), torch.tensor([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))
+
+    @staticmethod
+    def none() -> Goals:
+        return Goals(torch.zeros(1, 0), torch.ones(3, 1))
+
+    @property
+    def count(self) -> int:
+        """K, the number of goals."""
+        return self.candidates.shape[0]
+
+    @property
+    def stag(self) -> Tensor:
+        """[K] how much of each goal is about the stag: the share of stag hunters among those who have it."""
+        return self.common[0] / self.common.sum(0)
+
+    def to(self, device: torch.device | str) -> Goals:
+        return Goals(*(x.to(device) for x in (self.candidates, self.evidence, self.common, self.spread)))
+
+
+def meant_by(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:
+    """[*S, K, D] what each of K prototypes [K, D] means for players whose histories say `code` [*S, D].
+
+    Both are normal distributions, and this is the mean of their product: the prototype where the history says little,
+    the history's code where it is sure.
+    """
+    certain, vague = code.log_var.exp().unsqueeze(-2), spread
+    own = vague / (vague + certain)  # the weight of the history's code
+    return own * code.mean.unsqueeze(-2) + (1 - own) * candidates
 
 
 def make_codebook(codes: Tensor, outcomes: Tensor, goals: Tensor, count: int, generator: torch.Generator) -> Codebook:

@@ -14,9 +14,8 @@ import torch
 from torch import nn
 
 from marlab.hunt.game.config import GameConfig, game_config, game_names
-from marlab.hunt.others.codes import Codebook
+from marlab.hunt.others.codes import Codebook, Goals
 from marlab.hunt.others.config import GoalSource
-from marlab.hunt.others.goals import Goals
 from marlab.hunt.others.history import MEMORY, HistoryEncoder
 from marlab.hunt.others.moa import Moa
 from marlab.hunt.others.vae import GoalVAE, PlaneDecoder

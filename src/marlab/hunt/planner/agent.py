@@ -24,8 +24,8 @@ from torch import Tensor
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import BeliefConfig
-from marlab.hunt.others.goals import Goals
 from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.planner.planner import JointPlan

@@ -12,9 +12,9 @@ from torch.nn.functional import one_hot
 from marlab.hunt.data.dataset import Dataset, Part, SplitName
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.rows import encode
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import GoalSource
 from marlab.hunt.others.data import goal_data
-from marlab.hunt.others.goals import Goals
 from marlab.hunt.others.moa import masked_mixture
 from marlab.hunt.others.models import LoadedModels
 from marlab.hunt.others.trainer import read_codes, soft_labels

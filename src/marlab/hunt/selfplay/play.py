@@ -17,7 +17,7 @@ from torch import Tensor
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
-from marlab.hunt.others.goals import Goals
+from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.moa import masked_mixture, others_of
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.planner import JointPlan, Planner
