@@ -32,6 +32,7 @@ class SharedRule(RuleW):
         self.__dict__.update(vars(other))
         self.other = other
         self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # these are for the rows that one asks about
+        self._sells_itself = type(self).sale is not RuleW.sale
 
     def open(self, market: Market) -> None:
         """The other one was told before."""
@@ -99,7 +100,8 @@ class Player(SharedRule):
         alpha: Tensor,
     ) -> plan.Answers:  # fmt: skip
         """The network's choices around the rule's wishes."""
-        sale = around.look(state, caps, threads, issue, alpha, self.options)
+        told = self.wished(state, caps, threads, issue, alpha)
+        sale = around.look(state, caps, threads, issue, alpha, self.options, told)
         x = self.seen(market, rows, sale)
         logits: Tensor = self.net.logits(x)
         noise: Tensor = None

@@ -76,10 +76,13 @@ class Sale(NamedTuple):
     room: Array  # [N, S] units that the rule may still sell, by day
 
 
-def look(state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions) -> Sale:
-    """What the rule wants in a round."""
+def look(
+    state: DayState, caps: Caps, threads: Threads, issue: Issue, alpha: Array, options: RuleOptions,
+    told: tuple[Wishes, Array] | None = None,
+) -> Sale:  # fmt: skip
+    """What the rule wants in a round; `told`: as `rule_w.sell`, where it is at hand."""
     xp = namespace(state.day)
-    wishes, worth = rule_w.sell(state, caps, threads, issue, alpha, options)
+    wishes, worth = told or rule_w.sell(state, caps, threads, issue, alpha, options)
     room = xp.where(_on_offer(caps.sell, issue) & ~wishes.held, xp.floor(caps.sell), 0.0)
     return Sale(state, threads, issue, alpha, wishes, worth, room)
 

@@ -20,7 +20,7 @@ from marlab.market.rules.prospects import Fitting, Prospects, prospects
 from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
 from marlab.market.vector.memory import Memory
-from marlab.market.vector.quick.native import native, option_values
+from marlab.market.vector.quick.native import Call, native, option_values
 from marlab.market.vector.rounds import ROUNDS, Moves
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows
 from marlab.market.vector.views import Mornings
@@ -102,18 +102,18 @@ class RuleW(Policy):
 
     def __init__(
         self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None,
-        chosen: Tensor | None = None, quick: bool | None = None,
+        chosen: Tensor | None = None, quick: bool = False,
     ) -> None:  # fmt: skip
         """`chosen` [B, L, A]: the seats that it will be asked for, by default any; `quick`: decide by C code, where it
-        can be built (None: on a GPU); answers are the same."""
+        can be built; answers are the same."""
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
         self.memory = Memory(market, self.mornings.dtype, chosen)
         self._features = features.FeatureOptions(horizon=HORIZON)
         self._goal: Tensor | None = None
         self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # of callers, of those who answer
-        wanted = market.device.type == "cuda" if quick is None else quick
-        self._native = native(market, self.mornings.dtype) if wanted else None
+        self._native = native(market, self.mornings.dtype) if quick else None
+        self._call: tuple[Call, Tensor] | None = None  # while a learner sells
         self._sells_itself = type(self).sale is not RuleW.sale
         like: Tensor = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
         self.option_table = like.new_tensor([option_values(self.options)])  # [options, 30]
@@ -185,10 +185,23 @@ class RuleW(Policy):
             state = self.mornings.at(market, who, alive=True)
             caps, issue = l1.caps(state, RULES), l1.issue_of(state, True)
             threads = self._threads(market, who, CONSUMERS, there)
+            self._call = call, some
             answers = self.sale(market, who, state, caps, threads, issue, call.alpha[some, CONSUMERS])
+            self._call = None
             call.moves[:, some, CONSUMERS] = torch.stack([values.to(torch.int32) for values in answers[:4]])
         at = call.running.flatten().nonzero()[:, 0]
         return Moves(*call.moves.flatten(1)[:, at].unbind(0)), rows.threads.flatten()[at]
+
+    def wished(
+        self, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue, alpha: Tensor
+    ) -> tuple[plan.Wishes, Tensor]:
+        """`rule_w.sell` for the rows that are being asked to sell."""
+        if self._call is None:
+            return rule_w.sell(state, caps, threads, issue, alpha, self.options)
+        call, some = self._call
+        assert threads.prospects is not None
+        before = threads.prospects.fitting(call.room[some])
+        return call.wishes(some, before, rule_w.held_back(state, self.options), threads.there)
 
     def sale(
         self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,

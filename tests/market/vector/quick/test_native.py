@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from marlab.market.fidelity.sellers import ManyRules
+from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.generate import generate
@@ -53,9 +54,14 @@ class Learner(Rule):
 
     sales = 0
 
-    def sale(self, *round: Any) -> Any:
+    def sale(self, market: Market, rows: Rows, state: Any, caps: Any, threads: Any, issue: Any, alpha: Any) -> Any:
         self.sales += 1
-        return super().sale(*round)
+        wishes, worth = self.wished(state, caps, threads, issue, alpha)
+        right, exact = rule_w.sell(state, caps, threads, issue, alpha, self.options)
+        for name in ("order", "op", "quantity", "price", "choice", "held"):
+            assert torch.equal(getattr(wishes, name), getattr(right, name)), name
+        assert torch.allclose(worth[threads.there], exact[threads.there], rtol=1e-12, equal_nan=True)
+        return super().sale(market, rows, state, caps, threads, issue, alpha)
 
 
 class Variants(Twice, ManyRules):

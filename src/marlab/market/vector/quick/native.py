@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -21,6 +21,7 @@ from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import bargain, economic, executor, features, records, rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.plan import Wishes
 from marlab.market.rules.prospects import Fitting
 from marlab.market.rules.records import Records
 from marlab.market.vector.books import SLOTS
@@ -42,8 +43,9 @@ _ADDRESSES = (
     "seat", "place", "sides", "running", "units", "price", "ahead", "fields", "reach", "signed", "sums", "latest",
     "goal", "known", "number", "options", "option", "alpha", "moves", "room", "chances", "who", "all_units",
     "all_price",
-    "all_ahead", "least", "money", "fits", "all",
+    "all_ahead", "least", "money", "fits", "all", "order", "op", "choice", "quantity", "wished_price", "worth",
 )  # fmt: skip
+_WHOLE, _REAL = ("order", "op", "choice"), ("quantity", "wished_price", "worth")
 _NUMBERS = ("rows", "seats", "half", "partners", "first", "heard", "cells", "remembered", "some")
 
 
@@ -67,11 +69,12 @@ def _defines(dtype: torch.dtype, wide: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Native:
-    """The two functions for one number type and one number of partners."""
+class Native(NamedTuple):
+    """The functions for one number type and one number of partners: addresses and numbers, and how many there are."""
 
-    def __init__(self, first: Callable[[Tensor, int], None], second: Callable[[Tensor, int], None]) -> None:
-        self.first, self.second = first, second
+    first: Callable[[Tensor, int], None]
+    second: Callable[[Tensor, int], None]
+    third: Callable[[Tensor, int], None]
 
     def begin(self, market: Market, rule: RuleW, rows: Rows) -> Call:
         """Answers to suppliers, and what answers to consumers need."""
@@ -100,7 +103,7 @@ def _built(device: str, dtype: torch.dtype, wide: int) -> Native | None:
 
         return call
 
-    return Native(caller(library.first), caller(library.second))
+    return Native(caller(library.first), caller(library.second), caller(library.third))
 
 
 def _for_gpu(defines: dict[str, Any]) -> Native | None:
@@ -119,7 +122,7 @@ def _for_gpu(defines: dict[str, Any]) -> Native | None:
         return call
 
     try:
-        return Native(caller("first"), caller("second"))
+        return Native(*map(caller, Native._fields))
     except (AttributeError, OSError, RuntimeError):
         return None
 
@@ -171,10 +174,25 @@ class Call:
 
     def sell(self, some: Tensor, before: Fitting) -> None:
         """Answers to the consumers of some rows [M], whose earlier offers that fit are given."""
+        self._add(some, before)
+        self._code.second(self._packed(), len(some))
+
+    def wishes(self, some: Tensor, before: Fitting, held: Tensor, there: Tensor) -> tuple[Wishes, Tensor]:
+        """As `rule_w.sell`, without reasons, for some rows [M]; `held` [M, S] as `rule_w.held_back`."""
+        self._add(some, before)
+        whole = {name: torch.empty(there.shape, dtype=torch.int64, device=there.device) for name in _WHOLE}
+        real = {name: self.room.new_empty(there.shape) for name in _REAL}
+        self._tensors |= whole | real
+        self._code.third(self._packed(), len(some))
+        order, op, choice = whole.values()
+        quantity, price, worth = real.values()
+        none = torch.zeros_like(order)
+        return Wishes(order, op, quantity, price, torch.zeros_like(price), choice, there, none, held), worth
+
+    def _add(self, some: Tensor, before: Fitting) -> None:
         least, money, fits, known = before
         self._tensors |= {"who": some, "least": least, "money": money, "fits": fits, "all": known}
         self._numbers |= {"remembered": least.shape[-1], "some": len(some)}
-        self._code.second(self._packed(), len(some))
 
     def _packed(self) -> Tensor:
         """All numbers and addresses, as the C code reads them."""

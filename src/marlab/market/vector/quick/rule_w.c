@@ -5,7 +5,8 @@
  * constants of the rules. Sums and products are written in the order in which the arrays compute them, so that results
  * are equal to the last bit wherever the libraries round alike.
  *
- * `first` answers suppliers and says what waiting depends on; `second` weighs waiting and answers consumers.
+ * `first` answers suppliers and says what waiting depends on; `second` weighs waiting and answers consumers; `third`
+ * only says what it would like to answer them, for whoever decides otherwise.
  */
 #ifdef __CUDACC__
 #define INSIDE static __device__ __forceinline__
@@ -36,7 +37,7 @@ enum {
   A_ROWS, A_SEATS, A_HALF, A_PARTNERS, A_FIRST, A_HEARD, A_CELLS, A_REMEMBERED, A_SOME, /* numbers */
   A_SEAT, A_PLACE, A_SIDES, A_RUNNING, A_UNITS, A_PRICE, A_AHEAD, A_FIELDS, A_REACH, A_SIGNED, A_SUMS, A_LATEST, A_GOAL,
   A_KNOWN, A_NUMBER, A_OPTIONS, A_OPTION, A_ALPHA, A_MOVES, A_ROOM, A_CHANCES, A_WHO, A_ALL_UNITS, A_ALL_PRICE,
-  A_ALL_AHEAD, A_LEAST, A_MONEY, A_FITS, A_ALL
+  A_ALL_AHEAD, A_LEAST, A_MONEY, A_FITS, A_ALL, A_ORDER, A_OP, A_CHOICE, A_QUANTITY, A_WISHED_PRICE, A_WORTH
 };
 enum {
   O_OPENING_DAYS, O_SMALL_LOT, O_SMALL_PRICE, O_HOLD, O_LOSS, O_FILL_FIRST, O_WAIT, O_PRICE, O_LOT, O_COUNT, O_LOTS = 10,
@@ -497,35 +498,55 @@ INSIDE REAL worth_of(const whole *a, const State *s, whole j, whole n, int k, co
   return worth;
 }
 
-INSIDE void second_of(const whole *a, whole j) {
+/* Weighs waiting and wishes; returns the row. */
+INSIDE whole wish(const whole *a, whole j, State *s, Side *talks, Issue *issue, Wishes *wishes, REAL *worth) {
   whole n = ((const whole *)a[A_WHO])[j];
+  look(a, n, s);
+  hear(a, n, CONSUMERS, talks);
+  const REAL *o = options_of(a, s), *room = (const REAL *)a[A_ROOM] + n * SLOTS;
+  *issue = issue_of(s, 1);
+  for (int k = 0; k < WIDE; k++) worth[k] = talks->there[k] ? worth_of(a, s, j, n, k, o, room) : NOTHING;
+  sell(a, s, talks, issue, (const REAL *)a[A_ALPHA] + (n * SIDES + CONSUMERS) * WIDE, worth, o, wishes);
+  return n;
+}
+
+INSIDE void second_of(const whole *a, whole j) {
   State s;
   Side talks;
+  Issue issue;
   Wishes wishes;
   REAL worth[WIDE];
-  look(a, n, &s);
-  hear(a, n, CONSUMERS, &talks);
-  const REAL *o = options_of(a, &s), *room = (const REAL *)a[A_ROOM] + n * SLOTS;
-  Issue issue = issue_of(&s, 1);
-  for (int k = 0; k < WIDE; k++) worth[k] = talks.there[k] ? worth_of(a, &s, j, n, k, o, room) : NOTHING;
-  sell(a, &s, &talks, &issue, (const REAL *)a[A_ALPHA] + (n * SIDES + CONSUMERS) * WIDE, worth, o, &wishes);
-  serve(a, n, &s, 1, held_days(&s, o), &talks, &issue, &wishes);
+  whole n = wish(a, j, &s, &talks, &issue, &wishes, worth);
+  serve(a, n, &s, 1, held_days(&s, options_of(a, &s)), &talks, &issue, &wishes);
+}
+
+INSIDE void third_of(const whole *a, whole j) {
+  State s;
+  Side talks;
+  Issue issue;
+  Wishes wishes;
+  REAL worth[WIDE];
+  wish(a, j, &s, &talks, &issue, &wishes, worth);
+  for (int k = 0; k < WIDE; k++) {
+    whole at = j * WIDE + k;
+    ((whole *)a[A_ORDER])[at] = wishes.order[k], ((whole *)a[A_OP])[at] = wishes.op[k];
+    ((whole *)a[A_CHOICE])[at] = wishes.choice[k], ((REAL *)a[A_QUANTITY])[at] = wishes.quantity[k];
+    ((REAL *)a[A_WISHED_PRICE])[at] = wishes.price[k], ((REAL *)a[A_WORTH])[at] = worth[k];
+  }
 }
 
 #ifdef __CUDACC__
-extern "C" __global__ void first(const whole *a) {
-  whole n = (whole)blockIdx.x * blockDim.x + threadIdx.x;
-  if (n < a[A_ROWS]) first_of(a, n);
-}
-extern "C" __global__ void second(const whole *a) {
-  whole j = (whole)blockIdx.x * blockDim.x + threadIdx.x;
-  if (j < a[A_SOME]) second_of(a, j);
-}
+#define EVERY(name, count, each) \
+  extern "C" __global__ void name(const whole *a) { \
+    whole i = (whole)blockIdx.x * blockDim.x + threadIdx.x; \
+    if (i < a[count]) each(a, i); \
+  }
 #else
-void first(const whole *a) {
-  for (whole n = 0; n < a[A_ROWS]; n++) first_of(a, n);
-}
-void second(const whole *a) {
-  for (whole j = 0; j < a[A_SOME]; j++) second_of(a, j);
-}
+#define EVERY(name, count, each) \
+  void name(const whole *a) { \
+    for (whole i = 0; i < a[count]; i++) each(a, i); \
+  }
 #endif
+EVERY(first, A_ROWS, first_of)
+EVERY(second, A_SOME, second_of)
+EVERY(third, A_SOME, third_of)
