@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.utils import parameters_to_vector
 
+from marlab.fish.measure.probe import run_probe
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.config import altered
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
@@ -44,6 +47,33 @@ def test_compat_is_not_seeded_and_ours_is() -> None:
     same, different = first_rows(SMALL), first_rows(COMPAT)
     assert same[0] == same[1]
     assert different[0] != different[1]
+
+
+@pytest.mark.parametrize(("config", "before"), [(SMALL, False), (COMPAT, True)])
+def test_probes_play_what_the_update_made_and_in_compat_what_it_found(
+    config: FishTrainConfig, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = FishTrainer(altered(config, multi_eval_interval=1))
+    played = []
+
+    def watched(*args: Any) -> Any:
+        played.append(parameters_to_vector(trainer.net.parameters()).clone())
+        return run_probe(*args)
+
+    monkeypatch.setattr("marlab.fish.training.train.run_probe", watched)
+    found = parameters_to_vector(trainer.net.parameters()).clone()
+    trainer.iterate()
+    made = parameters_to_vector(trainer.net.parameters())
+    assert torch.equal(played[0], found if before else made) and not torch.equal(found, made)
+
+
+def test_the_score_of_the_best_model_is_its_survival(tmp_path: Path) -> None:
+    config = altered(SMALL, total_iterations=4, curriculum="4:2,6:2", multi_eval_interval=2, best_checkpoint_max_step_one=0,
+                     best_checkpoint_max_early_death=0, skip_final_eval=True, tail_replay_count=0)  # fmt: skip
+    run = train(config, RunOptions(output_dir=tmp_path), quiet=True)
+    best = read_json(run.path / "checkpoints" / "best.json", UserError)
+    probes = {probe["iteration"]: probe for probe in read_metrics(run.path / "eval_multi_history.jsonl")}
+    assert best["score"] == probes[best["step"]]["summary"]["avg_final_survival_rate"]
 
 
 def test_phase_changes_lose_nothing_and_compat_loses_the_queue() -> None:

@@ -39,6 +39,8 @@ class Switches:
     """The learning rate falls over the whole run, or (compat) once per phase."""
     seed_scope: Literal["everything", "probes"] | None = None
     """What the seed fixes: everything, or (compat) only the probes."""
+    probe_time: Literal["after_update", "before_update"] | None = None
+    """A probe plays the policy that the iteration leaves behind, or (compat) the one it began with."""
     stats_window: Literal["iteration", "last_100"] | None = None
     """Training statistics over the iteration's finished episodes, or (compat) over the last 100 of any phase."""
     adaptive_boost_signal: Literal["late_first_death_p10", "first_death_p10"] | None = None

@@ -62,6 +62,8 @@ class LearnersWorld:
 class FishTrainer:
     """All parts of a fish training, one iteration at a time, complete in its `state_dict`."""
 
+    chooses_best = True  # only a probe that beats all before it has a score; by more than survival, where that is equal
+
     def __init__(self, config: FishTrainConfig, outputs: FishOutputs | None = None) -> None:
         self.config, self.outputs = config, outputs
         self.rules, self.device = config.rules, choose_device(config.device)
@@ -106,7 +108,8 @@ class FishTrainer:
         self._prepare(now)
         rollout = self.ppo.collect(self.learners, self.record)
         self.queue.settle(self.world.resets_since_feed.cpu().numpy())
-        learned = self.ppo.update(rollout, now.learning_rate, now.entropy_coef)
+        probes_first = self.rules.probe_time == "before_update"
+        learned = None if probes_first else self.ppo.update(rollout, now.learning_rate, now.entropy_coef)
         if self.device.type == "cuda":
             self.world.refill()
         self.step = iteration
@@ -119,11 +122,13 @@ class FishTrainer:
         if self.config.measure.probe_due(iteration):
             with self.ppo.timing("probe"):
                 probe = self._probe(now, row)
+        if learned is None:
+            learned = self.ppo.update(rollout, now.learning_rate, now.entropy_coef)
         if self.outputs is not None:
             self.outputs.row(row)
         metrics = metric_names(row, learned, probe, self.ppo.timing.pop())
         if probe is not None and self._is_best(probe):
-            metrics["score"] = float(iteration)  # each new best is a later one, so its number is a score
+            metrics["score"] = float(probe["summary"]["avg_final_survival_rate"])
         return metrics
 
     def _is_best(self, probe: Mapping[str, Any]) -> bool:

@@ -197,20 +197,23 @@ class CheckpointStore:
         best; the next checkpoint replaces it."""
         save_checkpoint(self.halfway_path(step), self.kind, step, state)
 
-    def save(self, step: int, state: dict[str, Any], score: float | None = None) -> Path:
-        """Write the checkpoint of `step`, note it if its `score` is the best so far, and drop what need not stay."""
+    def save(self, step: int, state: dict[str, Any], score: float | None = None, chosen: bool = False) -> Path:
+        """Write the checkpoint of `step`, note it if its `score` is the best so far, and drop what need not stay.
+
+        `chosen`: whoever gives a score has compared already, and it is the best whatever its score.
+        """
         path = self.path(step)
         save_checkpoint(path, self.kind, step, state)
         if score is not None:
-            self.mark_best(step, score)
+            self.mark_best(step, score, chosen)
         self.prune(step)
         for old in self._steps(self._halfway_name):
             self.halfway_path(old).unlink(missing_ok=True)
         return path
 
-    def mark_best(self, step: int, score: float) -> bool:
-        """Remember `step` as the best if its score beats the best known; True if it did."""
-        best = self.best()
+    def mark_best(self, step: int, score: float, chosen: bool = False) -> bool:
+        """Remember `step` as the best if its score beats the best known, or if it was chosen; True if it did."""
+        best = None if chosen else self.best()
         if best is not None and best[1] >= score and self.path(best[0]).exists():
             return False
         write_json(self.folder / "best.json", {"step": step, "score": score, "file": self.path(step).name})

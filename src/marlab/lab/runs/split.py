@@ -47,7 +47,7 @@ class SplitStore(CheckpointStore):
         self.weights, self.memory = weights, memory
         self.states = CheckpointStore(folder, f"{kind}/state", "state_{step}.pt")
 
-    def save(self, step: int, state: dict[str, Any], score: float | None = None) -> Path:
+    def save(self, step: int, state: dict[str, Any], score: float | None = None, chosen: bool = False) -> Path:
         """Write the three files of `step`, note it if its `score` is the best so far, and drop what need not stay."""
         path, rest = self.path(step), {k: v for k, v in state.items() if k not in (self.weights, self.memory)}
         save_checkpoint(path, self.kind, step, {self.weights: state[self.weights]})
@@ -60,7 +60,7 @@ class SplitStore(CheckpointStore):
         save_checkpoint(self.states.path(step), self.states.kind, step, rest)
         verify_archive(self.states.path(step))
         if score is not None:
-            self.mark_best(step, score)
+            self.mark_best(step, score, chosen)
         self.prune(step)
         self._drop_others(step, remembered)
         return path

@@ -24,7 +24,8 @@ class Trainer(Protocol):
 
     One with an attribute `stopped` that is True has nothing left to do before `total`, for example because validation
     no longer improves; one with `improved` that is True after a unit is saved then. One whose units are long has an
-    attribute `should_stop`, which the loop sets, asks it inside a unit, and raises `Halfway` where it says so.
+    attribute `should_stop`, which the loop sets, asks it inside a unit, and raises `Halfway` where it says so. One with
+    `chooses_best` that is True gives a score only to a unit that is better than all before it, whatever its number.
     """
 
     step: int
@@ -123,7 +124,7 @@ def drive(
     def save(score: float | None) -> None:
         with run.budget.part("saving"):
             began = time.monotonic()
-            store.save(trainer.step, trainer.state_dict(), score)
+            store.save(trainer.step, trainer.state_dict(), score, chosen=getattr(trainer, "chooses_best", False))
             if on_save is not None:
                 on_save()
         run.budget.expect("saving", time.monotonic() - began)
