@@ -68,8 +68,10 @@ def test_probes_play_what_the_update_made_and_in_compat_what_it_found(
 
 
 def test_the_score_of_the_best_model_is_its_survival(tmp_path: Path) -> None:
-    config = altered(SMALL, total_iterations=4, curriculum="4:2,6:2", multi_eval_interval=2, best_checkpoint_max_step_one=0,
-                     best_checkpoint_max_early_death=0, skip_final_eval=True, tail_replay_count=0)  # fmt: skip
+    config = altered(
+        SMALL, total_iterations=4, curriculum="4:2,6:2", multi_eval_interval=2, best_checkpoint_max_step_one=0,
+        best_checkpoint_max_early_death=0, skip_final_eval=True, tail_replay_count=0,
+    )  # fmt: skip
     run = train(config, RunOptions(output_dir=tmp_path), quiet=True)
     best = read_json(run.path / "checkpoints" / "best.json", UserError)
     probes = {probe["iteration"]: probe for probe in read_metrics(run.path / "eval_multi_history.jsonl")}

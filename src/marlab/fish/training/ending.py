@@ -19,15 +19,13 @@ import torch
 from marlab.fish.measure.compare import ARENAS, EvalReport, ladder
 from marlab.fish.measure.config import PROBES, EvalConfig
 from marlab.fish.measure.plots import TrainingReferences, draw_run, plot_step_one_by_type
-from marlab.fish.measure.policies import Policy, moments
+from marlab.fish.measure.policies import Policy
 from marlab.fish.measure.probe import greedy
-from marlab.fish.sea.config import SeaConfig
-from marlab.fish.sea.constants import EPISODE_STEPS
-from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.starts.make import export_worst_seeds
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.evaluate import evaluate_checkpoint, reference_lines, training_steps
+from marlab.fish.training.forecast import time_of_an_episode
 from marlab.fish.training.networks import checkpoints
 from marlab.fish.training.outputs import STATS
 from marlab.lab.device import choose_device
@@ -40,7 +38,6 @@ from marlab.lab.runs.run import Run
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import Sentence, say
 
-TIMED_STEPS = 10
 FIGURES = 12
 """Figures of a whole run in the time of one: the training curve is also drawn as a GIF."""
 MARGIN = 1.3
@@ -73,7 +70,7 @@ class Ending:
     def _time_of_a_batch(self, policy: Policy) -> float:
         measure = self.config.measure
         cfg = assemble.sea_config(self.config, max(1, measure.eval_multi_fish))
-        return _time_of_an_episode(policy, cfg, min(ARENAS, measure.eval_multi_episodes), self.device)
+        return time_of_an_episode(policy, cfg, min(ARENAS, measure.eval_multi_episodes), self.device)
 
     # --- after it -------------------------------------------------------------------------------------------
 
@@ -199,16 +196,6 @@ def _last_probe(probes: Sequence[Mapping[str, Any]], references: Mapping[str, fl
             fish=last["multi_eval_num_fish"], script="sidestep", script_survival=references["sidestep"],
         )
     ]  # fmt: skip
-
-
-def _time_of_an_episode(policy: Policy, cfg: SeaConfig, arenas: int, device: torch.device) -> float:
-    """Seconds that a batch of arenas takes, from a few of its steps."""
-    start, _ = seeded_reset(list(range(arenas)), cfg, device=device)
-    marks = []
-    for moment in moments(start, policy, cfg, TIMED_STEPS + 1):
-        moment.state.alive.any().item()  # waits for the device
-        marks.append(time.monotonic())
-    return (marks[-1] - marks[0]) / TIMED_STEPS * EPISODE_STEPS
 
 
 def draw(run: Run, config: FishTrainConfig, quiet: bool) -> None:

@@ -21,6 +21,7 @@ from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.ending import Ending
+from marlab.fish.training.forecast import no_time_for_one, pace, told
 from marlab.fish.training.networks import make_net
 from marlab.fish.training.outputs import FishOutputs, iteration_row, metric_names
 from marlab.lab.config import Preset, to_dict
@@ -257,10 +258,26 @@ def train(
         drive(
             trainer, run, ending.store, save_every=config.checkpoint_interval, unit="iterations",
             show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet, stay=True,
+            prepare=lambda: _forecast(run, trainer, quiet),
         )  # fmt: skip
         outputs.flush()
         ending.finish()
     return run
+
+
+def _forecast(run: Run, trainer: FishTrainer, quiet: bool) -> bool:
+    """Say how long it will take, before it starts; False where there is no time for a single iteration."""
+    if trainer.step:
+        return True
+    measured = pace(trainer.config, trainer.net, trainer.device)
+    if measured is None:
+        return True
+    impossible = no_time_for_one(trainer.config, measured, run.budget)
+    for line in [impossible] if impossible else told(trainer.config, measured, run.budget):
+        run.log(line)
+        if not quiet or impossible:
+            print(f"{line}.", flush=True)
+    return impossible is None
 
 
 def _check_gate(trainer: FishTrainer) -> list[str]:
