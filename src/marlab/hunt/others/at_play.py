@@ -24,7 +24,7 @@ from marlab.hunt.others.codes import Goals, meant_by
 from marlab.hunt.others.copies import copy_generators, fold, spread, unfold
 from marlab.hunt.others.history import HistoryEncoder
 from marlab.hunt.others.moa import Moa, others_of
-from marlab.hunt.others.models import GoalModels
+from marlab.hunt.others.models import GoalModels, LoadedModels
 from marlab.hunt.others.vae import Code
 from marlab.hunt.players.policy import Memory
 from marlab.lab.ppo.choices import apply_mask
@@ -115,6 +115,15 @@ class OtherModels(nn.Module):
         wishes = self.moa.wishes(fold(meant[:, pairs], self.seeds, copies))
         logits = self.moa(*(fold(x, self.seeds, copies) for x in (rows[:, pairs], time)), wishes)
         return unfold(logits, self.seeds, view.game.players), legal[:, pairs]
+
+
+def pretrained(loaded: LoadedModels) -> OtherModels:
+    """Models of others as `pretrain` left them, ready to be asked in games."""
+    spec = loaded.spec
+    with_history = loaded.models.history is not None
+    models = OtherModels(spec.game, loaded.goals(), spec.hidden, [0], paths=spec.paths, history=with_history)
+    models.take(loaded.models)
+    return models.to(next(loaded.models.parameters()).device)
 
 
 class LearnedLikelihoods(Likelihoods):

@@ -22,7 +22,7 @@ from torch import Tensor
 from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
+from marlab.hunt.others.at_play import LearnedLikelihoods, pretrained
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.others.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
 from marlab.hunt.others.config import Faults
@@ -229,13 +229,9 @@ def write_codes(path: Path, part: Part, data: GoalData, predicted: Prediction, c
 
 def learned_source(loaded: LoadedModels, game: Any) -> BeliefSource:
     """The models as the source of beliefs: over stag and hare, or over the codebook's prototypes."""
-    goals, spec = loaded.goals(), loaded.spec
-    with_history = loaded.models.history is not None
-    models = OtherModels(spec.game, goals, spec.hidden, [0], paths=spec.paths, history=with_history)
-    models.take(loaded.models)
-    models.to(game.device)
-    stag = goals.stag.to(game.device)
-    return BeliefSource(LearnedLikelihoods(game, models), torch.stack([stag, 1 - stag]), goals.evidence.to(game.device))
+    goals = loaded.goals().to(game.device)
+    to_goal = torch.stack([goals.stag, 1 - goals.stag])
+    return BeliefSource(LearnedLikelihoods(game, pretrained(loaded)), to_goal, goals.evidence)
 
 
 def belief_figures(loaded: LoadedModels, dataset: Dataset, games: int, seed: int) -> dict[str, Any]:
