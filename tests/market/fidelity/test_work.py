@@ -13,7 +13,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 from marlab.market.fidelity import real, vector, work
 from marlab.market.fidelity.command import FidelityCommand
-from marlab.market.fidelity.plan import FidelityConfig, seats_of
+from marlab.market.fidelity.plan import POPULATION, FidelityConfig, seats_of
 from marlab.market.vector.configs import shipped
 
 pytest.importorskip("scml")
@@ -64,6 +64,7 @@ def test_what_cannot_be_compared_is_refused_before_a_folder_is_made(tmp_path: Pa
         (asked(real=tmp_path / "none.json"), "does not exist"),
         (asked(clones=tmp_path / "none.npz"), "does not exist"),
         (FidelityCommand(sellers=("rule=LitaAgentHRL", "a=RandomStdAgent"), quiet=True), "cannot sell"),
+        (asked(population=("Nobody", *POPULATION[1:])), "Nobody"),
     ):
         with pytest.raises(UserError, match=why):
             work.fidelity(command, RunOptions(output_dir=tmp_path / "runs"))

@@ -16,7 +16,6 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.files import read_json, write_json
 from marlab.market.fidelity.plan import FidelityConfig, Seat, seats_of
-from marlab.market.simulator.experts import find_player
 from marlab.market.simulator.worlds import WorldSpec
 from marlab.market.vector.configs import Configs, join
 
@@ -50,8 +49,6 @@ def play_seats(
     quiet: bool = False,
 ) -> bool:  # fmt: skip
     """Play what is missing in `file`; whether everything is there now."""
-    for agent in (*config.sellers, *config.population):
-        find_player(agent)  # an unknown name is told before anything is played
     done = known(file)
     worlds = {
         spec.world_id: (spec.to_dict(), seat.place)

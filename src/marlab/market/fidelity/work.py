@@ -28,7 +28,7 @@ from marlab.market.fidelity.command import FidelityCommand
 from marlab.market.fidelity.plan import POSITIONS, FidelityConfig, seats_of
 from marlab.market.fidelity.report import Fidelity, as_json, as_markdown, compared
 from marlab.market.fidelity.sellers import settings_of
-from marlab.market.simulator.experts import need_simulator
+from marlab.market.simulator.experts import find_player, need_simulator
 from marlab.market.vector.clones import load
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.configs import load as load_configs
@@ -48,6 +48,8 @@ def fidelity(
     device, pack = choose_device(asked.device), load(asked.clones)
     for name in config.names:
         settings_of(config.agent(name))  # who cannot sell is told before a folder is made
+    for agent in (*config.sellers, *config.population):
+        find_player(agent)  # and so is an unknown name
     taken_over = {} if asked.real is None else real.known(_there(asked.real))
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
@@ -102,14 +104,15 @@ def write(run: Run, found: Fidelity) -> None:
         **{f"{line.position} {line.seller} real": line.real.value for line in found.lines},
         **{f"{line.position} {line.seller} vector": line.vector.value for line in found.lines},
     })  # fmt: skip
+    after = say("lab.go_on" if run.unfinished else "lab.look")
     if not found.lines:
-        run.set_verdict(say("market.fidelity_nothing"))
+        run.set_verdict(say("market.fidelity_nothing"), after)
         return
     told = {
         "held": sum(bool(line.holds) for line in found.asked), "asked": len(found.asked),
         "correlation": min(found.correlation.values()), "markets": found.markets,
     }  # fmt: skip
-    run.set_verdict(say("market.fidelity_right" if found.ranks_alike else "market.fidelity_wrong", **told))
+    run.set_verdict(say("market.fidelity_right" if found.ranks_alike else "market.fidelity_wrong", **told), after)
     draw(run, found)
 
 
