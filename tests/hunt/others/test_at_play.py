@@ -49,7 +49,7 @@ def test_learned_likelihoods_feed_a_belief(goals: Goals):
     actions, _ = players.act(view, players.begin(6, seeded(0)), seeded(1))
     _, outcome = game.step(state, actions)
     likelihood = tracker.likelihoods(view, outcome.executed, memory)
-    logits, legal = models.by_goal(view, models.meant(models.code(view, memory)))
+    logits, legal = models.by_goal(view)
     expected = logits[2, 3, 0].masked_fill(~legal[2, 3, 0], -torch.inf).softmax(-1)[:, int(outcome.executed[2, 0])]
     torch.testing.assert_close(likelihood[2, 3, 0], expected)
     after = tracker.observe(view, outcome, memory)

@@ -143,7 +143,8 @@ class LearnedLikelihoods(Likelihoods):
     def __call__(self, view: View, actions: Tensor, memory: Memory) -> Tensor:
         if self.goals == 1:  # nothing to tell apart
             return torch.ones(view.state.batch, *self.about, 1, device=actions.device)
-        logits, legal = self.models.by_goal(view, self.models.meant(self.models.code(view, memory)))
+        # The prototypes themselves: a sure history would make all goals mean the same, and tell none of them apart.
+        logits, legal = self.models.by_goal(view)
         chance = apply_mask(logits, legal.unsqueeze(-2)).softmax(-1)
         taken = actions[:, self.players].clamp_max(chance.shape[-1] - 1)[..., None, None]
         return chance.gather(-1, taken.expand(*chance.shape[:-1], 1)).squeeze(-1)

@@ -18,6 +18,7 @@ from torch.nn.functional import cross_entropy
 
 from marlab.hunt.game.rows import Symmetries
 from marlab.hunt.game.rules import ABSENT
+from marlab.hunt.others.at_play import OtherModels
 from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.replay import Experience, Replay
@@ -139,7 +140,7 @@ class HopLearner:
         models = self.fast.others
         assert models is not None and self.others is not None
         steps, moa = self._turned(steps), models.moa
-        logits = moa(steps.rows, steps.time, moa.wishes(models.meant(steps.code)))
+        logits = moa(steps.rows, steps.time, moa.wishes(self._meant(models, steps.code)))
         legal = steps.rows[..., : self.fast.game.actions].bool()
         flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
         loss = action_loss(
@@ -153,6 +154,15 @@ class HopLearner:
         age = (steps.update.max() - steps.update) * online
         return {"ce": loss.given, "grad_norm": norm.mean(), "age": age.sum() / online.sum().clamp_min(1),
                 "offline_share": 1 - online.float().mean()}  # fmt: skip
+
+    def _meant(self, models: OtherModels, code: Tensor) -> Tensor:
+        """[P, N, S', K, V] what each goal means: for half of the steps with what histories say, as in trees, for half
+        the goals themselves, as for beliefs and guests."""
+        meant = models.meant(code)
+        if models.history is None:
+            return meant
+        alone = torch.rand(*code.shape[:-2], 1, 1, generator=self.generator, device=code.device) < 0.5
+        return torch.where(alone, models.candidates, meant)
 
     def learn_histories(self, histories: Histories | None, lr: float) -> dict[str, Tensor]:
         """One iteration's steps of the history encoders, on whole histories of the newest episodes."""
