@@ -105,3 +105,22 @@ def test_rendering_and_wrong_use() -> None:
     picture = env.render()
     assert picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3
     assert HuntEnv("msh_tiny").render() is None
+
+
+def test_a_missing_or_wrong_action_is_a_sentence() -> None:
+    env = HuntEnv("msh_4x4")
+    env.reset(seed=0)
+    good = dict.fromkeys(env.agents, 4)
+    with pytest.raises(
+        UserError, match=r"The action of player_2 is missing, expected a whole number from 0 \(up\) to 6"
+    ):
+        env.step({agent: 4 for agent in env.agents if agent != "player_2"})
+    for wrong in (1.5, "up", None, np.array([1, 2])):
+        with pytest.raises(UserError, match=r"The action of player_3 is .* expected a whole number"):
+            env.step({**good, "player_3": wrong})  # type: ignore[dict-item]
+    for wrong in (-1, 7):
+        with pytest.raises(UserError, match=rf"The action of player_1 is {wrong}, expected a whole number from 0"):
+            env.step({**good, "player_1": wrong})
+    assert env.state().sum() == 9  # nothing happened
+    env.step({**good, "player_1": np.int64(3), "player_4": np.array(2)})  # type: ignore[dict-item]
+    assert len(env.agents) == 4

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.game.maps import draw_maps, make_maps
-from marlab.hunt.game.rules import STAY, Game, Snowdrift, StagHunt, State
+from marlab.hunt.game.rules import STAY, Game, Outcome, Snowdrift, StagHunt, State
+from marlab.hunt.game.scalar import Situation, Step
 from marlab.lab.errors import UserError
 
 RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
@@ -62,6 +63,24 @@ def state_of_planes(config: GameConfig, grid: Tensor, t: Tensor, which: Tensor) 
         prey_alive=torch.cat(present, 1), t=t, first_hunt=torch.full_like(t, -1),
         last_action=torch.full_like(cell, STAY),
     )  # fmt: skip
+
+
+def batched(config: GameConfig, situation: Situation) -> tuple[Game, State]:
+    """A situation of the scalar rules as a batch of one."""
+    s = situation
+    blocks = torch.tensor([[bool(s.blocks >> cell & 1) for cell in range(config.cells)]])
+    state = State(
+        map=torch.zeros(1, dtype=torch.int64), cell=torch.tensor([s.cell]), alive=torch.tensor([s.alive]),
+        prey_cell=torch.tensor([s.prey_cell]), prey_alive=torch.tensor([s.prey_alive]), t=torch.tensor([s.t]),
+        first_hunt=torch.tensor([s.first_hunt]), last_action=torch.tensor([s.last_action]),
+    )  # fmt: skip
+    return game_with_blocks(config, blocks), state
+
+
+def batched_outcome(step: Step) -> Outcome:
+    """What a step of the scalar rules did as a batch of one."""
+    given = (step.reward, step.done, step.over, step.after.last_action, step.hunters, step.captured)
+    return Outcome(*(torch.tensor([x]) for x in given))
 
 
 def _listed(plane: Tensor, amount: int) -> tuple[Tensor, Tensor]:

@@ -1,24 +1,27 @@
 """PettingZoo adapter: one game, agents `player_1` ... `player_n`, each leaving after the step of its capture.
 
-Unlike the batched world it draws fresh obstacles at every reset. The time limit terminates an episode, because the
-time is part of what players see.
+It plays by the scalar rules of `game.scalar`, because a single game is too small for tensors. Unlike the batched world
+it draws fresh obstacles at every reset. The time limit terminates an episode, because the time is part of what players
+see.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
+from copy import deepcopy
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from marlab.hunt.game import render
-from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.config import GameConfig, game_config
-from marlab.hunt.game.rules import STAY, Game, Outcome, State
-from marlab.hunt.game.views import View
-from marlab.hunt.players.rollout import OUTCOMES, captures
+from marlab.hunt.game.rules import ACTION_NAMES
+from marlab.hunt.game.scalar import STAY, Rules, Situation, Step
+from marlab.hunt.players.glance import Glance
+from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.errors import UserError
 
 Observation = dict[str, np.ndarray]
@@ -40,18 +43,21 @@ class HuntEnv(ParallelEnv):
             raise UserError(f"render_mode is {render_mode!r}, expected None, 'ansi' or 'rgb_array'.")
         self.config = game_config(game) if isinstance(game, str) else game
         self.render_mode = render_mode
+        self.rules, self._glance = Rules(self.config), Glance(self.config)
         self.possible_agents = [f"player_{i + 1}" for i in range(self.config.players)]
         self.agents: list[str] = []
-        self._spaces = {agent: _observation_space(self.config) for agent in self.possible_agents}
+        self._seat = {agent: i for i, agent in enumerate(self.possible_agents)}
+        self._spaces = {agent: self._glance.space() for agent in self.possible_agents}
         self._actions = {agent: spaces.Discrete(self.config.actions) for agent in self.possible_agents}
         shape = (self.config.height, self.config.width, self.config.channels)
         self.state_space = spaces.Box(0, 1, shape, np.int8)
-        self._generator = torch.Generator()
-        self._generator.seed()
-        self._game: Game | None = None
-        self._state: State | None = None
-        self._outcome: Outcome | None = None
-        self._tally: dict[str, torch.Tensor] = {}
+        self._rng = random.Random()
+        self._situation: Situation | None = None
+        self._step: Step | None = None
+        self._paid: list[float] = []
+        self._steps: list[int] = []
+        self._outcome: list[int] = []
+        self._hunters: list[int] = []
 
     def observation_space(self, agent: str) -> spaces.Dict:
         return self._spaces[agent]
@@ -66,98 +72,105 @@ class HuntEnv(ParallelEnv):
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
         """A fresh game; the same seed gives the same games from here on. No options are known."""
         if seed is not None:
-            self._generator.manual_seed(seed)
-        self._game = make_game(self.config, self._generator, maps=1)
-        self._state, self._outcome = self._game.reset(1, self._generator), None
+            self._rng.seed(seed)
+        self._situation, self._step = self.rules.start(self._rng), None
         self.agents = list(self.possible_agents)
-        zeros = torch.zeros(1, self.config.players, dtype=torch.int64)
-        self._tally = {"return": zeros.float(), "steps": zeros, "outcome": zeros, "hunters": zeros}
-        return self._observations(self.agents), {agent: {} for agent in self.agents}
+        players = self.config.players
+        self._paid, self._steps = [0.0] * players, [0] * players
+        self._outcome, self._hunters = [0] * players, [0] * players
+        return self._glance.all(self.rules, self._situation, self.agents, self._seat), {a: {} for a in self.agents}
 
     def step(
-        self, actions: dict[str, int]
+        self, actions: Mapping[str, int]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One action for every agent that still plays; an illegal one counts as stay."""
-        game, state = self._playing()
-        if not self.agents:
+        before = self._playing()
+        acted = self.agents
+        if not acted:
             return {}, {}, {}, {}, {}
-        acted = list(self.agents)
-        joint = [int(actions[agent]) if agent in acted else STAY for agent in self.possible_agents]
-        alive = state.alive
-        self._state, out = game.step(state, torch.tensor([joint]))
-        self._outcome = out
-        self._tally["return"] = self._tally["return"] + out.reward
-        self._tally["steps"] = self._tally["steps"] + alive
-        self._tally["outcome"] = captures(game, out, self._tally["outcome"])
-        self._tally["hunters"] = torch.where(out.hunters > 0, out.hunters, self._tally["hunters"])
-        reward, done = out.reward[0].tolist(), out.done[0].tolist()
-        seat = {agent: i for i, agent in enumerate(self.possible_agents)}
-        self.agents = [agent for agent in acted if not done[seat[agent]]]
-        infos = {agent: {"episode": self._summary(seat[agent])} if done[seat[agent]] else {} for agent in acted}
-        return (
-            self._observations(acted),
-            {agent: reward[seat[agent]] for agent in acted},
-            {agent: done[seat[agent]] for agent in acted},
-            dict.fromkeys(acted, False),
-            infos,
-        )
+        joint = [STAY] * self.config.players
+        for agent in acted:
+            joint[self._seat[agent]] = self._action(agent, actions)
+        self._step = out = self.rules.step(before, joint)
+        self._situation = out.after
+        infos: dict[str, dict[str, Any]] = {}
+        rewards, done, staying = {}, {}, []
+        for agent in acted:
+            seat = self._seat[agent]
+            self._paid[seat] += out.reward[seat]
+            self._steps[seat] += 1
+            if out.hunters[seat]:
+                self._hunters[seat] = out.hunters[seat]
+                if not self.rules.snow:  # HUNT_STAG 5 -> stag 1, HUNT_HARE 6 -> hare 2
+                    self._outcome[seat] = out.after.last_action[seat] - 4
+            rewards[agent], done[agent] = out.reward[seat], out.done[seat]
+            infos[agent] = {"episode": self._summary(seat)} if out.done[seat] else {}
+            if not out.done[seat]:
+                staying.append(agent)
+        self.agents = staying
+        observations = self._glance.all(self.rules, out.after, acted, self._seat)
+        return observations, rewards, done, dict.fromkeys(acted, False), infos
 
-    def _observations(self, agents: list[str]) -> dict[str, Observation]:
-        view = View(*self._playing())
-        grid, mask = view.grid[0].numpy().astype(np.int8), view.mask[0].numpy().astype(np.int8)
-        actions, alive = view.actions[0].numpy().astype(np.int8), view.alive[0].numpy().astype(np.int8)
-        time = np.array([int(view.state.t[0])], dtype=np.int32)
-        return {
-            agent: {"observation": grid[i], "action_mask": mask[i], "actions": actions[i], "t": time, "alive": alive[i]}
-            for i, agent in enumerate(self.possible_agents)
-            if agent in agents
-        }
+    def _action(self, agent: str, actions: Mapping[str, int]) -> int:
+        """The action of an agent that plays; what is missing or no action is refused in a sentence."""
+        try:
+            action = index(actions[agent])
+        except (KeyError, TypeError):
+            given = f"is {actions[agent]!r}" if agent in actions else "is missing"
+            raise UserError(f"The action of {agent} {given}, expected {self._expected()} for every agent that plays "
+                            f"({', '.join(self.agents)}).") from None  # fmt: skip
+        if not 0 <= action < self.config.actions:
+            raise UserError(f"The action of {agent} is {action}, expected {self._expected()}.")
+        return action
+
+    def _expected(self) -> str:
+        names = ACTION_NAMES[: self.config.actions]
+        return f"a whole number from 0 ({names[0]}) to {len(names) - 1} ({names[-1]})"
 
     def _summary(self, seat: int) -> dict[str, Any]:
-        _, state = self._playing()
-        first = int(state.first_hunt[0])
+        first = self._playing().first_hunt
         return {
-            "return": float(self._tally["return"][0, seat]),
-            "steps": int(self._tally["steps"][0, seat]),
-            "outcome": OUTCOMES[int(self._tally["outcome"][0, seat])],
-            "sharers": int(self._tally["hunters"][0, seat]),
+            "return": self._paid[seat],
+            "steps": self._steps[seat],
+            "outcome": OUTCOMES[self._outcome[seat]],
+            "sharers": self._hunters[seat],
             "first_hunt_time": None if first < 0 else first,
         }
 
-    def _playing(self) -> tuple[Game, State]:
-        if self._game is None or self._state is None:
+    def _playing(self) -> Situation:
+        if self._situation is None:
             raise RuntimeError("call reset() first")
-        return self._game, self._state
+        return self._situation
 
     # --- state and pictures ---------------------------------------------------------------------------------------
 
     def state(self) -> np.ndarray:
         """[H, W, channels] int8: the planes with the players in seat order."""
-        return View(*self._playing()).board[0].numpy().astype(np.int8)
+        return self._glance.planes(self.rules, self._playing())
 
     def get_state(self) -> dict[str, Any]:
-        """Everything, generator included, in plain arrays: `set_state` continues from it bit for bit."""
-        game, state = self._playing()
-        return {
-            "blocks": game.maps.blocks.numpy().copy(),
-            "state": {name: value.numpy().copy() for name, value in state._asdict().items()},
-            "tally": {name: value.numpy().copy() for name, value in self._tally.items()},
-            "agents": list(self.agents),
-            "generator": self._generator.get_state().numpy().copy(),
-        }
+        """Everything, generator included, in plain values: `set_state` continues from it bit for bit."""
+        situation = self._playing()
+        kept = {name: deepcopy(getattr(situation, name)) for name in Situation.__slots__}
+        tally = [list(values) for values in (self._paid, self._steps, self._outcome, self._hunters)]
+        return {"situation": kept, "tally": tally, "agents": list(self.agents), "generator": self._rng.getstate()}
 
     def set_state(self, saved: dict[str, Any]) -> None:
         """Continue where `get_state` was called, perhaps in another environment of the same config."""
-        self._game = game_with_blocks(self.config, torch.from_numpy(saved["blocks"].copy()))
-        self._state = State(**{name: torch.from_numpy(value.copy()) for name, value in saved["state"].items()})
-        self._tally = {name: torch.from_numpy(value.copy()) for name, value in saved["tally"].items()}
-        self._outcome, self.agents = None, list(saved["agents"])
-        self._generator.set_state(torch.from_numpy(saved["generator"].copy()))
+        self._situation, self._step = Situation(**deepcopy(saved["situation"])), None
+        self._paid, self._steps, self._outcome, self._hunters = (list(values) for values in saved["tally"])
+        self.agents = list(saved["agents"])
+        self._rng.setstate(saved["generator"])
 
     def render(self) -> np.ndarray | str | None:
         if self.render_mode is None:
             return None
-        shown = render.scene(*self._playing(), outcome=self._outcome)
+        from marlab.hunt.game import render
+        from marlab.hunt.game.build import batched, batched_outcome
+
+        game, state = batched(self.config, self._playing())
+        outcome = None if self._step is None else batched_outcome(self._step)
+        shown = render.scene(game, state, outcome=outcome)
         return render.text(shown) if self.render_mode == "ansi" else render.image(shown)
 
     def close(self) -> None:
@@ -167,16 +180,3 @@ class HuntEnv(ParallelEnv):
 def parallel_env(game: GameConfig | str = "msh_4x4", render_mode: str | None = None) -> HuntEnv:
     """The environment under the name that PettingZoo's users look for."""
     return HuntEnv(game, render_mode)
-
-
-def _observation_space(config: GameConfig) -> spaces.Dict:
-    n = config.players
-    return spaces.Dict(
-        {
-            "observation": spaces.Box(0, 1, (config.height, config.width, config.channels), np.int8),
-            "action_mask": spaces.Box(0, 1, (config.actions,), np.int8),
-            "actions": spaces.Box(0, 7, (n,), np.int8),
-            "t": spaces.Box(0, config.final_time, (1,), np.int32),
-            "alive": spaces.Box(0, 1, (n,), np.int8),
-        }
-    )
