@@ -138,8 +138,8 @@ class Rules:
                 if to >= 0 and not s.blocks >> to & 1:
                     cells[player], executed[player] = to, action
             elif action >= FIRST_HUNT:
-                for prey, (cell, left) in enumerate(zip(s.prey_cell, s.prey_alive)):
-                    if left and cell == here and action == FIRST_HUNT + self.kinds[prey]:
+                for prey, (cell, is_left) in enumerate(zip(s.prey_cell, s.prey_alive)):
+                    if is_left and cell == here and action == FIRST_HUNT + self.kinds[prey]:
                         hunting[player], executed[player] = prey, action
         reward, hunters, captured = self._pay(hunting)
         leaves = [False] * c.players if self.snow else [count > 0 for count in hunters]

@@ -30,7 +30,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.players.glance import Glance
 from marlab.lab.errors import UserError
 
-Observation = dict[str, np.ndarray]
+Observation = dict[str, Any]
 NAME = "StagHunt-v0"
 
 
