@@ -23,9 +23,9 @@ from marlab.market.vector.builtin import Seated
 from marlab.market.vector.clones import load
 from marlab.market.vector.generate import generate_like
 from marlab.market.vector.market import Market
-from marlab.market.vector.rounds import HALVES
+from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.rule_w import RuleW
-from marlab.market.vector.seats import Policy
+from marlab.market.vector.seats import Policy, Rows
 from marlab.market.vector.setup import make_setup
 from marlab.market.vector.sync_random import SyncRandom
 
@@ -38,6 +38,22 @@ AGENTS = {"Random": ("RandomStdAgent",), "SyncRandom": ("SyncRandomStdAgent",)}
 AGENTS["rule W"] = ('marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")',)
 AGENTS[CLONES] = load().names
 AGENTS["Random and SyncRandom"] = AGENTS["Random"] + AGENTS["SyncRandom"]
+
+
+class Twice(RuleW):
+    """Rule W that plays the answers of arrays and counts where those of C differ."""
+
+    differ = total = 0
+
+    def answer(self, market: Market, rows: Rows) -> tuple[Moves, torch.Tensor]:
+        code, self._native = self._native, None
+        plain, places = super().answer(market, rows)
+        self._native = code
+        quick, others = super().answer(market, rows)
+        a, b = (torch.stack(moves)[:, at.argsort()] for moves, at in ((plain, places), (quick, others)))
+        differ = (a[0] != b[0]) | ((a[0] == OFFER) & (a[1:] != b[1:]).any(0))
+        self.differ, self.total = self.differ + int(differ.sum()), self.total + len(places)
+        return plain, places
 
 
 class Clock:
@@ -60,11 +76,8 @@ def vector(
     seats: str, worlds: int, days: int, device: torch.device, seconds: float = float("inf"), quick: bool = True
 ) -> tuple[float, dict[str, float], int]:
     """World-days per second, the share of each part, and the days played: no more are begun after `seconds`."""
-    drawn = min(worlds, CONFIGS)
-    shape = (np.full(drawn, LEVELS), np.full((drawn, LEVELS), WIDE), np.full(drawn, DAYS))
-    setup = make_setup(generate_like(*shape, np.random.default_rng(0)), torch.float32, device)
-    setup = setup.select(torch.arange(worlds, device=device) % drawn)
-    market, generator = Market(setup), torch.Generator(device).manual_seed(0)
+    market, generator = market_of(worlds, device), torch.Generator(device).manual_seed(0)
+    setup = market.setup
     kind = torch.zeros_like(setup.lines)
     others: dict[int, Policy] = {}
     if seats == CLONES:  # all experts of the pack that comes with the package, a network for every factory
@@ -83,6 +96,25 @@ def vector(
         played += 1
     total = sum(clock.parts.values())
     return worlds * played / total, {name: spent / total for name, spent in clock.parts.items()}, played
+
+
+def market_of(worlds: int, device: torch.device) -> Market:
+    """Worlds of 3 x 4 factories and 50 days."""
+    drawn = min(worlds, CONFIGS)
+    shape = (np.full(drawn, LEVELS), np.full((drawn, LEVELS), WIDE), np.full(drawn, DAYS))
+    setup = make_setup(generate_like(*shape, np.random.default_rng(0)), torch.float32, device)
+    return Market(setup.select(torch.arange(worlds, device=device) % drawn))
+
+
+def compared(worlds: int, days: int, device: torch.device) -> str:
+    """Rule W in C beside the arrays, decision for decision."""
+    market = market_of(worlds, device)
+    rule = Twice(market, quick=True)
+    policy = Seated(market, torch.ones_like(market.setup.lines), {1: rule}, None)
+    for _ in range(days):
+        play_day(market, policy, Clock(device))
+    told = "equal" if not rule.differ else f"{rule.differ:,} differ"
+    return f"rule W in C and as arrays: {rule.total:,} decisions of {worlds} worlds, {days} days: {told}"
 
 
 def play_day(market: Market, policy: Seated, clock: Clock) -> None:
@@ -120,6 +152,8 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=DAYS - 1)
     parser.add_argument("--seats", nargs="+", choices=SEATS, default=list(SEATS))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further day after these")
+    parser.add_argument("--arrays", action="store_true", help="rule W as arrays, not in C")
+    parser.add_argument("--compare", type=int, default=0, help="days on which rule W in C is compared with the arrays")
     parser.add_argument("--no-simulator", dest="simulator", action="store_false")
     asked = parser.parse_args()
     device = torch.device(asked.device)
@@ -132,10 +166,12 @@ def main() -> None:
         if reference is not None:
             print(f"{seats}: simulator {reference:.1f} world-days per CPU second", flush=True)
         for worlds in asked.worlds:
-            rate, parts, days = vector(seats, worlds, asked.days, device, asked.seconds)
+            rate, parts, days = vector(seats, worlds, asked.days, device, asked.seconds, not asked.arrays)
             ratio = f", {rate / reference:.0f} times the simulator" if reference is not None else ""
             split = ", ".join(f"{name} {share:.0%}" for name, share in parts.items())
             print(f"{seats}: {worlds} worlds, {days} days, {rate:,.0f} world-days/s{ratio} ({split})", flush=True)
+    if asked.compare:
+        print(compared(min(asked.worlds), asked.compare, device), flush=True)
 
 
 if __name__ == "__main__":

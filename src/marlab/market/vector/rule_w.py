@@ -89,6 +89,26 @@ class Outlooks:
         self._room = room
         return self._fitting
 
+    def placed(self, market: Market, rows: Rows, room: Tensor) -> tuple[Fitting, Tensor]:
+        """As `of` and `fitting` for rows [N] with `room` [N, S], without a copy: all that is known, and where rows are.
+
+        Use either these two or this on a day.
+        """
+        who = (rows.world * market.levels + rows.level) * market.wide + rows.place
+        if market.half < 2 or not self._has(rows, who):
+            self._found, self._who = self._weighed(market, rows), who
+            self._place[rows.seat] = torch.arange(len(rows), device=who.device)
+            self._fitting, self._room = self._found.fitting(room), room.clone()
+            return self._fitting, self._place[rows.seat]
+        assert self._found is not None and self._fitting is not None and self._room is not None
+        at = self._place[rows.seat]
+        changed = (room != self._room[at]).any(1).nonzero()[:, 0]
+        if len(changed):
+            there, now = at[changed], room[changed]
+            new = Prospects(*(values[there] for values in self._found)).fitting(now)
+            self._fitting.money[there], self._fitting.fits[there], self._room[there] = new.money, new.fits, now
+        return self._fitting, at
+
     def _weighed(self, market: Market, rows: Rows) -> Prospects:
         """Earlier offers of the rows' consumers at today's prices."""
         bounds = (market.ranges.price_low, market.ranges.price_high)  # [B, P, 1, 1]
@@ -179,7 +199,7 @@ class RuleW(Policy):
         some = call.running[:, CONSUMERS].any(1).nonzero()[:, 0]  # rows with something to answer there
         if len(some) and not self._sells_itself:
             who = rows.take(some)
-            call.sell(some, self._outlooks[market.half % 2].of(market, who).fitting(call.room[some]))
+            call.sell(some, *self._outlooks[market.half % 2].placed(market, who, call.room[some]))
         elif len(some):
             who, there = rows.take(some), call.running[some, CONSUMERS]
             state = self.mornings.at(market, who, alive=True)

@@ -44,6 +44,7 @@ _ADDRESSES = (
     "goal", "known", "number", "options", "option", "alpha", "moves", "room", "chances", "who", "all_units",
     "all_price",
     "all_ahead", "least", "money", "fits", "all", "order", "op", "choice", "quantity", "wished_price", "worth",
+    "at",
 )  # fmt: skip
 _WHOLE, _REAL = ("order", "op", "choice"), ("quantity", "wished_price", "worth")
 _NUMBERS = ("rows", "seats", "half", "partners", "first", "heard", "cells", "remembered", "some")
@@ -172,9 +173,10 @@ class Call:
         self._code, self._device = code, like.device
         code.first(self._packed(), n)
 
-    def sell(self, some: Tensor, before: Fitting) -> None:
-        """Answers to the consumers of some rows [M], whose earlier offers that fit are given."""
+    def sell(self, some: Tensor, before: Fitting, at: Tensor) -> None:
+        """Answers to the consumers of some rows [M], whose earlier offers that fit are `before` at places [M]."""
         self._add(some, before)
+        self._tensors["at"] = at
         self._code.second(self._packed(), len(some))
 
     def wishes(self, some: Tensor, before: Fitting, held: Tensor, there: Tensor) -> tuple[Wishes, Tensor]:

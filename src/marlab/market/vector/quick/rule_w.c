@@ -37,7 +37,8 @@ enum {
   A_ROWS, A_SEATS, A_HALF, A_PARTNERS, A_FIRST, A_HEARD, A_CELLS, A_REMEMBERED, A_SOME, /* numbers */
   A_SEAT, A_PLACE, A_SIDES, A_RUNNING, A_UNITS, A_PRICE, A_AHEAD, A_FIELDS, A_REACH, A_SIGNED, A_SUMS, A_LATEST, A_GOAL,
   A_KNOWN, A_NUMBER, A_OPTIONS, A_OPTION, A_ALPHA, A_MOVES, A_ROOM, A_CHANCES, A_WHO, A_ALL_UNITS, A_ALL_PRICE,
-  A_ALL_AHEAD, A_LEAST, A_MONEY, A_FITS, A_ALL, A_ORDER, A_OP, A_CHOICE, A_QUANTITY, A_WISHED_PRICE, A_WORTH
+  A_ALL_AHEAD, A_LEAST, A_MONEY, A_FITS, A_ALL, A_ORDER, A_OP, A_CHOICE, A_QUANTITY, A_WISHED_PRICE, A_WORTH,
+  A_AT
 };
 enum {
   O_OPENING_DAYS, O_SMALL_LOT, O_SMALL_PRICE, O_HOLD, O_LOSS, O_FILL_FIRST, O_WAIT, O_PRICE, O_LOT, O_COUNT, O_LOTS = 10,
@@ -465,7 +466,8 @@ INSIDE void first_of(const whole *a, whole n) {
 
 /* bargain.worth_waiting for one thread */
 INSIDE REAL worth_of(const whole *a, const State *s, whole j, whole n, int k, const REAL *o, const REAL *room) {
-  whole at = ((const whole *)a[A_PLACE])[(n * SIDES + CONSUMERS) * WIDE + k], size = a[A_REMEMBERED], mine = j * WIDE + k;
+  whole at = ((const whole *)a[A_PLACE])[(n * SIDES + CONSUMERS) * WIDE + k], size = a[A_REMEMBERED];
+  whole mine = (a[A_AT] ? ((const whole *)a[A_AT])[j] : j) * WIDE + k;
   whole part = a[A_ROWS] * WIDE;
   if (!(o[O_WAIT] > 0)) return 0;
   const REAL *least = (const REAL *)a[A_LEAST] + mine * size, *chances = (const REAL *)a[A_CHANCES] + n * WIDE + k;
