@@ -12,6 +12,7 @@ from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.rules import _pick
 from marlab.hunt.game.views import View
+from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import act, board, placed, seeded, situations, small_game
 from tests.hunt.reference import ReferenceGame
@@ -249,3 +250,15 @@ def test_two_maps_are_two_maps() -> None:
                 r, c = row + down, column + right
                 free = 0 <= r < config.height and 0 <= c < config.width and not bool(there[b, r * config.width + c])
                 assert bool(moves[b, p, action]) == free
+
+
+def test_far_away_layouts_have_everything_in_its_column() -> None:
+    game = make_game(game_config("msh_far"))
+    state = game.reset(300, seeded(0))
+    column = state.prey_cell % 8
+    assert (column[:, 0] == 7).all() and (column[:, 1:3] >= 6).all() and (column[:, 3:] == 0).all()
+    assert (state.cell % 8 == 4).all() and len(state.cell.unique()) == 4
+    everything = torch.cat([state.prey_cell, state.cell], 1).sort(1).values
+    assert (everything.diff(dim=1) > 0).all()  # nobody begins where somebody else does
+    with pytest.raises(UserError, match="as many rows"):
+        game_config("msh_4x4", layout="far")

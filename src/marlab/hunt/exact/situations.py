@@ -150,7 +150,9 @@ def explore(others: Others, start: State) -> Situations:
     known, frontier = first, first
     found: list[list[tuple[Ints, Ints, Floats, Ints, Floats]]] = [[] for _ in others.times]
     room = MOST_EDGES
-    while len(frontier):
+    for _ in range(game.config.final_time):  # later situations have no step left
+        if not len(frontier):
+            break
         reached = []
         for phase, t in enumerate(others.times):
             state, waited = _decode(game, frontier, start, others.patience)

@@ -40,6 +40,9 @@ class GameConfig:
     """Snowdrift: drifts at the start."""
     max_block_comp: int = 0
     """Obstacle components drawn at a reset; one that would overlap another is left out."""
+    layout: Literal["anywhere", "far"] = "anywhere"
+    """Where everything begins. far: players in the middle column, the stag in the last one with half of the hares
+    beside it, the other hares in the first column: goals show late, and a way must be chosen early."""
     final_time: int = 35
     """Steps after which an episode ends for everyone (a termination, because players see the time)."""
     stag_reward: float = 10.0
@@ -72,6 +75,12 @@ class GameConfig:
             )
         if any(strength < 0 for strength in self.player_strength):
             raise UserError(f"player_strength is {self.player_strength}, expected values of 0 or more.")
+        narrow = self.width < 5 or self.height < max(self.players, self.hares // 2)
+        if self.layout == "far" and (self.rules != "hunt" or self.max_block_comp or narrow):
+            raise UserError(
+                f"layout is far on a {self.height}x{self.width} grid, expected a stag hunt without obstacles, 5 or "
+                "more columns, and as many rows as players."
+            )
         worst = self.cells - BLOCK_CELLS * self.max_block_comp
         if worst < self.prey + 1:
             raise UserError(

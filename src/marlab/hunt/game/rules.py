@@ -122,7 +122,9 @@ class Game(ABC):
         which = _pick(map_key.squeeze(1), self.maps.count)
         if self.config.max_block_comp:
             order_keys = order_keys.masked_fill(self.maps.blocks[which], 2.0)  # obstacles come last
-        if self._roomy and self.device.type == "cpu":  # a sort of all cells costs a CPU six times as much on 8x8
+        if self.config.layout == "far":
+            order = self._far(order_keys)
+        elif self._roomy and self.device.type == "cpu":  # a sort of all cells costs a CPU six times as much on 8x8
             order = order_keys.topk(self.prey + self.players, 1, largest=False).indices
         else:
             order = order_keys.argsort(1)  # [B, C] free cells in random order
@@ -135,6 +137,23 @@ class Game(ABC):
         cell, prey_cell = games_innermost(cell), games_innermost(order[:, : self.prey])
         steps = torch.zeros(batch, dtype=torch.int64, device=self.device)
         return State(which, cell, cell >= 0, prey_cell, prey_cell >= 0, steps, steps - 1, torch.full_like(cell, STAY))
+
+    def _far(self, keys: Tensor) -> Tensor:
+        """[B, prey + players] cells of the stags, the hares beside them, the hares far away and the players, by the
+        random keys [B, C] of all cells."""
+        c = self.config
+        column = torch.arange(self.cells, device=keys.device) % c.width
+        away = c.hares // 2
+        zones = [
+            (column == c.width - 1, c.stags), (column >= c.width - 2, c.hares - away), (column == 0, away),
+            (column == c.width // 2, c.players),
+        ]  # fmt: skip
+        chosen = []
+        for zone, amount in zones:
+            some = torch.where(zone, keys, 3.0).argsort(1)[:, :amount]
+            keys = keys.scatter(1, some, 2.0)  # nobody else begins there
+            chosen.append(some)
+        return torch.cat(chosen, 1)
 
     def reset(self, batch: int, generator: torch.Generator) -> State:
         """`batch` fresh games."""

@@ -1,0 +1,217 @@
+"""What each part of a planning agent is worth: a ladder of trainings with one part changed, scored among strangers.
+
+    python benchmarks/hunt_ladder.py --estimate --device cuda                 # how long it would take, measured
+    python benchmarks/hunt_ladder.py --device cuda --seconds 420 --output-dir ladder [--cells base guests-off ...]
+    python benchmarks/hunt_ladder.py --far --device cuda --output-dir far     # beliefs where they can be worth much
+    python benchmarks/hunt_ladder.py --tiny --output-dir ladder --cells base  # minutes on a CPU
+
+Every rung is a training of `hop` on 4x4 with the settings of the preset hop_quick, three seeds side by side, the same
+offline data and the same number of iterations. Scored: six scenarios named here, RUNS runs of STEPS steps, the episodes
+that end in the last half. A rung that is in results.json is not done again; several processes can share the rungs
+(--part 0/4, 1/4, ...). Only torch and numpy are needed. --far trains on msh_far, where the value of knowing is large
+(`marlab.hunt.exact.knowing`), and plays the same agents with beliefs on, off within an episode, off across episodes
+and off altogether.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import marlab.hunt.selfplay.trainer as training
+import marlab.hunt.selfplay.warm as warm
+from marlab.hunt.commands import TRAININGS
+from marlab.hunt.data.collect import in_memory
+from marlab.hunt.data.config import HuntCollectConfig
+from marlab.hunt.evaluate.agents import Agent, Planners
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.scenarios import Scenario, team
+from marlab.hunt.evaluate.scores import scores_of
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.planner.agent import KIND, agents_of
+from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.lab.config import from_dict, to_dict
+from marlab.lab.device import choose_device
+from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+
+SEEDS = "0..2"
+RUNS, STEPS = 12, 600
+SCENARIOS = ("GRIM(1)+2NH", "TFT+2NH", "WAIT(3)+2NH", "SWITCH(4)+2NH", "3EXPL", "3KEEP(0.5)")
+"""Named before anything was run."""
+FAR_SCENARIOS = ("KEEP(0.25)+2NH", "3KEEP(0.25)")
+START_SEED = 20_261_116
+"""Starts that no training uses."""
+RUNGS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "guests-off": {"guests.share": 0.0},
+    "cold": {"learn.warm_updates": 0, "load_data": False},
+    "beliefs-off": {"variant": "direct-om"},
+    "across-off": {"variant": "wo-inter"},
+    "within-off": {"variant": "wo-intra"},
+    "hindsight-off": {},
+    "outcomes-4": {"plan.search.outcomes": 4},
+    "outcomes-8": {"plan.search.outcomes": 8},
+    "paths-on": {"paths": True},
+    "mcts-random": {"variant": "mcts-random"},
+    "mcts-self": {"variant": "mcts-self"},
+}
+"""Rung -> what it changes, the most telling first; paths are off in the base on 4x4."""
+HINDSIGHT = warm.with_hindsight
+"""Where nobody caught anything the prior learns what another goal would have done; without it, nothing."""
+BELIEFS: dict[str, dict[str, bool]] = {"on": {}, "within off": {"intra": False}, "across off": {"inter": False},
+                                       "off": {"intra": False, "inter": False}}  # fmt: skip
+
+
+def main() -> None:
+    arguments = parse()
+    torch.set_num_threads(1)
+    until = time.monotonic() + arguments.seconds
+    rungs = arguments.cells or (["far"] if arguments.far else list(RUNGS))
+    part, parts = map(int, arguments.part.split("/"))
+    if arguments.estimate:
+        print(estimate(arguments, len(rungs)))
+        return
+    arguments.output_dir.mkdir(parents=True, exist_ok=True)
+    for rung in rungs[part::parts]:
+        kept = read(arguments.output_dir / f"{rung}.json")
+        if "scores" not in kept and time.monotonic() < until - 20:
+            climb(rung, arguments, until)
+
+
+def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
+    """Train a rung if it has no agents yet, and score it."""
+    file, record = arguments.output_dir / f"{rung}.pt", arguments.output_dir / f"{rung}.json"
+    kept = read(record)
+    if not file.exists():
+        imagine = rung != "hindsight-off"
+        warm.with_hindsight = HINDSIGHT if imagine else lambda mind, steps, imagine: HINDSIGHT(mind, steps, False)
+        kept = train(settings(rung, arguments), file, until)
+        record.write_text(json.dumps(kept))
+        print(
+            f"{rung}: {kept['iterations']} iterations in {kept['seconds']:.0f} s, reward {kept['reward']}", flush=True
+        )
+    began = time.monotonic()
+    stored = load_checkpoint(file, KIND).state["agents"]
+    minds = agents_of(stored, str(file))
+    game = make_game(minds.game, torch.Generator().manual_seed(START_SEED), device=choose_device(arguments.device))
+    names = FAR_SCENARIOS if arguments.far else SCENARIOS
+    scores: dict[str, Any] = {}
+    for label, belief in BELIEFS.items() if arguments.far else [("", {})]:
+        if time.monotonic() > until - 15 and scores:
+            break
+        planners = Planners(minds, belief)
+        agent = Agent(rung, minds.config.variant, planners.make, planners.make, minds.seeds)
+        scores[label] = score(agent, [team(name) for name in names], game, arguments)
+        kept |= {"scores": scores, "score_seconds": time.monotonic() - began}
+        record.write_text(json.dumps(kept))
+        means = {name: round(found["mean"], 2) for name, found in scores[label].items()}
+        print(f"{rung} {label}: {means}", flush=True)
+
+
+def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
+    """The training of a rung."""
+    fields = to_dict(HopTrainConfig())
+    _merge(fields, tomllib.loads((TRAININGS / "hop_quick.toml").read_text()))
+    for name, value in {} if rung == "far" else RUNGS[rung].items():
+        *path, last = name.split(".")
+        node = fields
+        for word in path:
+            node = node[word]
+        node[last] = value
+    wants_data = fields.pop("load_data", None) is not False
+    config = from_dict(HopTrainConfig, fields, f"the rung {rung}")
+    seeds, iterations = ("0..1", 2) if arguments.tiny else (arguments.seeds, arguments.iterations)
+    config = replace(
+        config, seeds=seeds, device=arguments.device, record=arguments.device != "cpu" and not arguments.tiny,
+        load_data=Path("memory") if wants_data else None, total_steps=iterations * config.num_envs * config.steps,
+    )  # fmt: skip
+    if arguments.tiny:
+        config = replace(config, num_envs=16, total_steps=256, learn=replace(config.learn, warm_updates=5, updates=2))
+    return replace(config, game=game_config("msh_far"), variant="hop") if arguments.far else config
+
+
+def train(config: HopTrainConfig, file: Path, until: float) -> dict[str, Any]:
+    """Train until the end or until the time is up, and save the agents."""
+    began = time.monotonic()
+    if config.load_data is not None:
+        data = in_memory(HuntCollectConfig(game=config.game, rows=config.pipeline.rows, maps=config.maps))
+        training.load_dataset = lambda path, game=None: data  # type: ignore[assignment]
+    trainer = training.HopTrainer(config)
+    rewards: list[float] = []
+    while trainer.step < trainer.total and time.monotonic() < until - 40:
+        row = trainer.iterate()
+        rewards += [row["episode/reward"]] if "episode/reward" in row else []
+    save_checkpoint(file, KIND, trainer.step, {"agents": trainer.agents()})
+    return {
+        "iterations": trainer.step, "of": trainer.total, "seconds": time.monotonic() - began,
+        "reward": round(float(np.mean(rewards[-5:])), 3) if rewards else None, "rewards": rewards,
+    }  # fmt: skip
+
+
+def score(agent: Agent, scenarios: list[Scenario], game: Any, arguments: argparse.Namespace) -> dict[str, Any]:
+    """All scenarios in one batch: what the focal player earns in each run."""
+    runs, steps = (4 * len(agent.seeds), 60) if arguments.tiny else (arguments.runs, arguments.steps)
+    plan = seat_all(game, [Cell(agent, scenario) for scenario in scenarios], runs, {})
+    chance = torch.Generator(device=game.device).manual_seed(START_SEED)
+    stream = play_stream(game, plan, Starts(game, runs, START_SEED), steps, chance)
+    found = scores_of(plan, stream, steps, steps // 2)
+    return {
+        scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
+                        "by_episode": one.by_episode.tolist()}
+        for scenario, one in zip(scenarios, found)
+    }  # fmt: skip
+
+
+def estimate(arguments: argparse.Namespace, rungs: int) -> str:
+    """Seconds of all rungs, from one iteration and some steps of play here."""
+    trainer = training.HopTrainer(replace(settings("cold", arguments), load_data=None))
+    trainer.iterate()
+    began = time.monotonic()
+    trainer.iterate()
+    each = time.monotonic() - began
+    training_s = rungs * each * arguments.iterations
+    play_s = rungs * each / trainer.config.steps * arguments.steps / 2
+    alone = f"about {training_s / 60:.0f} minutes alone, scoring them about {play_s / 60:.0f}"
+    return f"{each:.2f} s an iteration: {rungs} trainings of {arguments.iterations} iterations take {alone}"
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        if isinstance(value, dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", nargs="*", help="only these rungs")
+    parser.add_argument("--far", action="store_true", help="beliefs on and off on msh_far instead of the ladder")
+    parser.add_argument("--part", default="0/1", help="which of the rungs, such as 1/4")
+    parser.add_argument("--seeds", default=SEEDS)
+    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--estimate", action="store_true")
+    parser.add_argument("--tiny", action="store_true", help="to see that it runs")
+    parser.add_argument("--output-dir", type=Path, default=Path("ladder"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
