@@ -1,6 +1,7 @@
 """How good are the tests? Faults are put into the core modules one at a time; good tests catch them.
 
     python -m tests.mutants [--count 240] [--seed 0] [--modules fish/sea/rewards.py ...] [--minutes 90]
+    python -m tests.mutants --again FILE     # only the survivors that an earlier call printed, after tests were added
 
 Faults that change nothing (tests/mutants/equivalent.txt, judged by hand) are left out and do not count.
 """
@@ -11,8 +12,9 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from tests.mutants.core import CORE, draw, equivalents
+from tests.mutants.core import CORE, draw, equivalents, survivors
 from tests.mutants.judge import Judged, judge_all
 
 GOAL = 0.95
@@ -24,12 +26,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--modules", nargs="*", choices=CORE, default=list(CORE))
     parser.add_argument("--minutes", type=float, default=90.0)
+    parser.add_argument("--again", type=Path, default=None)
     args = parser.parse_args(argv)
     deadline = time.monotonic() + 60 * args.minutes
     same = equivalents()
     judged: list[Judged] = []
     left_out = 0
-    for module, drawn in draw(args.count, args.seed, tuple(args.modules)).items():
+    chosen = draw(args.count, args.seed, tuple(args.modules)) if args.again is None else survivors(args.again)
+    for module, drawn in chosen.items():
         faults = [fault for fault in drawn if fault.name not in same]
         left_out += len(drawn) - len(faults)
         caught = tried = 0

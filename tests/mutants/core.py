@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 from tests.mutants.faults import Fault, faults_in
@@ -40,6 +41,16 @@ def draw(count: int, seed: int, modules: tuple[str, ...] = tuple(CORE)) -> dict[
                 drawn[module].append(left[module].pop())
                 count -= 1
     return drawn
+
+
+def survivors(printed: Path) -> dict[str, list[Fault]]:
+    """The faults that survived an earlier call, from what it printed."""
+    names = re.findall(r"^ *survived, line \d+: (.+)$", printed.read_text(), re.M)
+    found: dict[str, list[Fault]] = {}
+    for module in dict.fromkeys(name.partition(" | ")[0] for name in names):
+        known = {fault.name: fault for fault in faults_in(module, (SOURCE / module).read_bytes())}
+        found[module] = [known[name] for name in dict.fromkeys(names) if name in known]
+    return found
 
 
 def equivalents() -> dict[str, str]:

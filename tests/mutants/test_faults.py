@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.mutants.core import CORE, draw, equivalents
+from pathlib import Path
+
+from tests.mutants.core import CORE, draw, equivalents, survivors
 from tests.mutants.faults import faults_in
 from tests.mutants.judge import HOUSE, SOURCE
 
@@ -60,3 +62,11 @@ def test_tests_of_the_core_are_there_and_equivalent_faults_have_reasons() -> Non
     for name, reason in equivalents().items():
         assert reason
         assert name in known, "this fault is gone: take it from equivalent.txt"
+
+
+def test_survivors_are_found_in_what_was_printed(tmp_path: Path) -> None:
+    module = "fish/sea/rewards.py"
+    two = faults_in(module, (SOURCE / module).read_bytes())[3:5]
+    lines = [f"  survived, line {fault.line}: {fault.name}" for fault in two]
+    (tmp_path / "log").write_text("\n".join([*lines, "  survived, line 1: fish/sea/rewards.py | gone | x | 1 -> 2"]))
+    assert survivors(tmp_path / "log") == {module: two}

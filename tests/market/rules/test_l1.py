@@ -244,3 +244,49 @@ def test_wrong_options_are_refused_by_name() -> None:
     assert L1Options(reserve=0).reserve == 0
     with pytest.raises(UserError, match="reserve"):
         L1Options(reserve=-1)
+
+
+def test_a_short_budget_bounds_the_purchase_and_empty_lines_sell_nothing() -> None:
+    poor = a_day(balance=1100)  # 1000 of it are the reserve
+    assert l1.guide_baseline(poor, l1.caps(poor, GUIDE), False, GUIDE).quantity == 10
+    assert (l1.caps(a_day(n_lines=0), GUIDE).sell == 0).all()
+
+
+def test_an_offer_beyond_what_is_known_is_not_accepted() -> None:
+    """Caps look three days ahead, the league ten."""
+    state = a_day(horizon=3)
+    issue = l1.issue_of(state, True)
+    cap = np.array([0.0, 0.0, 0.0, 5.0])
+
+    def accepts(quantity: float, day: float) -> bool:
+        offer = Action(np.array(quantity), np.array(20.0), np.array(day))
+        return bool(l1.can_accept(offer, cap, np.array(0.0), True, issue))
+
+    assert issue.last == 10 and accepts(5, 3)
+    assert not accepts(6, 3) and not accepts(1, 2) and not accepts(1, 4) and not accepts(1, -1)
+
+
+def test_a_day_that_the_mask_closes_gets_no_offer() -> None:
+    state = a_day()
+    caps, issue = l1.caps(state, GUIDE), l1.issue_of(state, False)
+    action, mask = Action(np.array(5.0), np.array(10.0), np.array(2.0)), np.zeros(41)
+    assert l1.clip_action(action, caps.buy, caps.budget, False, issue, mask).valid
+    mask[2] = -np.inf
+    assert not l1.clip_action(action, caps.buy, caps.budget, False, issue, mask).valid
+    late = action._replace(day=np.array(11.0))  # open, but not in the issue
+    assert not l1.clip_action(late, caps.buy, caps.budget, False, issue, mask).valid
+
+
+def test_whole_prices_stay_on_both_sides_of_one_batch() -> None:
+    issue = l1.issue_of(a_day(price_in=100), False)
+    price, selling = np.array([95.0, 95.0, 95.4, 95.4]), np.array([False, True, False, True])
+    assert l1.whole_price(price, selling, issue).tolist() == [95, 95, 95, 96]
+
+
+def test_planned_deals_lower_what_is_left_of_their_side() -> None:
+    state = a_day(day=50, inventory_input=4, q_out=schedule({3: 2}))
+    cap = l1.caps(state, ECONOMIC).sell
+    planned = schedule({1: 3, 3: 1})
+    np.testing.assert_array_equal(l1.SideLeft(state, ECONOMIC, True).cap(planned), np.maximum(0, cap - planned))
+    for selling in (False, True):
+        assert l1.SideLeft(buying_day(), GUIDE, selling).budget(np.array(55.0)) == 7600
