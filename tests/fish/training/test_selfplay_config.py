@@ -12,8 +12,12 @@ def test_layers_and_total() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"newest": 0.0}, {"newest": 1.5}, {"hidden": "x"}, {"hidden": "0"}, {"rounds": 0}]
-)
+    "settings",
+    [
+        {"newest": 0.0}, {"newest": 1.5}, {"hidden": "x"}, {"hidden": "0"}, {"rounds": 0}, {"threads": 10**30},
+        {"num_envs": 10**12}, {"hidden": "8,999999999999"},
+    ],
+)  # fmt: skip
 def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(UserError):
         SelfPlayConfig(**settings)  # type: ignore[arg-type]

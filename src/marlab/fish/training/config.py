@@ -20,7 +20,7 @@ from marlab.fish.schedule.phases import Phase, parse_curriculum
 from marlab.fish.sea.config import SeaConfig, check_switches, decided
 from marlab.fish.starts.files import HardStartConfig
 from marlab.fish.training import assemble
-from marlab.lab.checks import positive, share
+from marlab.lab.checks import at_most, positive, share
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
@@ -129,6 +129,7 @@ class FishTrainConfig:
 
     def __post_init__(self) -> None:
         positive(self, "num_envs", "learning_reward_scale", "checkpoint_interval")
+        at_most(self, 1024, "threads")
         share(self, "learning_team")
         if self.learning_team and self.learning_reward != "survival":
             raise UserError("learning_team is a part of learning_reward=survival; set that too, or leave it 0.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from marlab.lab.checks import at_least, positive
+from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
@@ -55,6 +55,8 @@ class SelfPlayConfig:
     def __post_init__(self) -> None:
         positive(self, "rounds", "iterations", "num_fish", "eval_arenas", "shoal_batch_size")
         at_least(self, 8, "num_envs")
+        at_most(self, 1_000_000, "num_envs", "num_fish", "eval_arenas")
+        at_most(self, 1024, "threads")
         if not 0 < self.newest <= 1:
             raise UserError(f"newest is {self.newest:g}; it must be above 0 and at most 1.")
         _ = self.layers
@@ -65,7 +67,7 @@ class SelfPlayConfig:
             sizes = tuple(int(part) for part in self.hidden.split(","))
         except ValueError:
             sizes = ()
-        if not sizes or min(sizes) < 1:
+        if not sizes or min(sizes) < 1 or max(sizes) > 16_384:
             raise UserError(f"hidden is '{self.hidden}', expected sizes such as 64,64.")
         return sizes
 
