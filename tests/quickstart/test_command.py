@@ -20,25 +20,25 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.facts import read_all
 from marlab.lab.runs.records import read_run
 from marlab.lab.verdict import texts
-from marlab.market.collect import collection
+from marlab.market.clones import worlds
 from marlab.quickstart import command
 from marlab.quickstart.command import QuickstartConfig, quickstart, run_folder
 
 pytest.importorskip("scml")
 pytest.importorskip("jinja2")
 
-STAGES = ("worlds", "samples", "layers", "arena")
+STAGES = ("worlds", "online", "arena")
 SERIAL = EngineConfig("serial")
 
 
 def tiny() -> QuickstartConfig:
-    """Four worlds of ten days, one epoch, ten games of two factories."""
+    """Four worlds of ten days, one generation of four worlds, ten games of two factories."""
     usual = QuickstartConfig()
-    quick = {"l2_stages": "2:1e-3", "l3_stages": "1:1e-3", "l4_stages": "1:1e-3", "l3_width": 8, "l3_layers": 1}
+    quick = {"generations": 1, "worlds": 4, "generation_days": 4, "days": (6, 8), "steer_worlds": 4, "steer_days": 6}
     return replace(
         usual,
-        collect=replace(usual.collect, configs=4, steps=10, processes=(2, 2)),
-        train=replace(usual.train, device="cpu", **quick),
+        worlds=replace(usual.worlds, worlds=4, days=(10, 10), shapes=("2x2",), units=2, held_out=0.25, validation=0.25),
+        online=replace(usual.online, hidden=(8,), shapes=("2x2",), **quick),
         play=replace(
             usual.play, population=("GreedyStdAgent",), shapes=("2x1",), days=(10, 10), configs=2, turns=1, trials=False
         ),
@@ -61,7 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
     while not logs:
         assert process.is_alive()
         time.sleep(0.02)
-        logs = list((folder / run_folder("tiny", "worlds") / "worlds").glob("*.parquet"))
+        logs = list((folder / run_folder("tiny", "worlds") / "recorded").glob("*.npz"))
     process.kill()
     process.join()
     written = logs[0].stat().st_mtime_ns
@@ -87,7 +87,7 @@ def test_a_killed_quickstart_goes_on(finished: tuple[Path, Path, int], inside: P
     runs = {info.name: info for info in read_all(Path("runs"))[0]}
     assert set(runs) == {"tiny", *(f"tiny-{stage}" for stage in STAGES)}
     assert all(info.status == "finished" and info.group == "tiny" for info in runs.values())
-    assert [len(runs[name].attempts) for name in ("tiny", "tiny-worlds", "tiny-samples")] == [2, 2, 1]
+    assert [len(runs[name].attempts) for name in ("tiny", "tiny-worlds", "tiny-online")] == [2, 2, 1]
     assert all(runs[f"tiny-{stage}"].parent == "market/tiny" for stage in STAGES)
 
 
@@ -98,7 +98,7 @@ def test_a_finished_quickstart_only_shows_its_result(inside: Path, capsys: pytes
     assert quickstart(tiny(), "tiny", SERIAL) == 0
     assert (record.read_bytes(), page.read_bytes()) == before
     said = capsys.readouterr().out
-    for word in ("10 worlds of 10 days in 2 markets", "trained minus pure L1 is", str(page), "try next"):
+    for word in ("10 worlds of 10 days in 2 markets", "trained minus its start is", str(page), "try next"):
         assert word in said
 
 
@@ -111,19 +111,19 @@ def test_other_settings_under_the_same_name_are_refused(inside: Path) -> None:
 
 @pytest.mark.long
 def test_results_and_report_agree_with_the_stages(inside: Path) -> None:
-    whole, worlds, samples = (read_run(run_folder("tiny", stage)) for stage in ("", "worlds", "samples"))
+    whole, recorded, online = (read_run(run_folder("tiny", stage)) for stage in ("", "worlds", "online"))
     arena = read_run(run_folder("tiny", "arena")).results
     page = (run_folder("tiny") / "report" / "quickstart.html").read_text()
-    assert f"{worlds.results['decisions']:,} decisions of PenguinAgent" in page
-    assert f"{samples.results['train/micro']:,} decisions for L3" in page
+    assert f"{recorded.results['decisions']:,} decisions of PenguinAgent" in page
+    assert f"{abs(online.results['start minus rule']['value']):.3f}" in page
     first, second, last = texts(whole.verdict, str(whole.path))
     assert first in page and second in page and last.startswith(f"Next: open {whole.path}/report/quickstart.html")
-    for agent in ("trained", "pure L1", "heuristic", "PenguinAgent", "RandomStdAgent"):
+    for agent in ("trained", "start", "rule", "PenguinAgent", "RandomStdAgent"):
         assert f"<td>{agent}</td>" in page
     assert whole.results["score PenguinAgent"]["value"] == arena["score PenguinAgent"]["value"]
-    own = next(name for name in arena if name.startswith("score LitaAgentHRL(mode=neural"))
+    own = next(name for name in arena if name.endswith("weights=runs/market/tiny-online)"))
     assert whole.results["score trained"]["value"] == arena[own]["value"]
-    assert "http" not in page.replace("http-equiv", "") and page.count('src="data:image/png;base64,') == 5
+    assert "http" not in page.replace("http-equiv", "") and page.count('src="data:image/png;base64,') == 3
 
 
 @pytest.mark.long
@@ -159,12 +159,14 @@ def test_the_report_in_a_browser(inside: Path) -> None:
 def test_ctrl_c_stops_at_a_safe_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stopped(*_: Any) -> str:
+    planned = worlds.planned
+
+    def stopped(config: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
-        return ""
+        return planned(config)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(collection, "announce", stopped)
+    monkeypatch.setattr(worlds, "planned", stopped)
     assert quickstart(tiny(), "tiny", SERIAL) == 130
     assert "The same command goes on from here: marlab quickstart --name tiny" in capsys.readouterr().out
     status = {info.name: info.status for info in read_all(Path("runs"))[0]}
@@ -218,7 +220,8 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path, monkeypatch: pyte
 
 def test_a_quickstart_of_any_name_finds_its_runs() -> None:
     config = QuickstartConfig().connected("second")
-    assert config.samples.logs == "runs/market/second-worlds"
-    assert config.train.data == Path("runs/market/second-samples")
-    assert "l4_model_path=runs/market/second-layers)" in config.play.agents[0]
-    assert config.play.against == command.PURE_L1 and config.play.replace == "PenguinAgent"
+    assert config.online.clones == Path("runs/market/second-worlds/clones.npz")
+    assert config.online.opponents[0] == "PenguinAgent" and config.online.start == "weak"
+    assert "weights=runs/market/second-online)" in config.play.agents[0]
+    assert config.play.against == config.play.agents[1] and config.play.agents[1].endswith("around_start.npz)")
+    assert config.play.agents[2] == command.HEURISTIC and config.play.replace == "PenguinAgent"

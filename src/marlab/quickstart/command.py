@@ -1,10 +1,9 @@
-"""`marlab quickstart`: the market's whole loop, small: an expert plays, an agent learns from it, five agents compete.
+"""`marlab quickstart`: the market's whole loop, small: an expert is recorded, an agent learns by trial, five compete.
 
-    runs/market/quickstart-worlds    PenguinAgent's games, recorded           as `marlab market collect` does
-    runs/market/quickstart-samples   what L2, L3 and L4 learn from            as `marlab market samples` does
-    runs/market/quickstart-layers    the trained networks                     as `marlab market train` does
+    runs/market/quickstart-worlds    PenguinAgent's games and a copy of it    as `marlab market clone` does
+    runs/market/quickstart-online    an agent that learns by trial            as `marlab market online` does
     runs/market/quickstart-arena     the paired tournament                    as `marlab market play` does
-    runs/market/quickstart           the results of all four, and the report page
+    runs/market/quickstart           the results of all three, and the report page
 
 Every stage is an ordinary run. The same command again goes on where it was stopped, or shows the results once more.
 """
@@ -25,68 +24,55 @@ from marlab.lab.flags import parse
 from marlab.lab.progress import stage
 from marlab.lab.runs.records import plan_run, read_run
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.market.agent.settings import ECONOMIC
 from marlab.market.arena.command import PRESETS as PLAY_PRESETS
 from marlab.market.arena.plan import Arena, PlayConfig
-from marlab.market.collect.command import PRESETS as COLLECT_PRESETS
-from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
-from marlab.market.learn.command import PRESETS as TRAIN_PRESETS
-from marlab.market.learn.command import MarketTrainConfig
-from marlab.market.rules.features import FeatureOptions
-from marlab.market.samples.command import SamplesConfig
-from marlab.market.samples.split import SplitOptions
-from marlab.market.simulator.experts import need_simulator
+from marlab.market.clones.command import PRESETS as CLONE_PRESETS
+from marlab.market.clones.settings import CloneConfig
+from marlab.market.online.command import PRESETS as ONLINE_PRESETS
+from marlab.market.online.settings import BUILTINS, START_FILE, OnlineConfig
+from marlab.market.simulator.experts import find_player, need_simulator
 
 C = TypeVar("C")
 COMMAND = ("marlab", "quickstart")
 AGENT = "marlab.market.agent:LitaAgentHRL"
-PURE_L1 = f"{AGENT}(op_head_off=True, residual_off=True, mode=heuristic)"
+EXPERT = "PenguinAgent"
 HEURISTIC = f"{AGENT}(mode=heuristic)"
 GOAL = "see the market's whole loop once"
-WELCOME = "PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: about five minutes on two idle cores."
+WELCOME = "PenguinAgent is recorded, LitaAgentHRL learns by trial, five agents compete: five minutes on two idle cores."
 
 
 def _preset(kind: type[C], name: str, folder: Path) -> C:
     return from_dict(kind, load_preset(name, folder).values, f"preset {name}")
 
 
-def _samples() -> SamplesConfig:
-    """L1 as the rules of LitaAgentHRL have it, so that the trained agent and pure L1 differ by the networks alone."""
-    split = SplitOptions(val_ratio=0.15, test_ratio=0.15)
-    return SamplesConfig(l1=ECONOMIC, features=FeatureOptions(extra=True), split=split)
-
-
 @dataclass(frozen=True)
 class QuickstartConfig:
-    """The four stages; where one reads what another wrote is filled in by `connected`."""
+    """The three stages; where one reads what another wrote is filled in by `connected`."""
 
-    collect: MarketCollectConfig = field(
-        default_factory=lambda: _preset(MarketCollectConfig, "quickstart", COLLECT_PRESETS)
-    )
-    samples: SamplesConfig = field(default_factory=_samples)
-    train: MarketTrainConfig = field(default_factory=lambda: _preset(MarketTrainConfig, "small", TRAIN_PRESETS))
+    worlds: CloneConfig = field(default_factory=lambda: _preset(CloneConfig, "quickstart", CLONE_PRESETS))
+    online: OnlineConfig = field(default_factory=lambda: _preset(OnlineConfig, "small", ONLINE_PRESETS))
     play: PlayConfig = field(default_factory=lambda: _preset(PlayConfig, "quickstart", PLAY_PRESETS))
 
     def connected(self, name: str) -> QuickstartConfig:
         """The same with the folders of the runs of this name, and with the agents that compete."""
-        weights = run_folder(name, "layers").as_posix()
-        paths = ", ".join(f"{layer}_model_path={weights}" for layer in ("l2", "l3", "l4"))
-        agents = (f"{AGENT}(mode=neural, {paths})", PURE_L1, HEURISTIC, "RandomStdAgent")
+        learnt = run_folder(name, "online").as_posix()
+        places = (learnt, f"{learnt}/checkpoints/{START_FILE}")
+        trained, start = (f"{AGENT}(mode=learned, weights={place})" for place in places)
+        clones = run_folder(name, "worlds") / "clones.npz"
         return QuickstartConfig(
-            self.collect,
-            replace(self.samples, logs=run_folder(name, "worlds").as_posix()),
-            replace(self.train, data=run_folder(name, "samples")),
-            replace(self.play, agents=agents, baseline=PURE_L1),
+            self.worlds,
+            replace(self.online, clones=clones, opponents=(EXPERT, *BUILTINS)),
+            replace(self.play, agents=(trained, start, HEURISTIC, "RandomStdAgent"), baseline=start),
         )
 
 
 @dataclass(frozen=True)
 class QuickstartCommand:
-    """PenguinAgent plays, LitaAgentHRL learns from it, five agents compete: about five minutes on two cores. The same
+    """PenguinAgent is recorded, LitaAgentHRL learns by trial, five agents compete: five minutes on two cores. The same
     command again goes on where it was stopped."""
 
     name: str = "quickstart"
-    """The runs are runs/market/NAME and NAME-worlds, NAME-samples, NAME-layers, NAME-arena."""
+    """The runs are runs/market/NAME and NAME-worlds, NAME-online, NAME-arena."""
     workers: int | None = None
     """Worlds that are played at once; default: one for each core."""
     time_limit: float | None = None
@@ -110,18 +96,17 @@ def run_folder(name: str, stage: str = "") -> Path:
 def stages(config: QuickstartConfig, engine: EngineConfig) -> list[Stage]:
     """The work in its order; `config` is a connected one."""
     from marlab.market.arena.play import play
-    from marlab.market.collect.collection import collect
-    from marlab.market.samples.make import make_samples
+    from marlab.market.clones.clone import clone
+    from marlab.market.online.work import learn
 
     return [
-        Stage("worlds", "PenguinAgent plays small worlds; all that it sees and does is recorded", config.collect,
-              lambda options: collect(config.collect, options, engine=engine, command=COMMAND)),
-        Stage("samples", "the records become samples: what each layer would have seen, what the expert did",
-              config.samples, lambda options: make_samples(config.samples, options, engine=engine, command=COMMAND)),
-        Stage("layers", "L2 learns the day's goal, L3 the answers and offers, L4 how much each negotiation counts",
-              config.train, lambda options: _train(config.train, options)),
-        Stage("arena", "five agents play the same seats of the same new worlds, each once", config.play,
-              lambda options: play(config.play, options, engine=engine, command=COMMAND)),
+        Stage("worlds", "PenguinAgent plays small worlds; all is recorded, and a small network becomes a copy of it",
+              config.worlds, lambda options: _alone(clone, config.worlds, options, engine)),
+        Stage("online", "LitaAgentHRL begins with a start that was made bad and learns by trial, in worlds with that "
+              "copy, built-in agents and the rule", config.online,
+              lambda options: _alone(learn, config.online, options, engine)),
+        Stage("arena", "five agents play the same seats of the same new worlds of the simulator, each once",
+              config.play, lambda options: play(config.play, options, engine=engine, command=COMMAND)),
     ]  # fmt: skip
 
 
@@ -162,7 +147,7 @@ def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
 
     need_simulator()
     require_report_extra()
-    CollectionPlan(config.collect)
+    find_player(EXPERT)
     Arena(config.play)
 
 
@@ -186,17 +171,15 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
             run.leave()
 
 
-def _train(config: MarketTrainConfig, options: RunOptions) -> Run:
-    """On one thread: that repeats a training bit for bit on any number of cores, and such small networks hardly gain
+def _alone(work: Callable[..., Run], config: Any, options: RunOptions, engine: EngineConfig) -> Run:
+    """On one thread: that repeats a training bit for bit on any number of cores, and work on small arrays gains nothing
     from more."""
     import torch
-
-    from marlab.market.learn.phases import train
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return train(config, options, command=COMMAND)
+        return work(config, options, engine=engine, command=COMMAND)
     finally:
         torch.set_num_threads(threads)
 

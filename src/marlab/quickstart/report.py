@@ -11,7 +11,7 @@ from marlab.lab.report import markdown
 from marlab.lab.report.page import render_page
 from marlab.lab.runs.files import write_text
 from marlab.lab.runs.records import RunInfo, read_run
-from marlab.lab.stats import show, written
+from marlab.lab.stats import written
 from marlab.lab.verdict import Sentence, say, side, texts
 from marlab.market.arena import figures as arena_figures
 from marlab.market.arena import report as arena_report
@@ -19,26 +19,23 @@ from marlab.market.arena.plan import Arena, PlayConfig
 from marlab.market.arena.play import Tournament, gather
 from marlab.market.arena.report import Result, interval, signed, stored
 from marlab.market.arena.stats import Comparison, compare, score_interval
-from marlab.market.learn.judge import learnt
 
-STAGES = ("worlds", "samples", "layers", "arena")
-TRAINED, PURE_L1, RULES, TEACHER = "trained", "pure L1", "heuristic", "PenguinAgent"
+STAGES = ("worlds", "online", "arena")
+TRAINED, START, RULE, EXPERT = "trained", "start", "rule", "PenguinAgent"
 WHO = {
-    TRAINED: "LitaAgentHRL with the networks that were trained just now",
-    PURE_L1: "the same agent without networks: L1's safe baseline in every offer",
-    RULES: "LitaAgentHRL playing by its hand-written rules",
-    TEACHER: "the expert that the networks learnt from",
+    TRAINED: "LitaAgentHRL with the network that learnt just now, by trial",
+    START: "the same network before it learnt: made bad on purpose, it never does as the rule does",
+    RULE: "LitaAgentHRL playing by its hand-written rule",
+    EXPERT: "the expert whose copy it learnt to sell to",
     "RandomStdAgent": "draws its offers at random",
 }
 DETAILS = 2
 """The first tables of a tournament are scores and differences, which the report shows in one of its own."""
 SCORES = "Scores are final over opening balance; intervals are 95 % over markets."
-SAMPLES = {"macro": "days for L2", "micro": "decisions for L3", "calls": "rounds for L4"}
 BIGGER = """\
-marlab market collect --preset penguin
-marlab market samples penguin --name samples --features.extra --l1.rules economic --l1.short-reserve
-marlab market train runs/market/samples --preset penguin --name learn
-marlab market play --preset seats --agents "marlab.market.agent:LitaAgentHRL(mode=heuristic)" --configs 4"""
+marlab market clone --name experts
+marlab market online --preset full --clones runs/market/experts/clones.npz --name learn
+marlab market play --preset seats --agents "learnt=LitaAgentHRL(mode=learned, weights=learn)" --configs 4"""
 """The same loop at full size; the last line judges any agent by its name."""
 
 
@@ -75,8 +72,8 @@ def read_story(folder: Path, config: PlayConfig) -> Story:
     paths = {stage: folder.with_name(f"{folder.name}-{stage}") for stage in STAGES}
     tournament = Tournament(paths["arena"])
     played = gather(Arena(config, list(tournament.left_out)), tournament)
-    names = dict(zip(config.agents, (TRAINED, PURE_L1, RULES)))
-    renamed = replace(config, agents=tuple(names.get(a, a) for a in config.agents), baseline=PURE_L1)
+    names = dict(zip(config.agents, (TRAINED, START, RULE)))
+    renamed = replace(config, agents=tuple(names.get(a, a) for a in config.agents), baseline=START)
     result = replace(
         played,
         config=renamed,
@@ -99,38 +96,38 @@ def stage_facts(stage: str, info: RunInfo) -> str:
     """What a finished stage holds, in one line."""
     results = info.results
     if stage == "worlds":
-        failed = f", {results['worlds_failed']} failed" if results["worlds_failed"] else ""
-        decisions = f"{results['decisions']:,} decisions of PenguinAgent"
-        facts = f"{results['worlds']} worlds{failed}, {results['days']:,} days, {decisions}"
-    elif stage == "samples":
-        sizes = [f"{results[f'train/{table}']:,} {unit}" for table, unit in SAMPLES.items()]
-        worlds = " + ".join(str(results[f"{split}/worlds"]) for split in ("train", "val", "test"))
-        facts = f"{', '.join(sizes)} to learn from; worlds to train, validate and test: {worlds}"
-    elif stage == "layers":
-        rows = learnt(results)
-        errors = ", ".join(f"{row.what} {row.share:.2f}" for row in rows if row.less_is_better)
-        right = [f"{row.what} {row.own.value:.0%} instead of {row.other:.0%}" for row in rows if not row.less_is_better]
-        facts = "; ".join([f"errors on unseen worlds over the best without learning: {errors}", *right])
+        own, trivial = (results[f"cross-entropy{which}"] for which in (", held out", " of shares alone"))
+        decisions = f"{results['decisions']:,} decisions of {EXPERT}"
+        told = f"cross-entropy {own:.2f} on unseen worlds, {trivial:.2f} without learning"
+        facts = f"{results['worlds']} worlds, {decisions}; its copy: {told}"
+    elif stage == "online":
+        before, after = (results[f"{name} minus rule"] for name in ("start", "learner"))
+        facts = f"in the vector market, beside the rule: {_with_limits(before)} before, {_with_limits(after)} after"
     else:
         facts = f"{results['worlds']} worlds of {results['configs']} markets"
     return facts
 
 
+def _with_limits(found: dict[str, Any]) -> str:
+    return f"{signed(found['value'])} [{signed(found['low'])}, {signed(found['high'])}]"
+
+
 def verdict(story: Story) -> list[Sentence]:
-    """Did training help, and how does the trained agent stand beside its teacher?"""
+    """Did training help, and how far is it from where it started to the rule?"""
     comparisons = story.comparisons()
     if not comparisons:
         why = story.result.left_out.get(TRAINED, "it has no complete market")
         return [say("quickstart.no_trained", why=why)]
-    found = [say("quickstart.no_pure_l1")]
-    if PURE_L1 in comparisons:
-        c = comparisons[PURE_L1]
+    found = [say("quickstart.no_start")]
+    if START in comparisons:
+        c = comparisons[START]
         key = "quickstart.one_market" if c.student is None else f"quickstart.{side(c.student)}"
         found = [say(key, difference=c.mean, interval=c.student)]
-    if TEACHER in comparisons:
-        c = comparisons[TEACHER]
+    if START in comparisons and RULE in comparisons:
+        c = comparisons[RULE]
         limits = c.student or (c.mean, c.mean)
-        found.append(say(f"quickstart.{side(c.student)}_teacher", difference=c.mean, interval=limits))
+        before = c.mean - comparisons[START].mean
+        found.append(say("quickstart.beside_rule", before=before, difference=c.mean, interval=limits))
     return [*found, say("quickstart.next_page")]
 
 
@@ -151,7 +148,7 @@ def summary(story: Story) -> str:
 def next_steps(name: str) -> str:
     """What to look at and to do now."""
     steps = {
-        f"marlab note market/{name}-layers": "what the networks learnt",
+        f"marlab note market/{name}-online": "how it learnt",
         "marlab runs": "all runs, also these",
         "marlab market play --help": "judge any agent, also your own, in the same way",
         "marlab fish train --preset quickstart": "another world: a shoal learns to escape",
@@ -201,13 +198,13 @@ def write_report(story: Story) -> Path:
 
 def as_markdown(story: Story) -> str:
     """The page as Markdown with links from the folder of all runs."""
-    parts = ["# Quickstart: a market agent learns from an expert", *map(markdown.spans, told(story)[:-1])]
+    parts = ["# Quickstart: a market agent learns by trial", *map(markdown.spans, told(story)[:-1])]
     parts += [*_arena_part(story), *_stage_part(story), *_learnt_part(story)]
     parts += [arena_report.table_as_markdown(table) for table in arena_report.tables(story.result)[DETAILS:]]
     parts += [
         "## Try next",
-        "This was the smallest experiment that shows every step. The same loop at full size, with an hour of CPU for "
-        "the worlds and a GPU for L3:",
+        "This was the smallest experiment that shows every step. The same loop at full size, from the rule upwards, "
+        "wants an hour of CPU for the worlds and a GPU:",
         markdown.fence(BIGGER, "sh"),
         "Every stage is an ordinary run: `marlab runs` lists it, `marlab note` explains it, and its folder says with "
         "which settings it was made.",
@@ -224,24 +221,16 @@ def _stage_part(story: Story) -> list[str]:
 
 
 def _learnt_part(story: Story) -> list[str]:
-    info = story.stages["layers"]
-    rows = learnt(info.results)
-    cells = [
-        [row.what, show(row.own.value), row.own.interval(), show(row.other), row.trivial, "yes" if row.better else "no"]
-        for row in rows
-    ]
-    header = ["on worlds that were not learnt from", "network", "95 %", "without learning", "by", "better"]
+    info = story.stages["online"]
     explained = (
-        "A layer that is not better than what needs no learning cannot help in play. L2: root mean square error of the "
-        "day's goals in units and in money. L3: mean absolute error of its offers, and the mean share of accepts, "
-        "counter offers and ends that it gets right. Intervals resample whole worlds."
+        "The learner sits in selling seats of many worlds at once in the vector market and may, in every thread of a "
+        "round, do as the rule or choose another operator, lot, price or day. Its start makes the rule's own "
+        "choices the least likely ones. What a choice earns makes it likelier or less likely. The first panel compares "
+        "its greedy play with the rule's in the same seats of worlds that it does not learn from."
     )
-    pictures = [
-        markdown.image(f"{title}: loss on training and validation worlds", f"{info.name}/figures/{name}_loss.png")
-        for name, title in (("l2_bc", "L2"), ("l3_bc", "L3"), ("l4_distill", "L4"))
-        if (info.path / "figures" / f"{name}_loss.png").exists()
-    ]
-    return ["## What the layers learnt", markdown.table(header, cells) if cells else "", explained, *pictures]
+    picture = f"{info.name}/figures/online_learning.png"
+    there = (info.path / "figures" / "online_learning.png").exists()
+    return ["## How it learnt", explained, markdown.image("Learning around the rule", picture) if there else ""]
 
 
 def _arena_part(story: Story) -> list[str]:
@@ -254,7 +243,7 @@ def _arena_part(story: Story) -> list[str]:
         markdown.plain(f"{_setting(story)} {SCORES}"),
         markdown.table(header, [[markdown.plain(cell) for cell in row] for row in rows]),
         markdown.bullets(who),
-        markdown.image("Differences to pure L1, and scores by level", f"{figures}/scores.png"),
+        markdown.image("Differences to the start, and scores by level", f"{figures}/scores.png"),
         markdown.image("Where the scores come from, and how much of what was possible", f"{figures}/parts.png"),
         markdown.bullets(notes),
     ]

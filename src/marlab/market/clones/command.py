@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from marlab.lab.command import RunCommand
 from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.market.clones.settings import CloneConfig
+
+PRESETS = Path(__file__).parents[1] / "presets" / "clone"
 
 
 @dataclass(frozen=True)
@@ -18,4 +21,6 @@ class CloneCommand(EngineFlags, CloneConfig):
         return config_of(self, CloneConfig)
 
 
-main = RunCommand("market clone", CloneCommand, "marlab.market.clones.clone:clone", positional=("experts...",))
+main = RunCommand(
+    "market clone", CloneCommand, "marlab.market.clones.clone:clone", presets=PRESETS, positional=("experts...",)
+)

@@ -114,10 +114,12 @@ def plain(value: Any) -> Any:
 
 def numbers(found: dict[str, Any]) -> dict[str, Any]:
     """Results for run.json."""
-    experts = found["experts"]
+    experts, about = found["experts"], found["about"]
+    counts = {"worlds": about["worlds"], "decisions": sum(about["decisions"].values())}
     if not experts:
-        return {"held-out worlds": found["held_out_worlds"]}
+        return {**counts, "held-out worlds": found["held_out_worlds"]}
     out: dict[str, Any] = {
+        **counts,
         "cross-entropy, held out": _mean_of(each["cross_entropy"]["decision"] for each in experts.values()),
         "cross-entropy of shares alone": _mean_of(each["marginal"]["decision"] for each in experts.values()),
         "held-out worlds": found["held_out_worlds"],

@@ -23,6 +23,8 @@ MOST_WORLDS, MOST_DAYS, MOST_UNITS = 100_000, 10_000, 16_384
 """Bounds of what can be meant."""
 RULE, WEAK = "rule", "weak"
 """Words for `start`."""
+START_FILE = "around_start.npz"
+"""The network that learning began with, among the checkpoints of a run."""
 
 
 @dataclass(frozen=True)

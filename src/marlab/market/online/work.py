@@ -17,7 +17,7 @@ from marlab.market.agent.layers import AROUND
 from marlab.market.networks import around as files
 from marlab.market.online.command import OnlineCommand
 from marlab.market.online.refit import Refits
-from marlab.market.online.settings import RULE, WEAK, OnlineConfig
+from marlab.market.online.settings import RULE, START_FILE, WEAK, OnlineConfig
 from marlab.market.online.trainer import OnlineTrainer
 from marlab.market.simulator.experts import find_player, need_simulator
 
@@ -64,6 +64,9 @@ def learn(
                 run.log(f"generation {trainer.step} fell too far below the best: rolled back")
 
         def begin() -> bool:
+            if trainer.step == 0:
+                run.checkpoints.mkdir(exist_ok=True)
+                files.save(run.checkpoints / START_FILE, trainer.net.plain())
             if config.start != RULE and trainer.step == 0:
                 with stage("comparing the start with the rule", quiet):
                     told = trainer.compare()
