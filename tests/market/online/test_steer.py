@@ -18,7 +18,7 @@ def test_an_untrained_learner_gains_nothing_and_a_weak_one_plays_otherwise() -> 
     other = fare(trainer.config, trainer.pool, None, CPU, which=HELD_OUT)  # the worlds of the last word are others
     assert (
         not torch.equal(other.score, rule.score)
-        and trainer.last_word()["steer/rule_score"] == other.score.double().mean()
+        and trainer.last_word()[0]["steer/rule_score"] == other.score.double().mean()
     )
 
 

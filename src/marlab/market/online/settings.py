@@ -100,7 +100,8 @@ class OnlineConfig:
     per_level: bool = False
     """The middle levels get a network of their own."""
     steer_every: int = 2
-    """Generations between two comparisons with the rule, seat by seat on fixed configs; 0: only at the end."""
+    """Generations between two comparisons with the rule, seat by seat on fixed configs, which decide what is kept and
+    what is taken back; 0: none, the newest version is the result."""
     steer_worlds: int = 64
     """Worlds of such a comparison."""
     steer_days: int = 50

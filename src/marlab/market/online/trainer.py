@@ -130,9 +130,8 @@ class OnlineTrainer:
         seconds = time.perf_counter() - began
         days = config.worlds * (updates + 1) * config.rollout_days
         means |= {"time/seconds": seconds, "time/world_days_per_second": days / seconds}
-        every = config.steer_every
         self.improved = False
-        if self.step == self.total or (every and self.step % every == 0):
+        if self._steers:
             means |= self.steer()
         self.alarms = alarms(means)
         return means
@@ -183,7 +182,7 @@ class OnlineTrainer:
         self.step += 1
         told["time/seconds"] = time.perf_counter() - began
         self.improved = False
-        if self.step == self.total or (self.config.steer_every and self.step % self.config.steer_every == 0):
+        if self._steers:
             told |= self.steer()
         self.alarms = alarms(told)
         return told
@@ -230,13 +229,20 @@ class OnlineTrainer:
         return compared(fare(self.config, self.pool, self.net, self.device, self._plays), self._rule)
 
     @property
+    def _steers(self) -> bool:
+        """Whether a comparison is due."""
+        every = self.config.steer_every
+        return every > 0 and (self.step == self.total or self.step % every == 0)
+
+    @property
     def _plays(self) -> type[Player]:
         return OrderPlayer if self.config.algo == "ppo" else Player
 
-    def last_word(self) -> dict[str, float]:
-        """The best version beside the rule, on worlds that steered nothing."""
+    def last_word(self, *others: AroundRule) -> list[dict[str, float]]:
+        """The best version beside the rule, on worlds that steered nothing; then other networks in the same seats."""
         rule = fare(self.config, self.pool, None, self.device, which=HELD_OUT)
-        return compared(fare(self.config, self.pool, self.best_net(), self.device, self._plays, HELD_OUT), rule)
+        nets = (self.best_net(), *(other.to(self.device) for other in others))
+        return [compared(fare(self.config, self.pool, net, self.device, self._plays, HELD_OUT), rule) for net in nets]
 
     def steer(self) -> dict[str, float]:
         """Compare with the rule; keep the best version, go back to it from a worse one."""
@@ -252,9 +258,9 @@ class OnlineTrainer:
         return told | {"steer/rolled_back": rolled, "time/steer_seconds": time.perf_counter() - began}
 
     def best_net(self) -> AroundRule | OrderNet:
-        """The best version so far."""
+        """The best version so far; the newest, where nothing is compared on the way."""
         net = make_net(self.config, self.pool, self.device)
-        net.load_state_dict(self.kept["net"])
+        net.load_state_dict((self.kept if self.config.steer_every else self.ppo.state_dict())["net"])
         return net
 
     def rows(self, before: Played, after: Played, others: Tensor | None) -> tuple[dict[str, Tensor], dict[str, float]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.engine.tasks import EngineConfig
@@ -16,6 +18,7 @@ from marlab.lab.verdict import Sentence, say, side
 from marlab.market.agent.layers import AROUND
 from marlab.market.networks import around as files
 from marlab.market.online.command import OnlineCommand
+from marlab.market.online.net import AroundRule
 from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, START_FILE, WEAK, OnlineConfig
 from marlab.market.online.trainer import OnlineTrainer
@@ -41,6 +44,8 @@ def learn(
         for name in config.experts:
             find_player(name)
     device = choose_device(config.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)  # two threads take half as long again: it is many small steps
     trainer = OnlineTrainer(config, device)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
@@ -67,11 +72,10 @@ def learn(
             if trainer.step == 0:
                 run.checkpoints.mkdir(exist_ok=True)
                 files.save(run.checkpoints / START_FILE, trainer.net.plain())
-            if config.start != RULE and trainer.step == 0:
+            if config.start != RULE and config.steer_every and trainer.step == 0:
                 with stage("comparing the start with the rule", quiet):
                     told = trainer.compare()
                 trainer.guard.best = trainer.guard.best._replace(gain=told["steer/gain"])
-                run.add_results({"start minus rule": _result(told, "gain")})
             return True
 
         done = drive(
@@ -80,7 +84,11 @@ def learn(
         )  # fmt: skip
         if not run.signalled:
             with run.budget.part("comparison"), stage("comparing the best version with the rule", quiet):
-                run.add_results(results_of(trainer.last_word()))
+                first = [] if config.start == RULE else [AroundRule.of(files.load(run.checkpoints / START_FILE))]
+                told, *others = trainer.last_word(*first)
+                run.add_results(results_of(told))
+                for other in others:
+                    run.add_results({"start minus rule": _result(other, "gain")})
             run.set_verdict(*verdict(run.results, config, trainer.guard.rollbacks, done))
             draw(run)
     return run
