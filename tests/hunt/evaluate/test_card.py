@@ -80,8 +80,10 @@ def test_a_verdict_says_how_far_and_compares_with_the_next() -> None:
     assert second.startswith("It is better than b: +37.5 %") and "visit_pair (50 %)" in third
     assert [sentence.key for sentence in ScoreCard("msh_4x4", ["a"], {}, {}).verdict()] == ["lab.look"]
     assert "mean share of 2 scenarios, no headline, a: 0.625" in card.text() and "no headline" in card.markdown()
+    assert card.to_dict()["headline"] == {}
     exact = Line(SUITE[0], of("RAND", 1.0), of("best response", 3.0), None, {"a": of("a", 2.0), "b": of("b", 2.0)})
     suite = [exact, *(replace(lines[1], scenario=scenario) for scenario in SUITE[1:])]
     card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", suite)])
     assert "headline, a: 0.738 of the way" in card.text() and "; 0.500 in the 1 whose reference is exact" in card.text()
     assert "no headline" not in card.text() + card.markdown()
+    assert card.to_dict()["headline"].keys() == {"a", "b"}

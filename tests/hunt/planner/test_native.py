@@ -40,8 +40,8 @@ def planned(agent: HopAgent, state: State, natively: bool) -> tuple[JointPlan, t
 
 
 @pytest.mark.parametrize("name", ["hop_4x4", "hop_8x8_b5"])
-def test_shipped_planners_visit_the_same_in_50_positions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "MOST_ROOTS", 1000)  # all positions in one batch, so that the test is quick
+def test_shipped_planners_visit_the_same_in_50_positions(name: str) -> None:
+    """All positions in one batch, so that the test is quick."""
     trained = hunt.load(name)
     game = hunt.make_game(trained.game, seeded(0), maps=20)
     agent = trained.agent(game, seats=[1])

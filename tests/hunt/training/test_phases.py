@@ -125,3 +125,19 @@ def test_staying_at_the_best(tmp_path: Path) -> None:
     assert stayed(tmp_path) == pytest.approx(0.5)
     (tmp_path / "metrics.jsonl").write_text("")
     assert stayed(tmp_path) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"variant": "hopplus-mcts", "phases": "P6"}, "believes in codes; give a run of `marlab hunt pretrain vae`"),
+        ({"variant": "hopplus-mcts", "phases": "P2,P6"}, "There is no offline data: add P1 to --phases"),
+        ({"variant": "hopplus-mcts-wm", "phases": "P1,P2,P6"}, "world model; add P3 to --phases, or give --load-wm"),
+    ],
+)
+def test_a_training_that_lacks_something_is_refused_before_it_takes_its_name(
+    tmp_path: Path, changes: dict[str, str], told: str
+) -> None:
+    with pytest.raises(UserError, match=told):
+        train_hop(small_training(**changes), RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert not (tmp_path / "run").exists()

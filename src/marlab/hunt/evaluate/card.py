@@ -169,7 +169,7 @@ class ScoreCard:
         return {
             "suite_version": SUITE_VERSION, "game": self.game, "settings": self.settings,
             "agents": [{"name": a, "uses": self.uses.get(a, "")} for a in self.agents],
-            "headline": self.headline,
+            "headline": self.headline if self.whole_suite else {},
             "blocks": [{"title": b.title, "scenarios": [_line_dict(line) for line in b.lines],
                         "mean_share": {a: b.mean_share(a) for a in self.agents}} for b in self.blocks],
             "cross_play": {a: {b: s.to_dict() for b, s in row.items()} for a, row in self.cross.items()},

@@ -1,4 +1,4 @@
-"""The step of a search in C, for a single game on one core: what `Planner._expansion` does, without tensors.
+"""The step of a search in C, for few games on one core: what `Planner._expansion` does, without tensors.
 
 A decision of one player in one game is a few hundred evaluations of small networks; as tensors of three rows each, they
 cost more to call than to compute. Here a whole imagined step is one call. It draws the same random numbers as the
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from marlab.hunt.planner.planner import Planner
 
 SOURCE = Path(__file__).with_suffix(".c")
-MOST_ROOTS = 64
-"""Larger batches are for tensors, which then use the processor as well."""
+MOST_ROOTS = 1024
+"""Larger batches are for tensors, which may then use several cores as well."""
 MOST_PLAYERS, MOST_PREY, MOST_ACTIONS = 16, 64, 8
 """Of the C code."""
 _NET = ("rows", "rows_bias", "time", "middle", "middle_bias", "actor", "actor_bias", "critic", "critic_bias", "place",

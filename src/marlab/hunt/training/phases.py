@@ -36,7 +36,7 @@ from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.offline import SOURCES
+from marlab.hunt.selfplay.offline import SOURCES, goals_of
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.training.drive import drive_planners
 from marlab.hunt.training.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
@@ -61,6 +61,22 @@ NAMES = {
 }  # fmt: skip
 ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""
+
+
+def refuse_missing(config: HopTrainConfig) -> None:
+    """Refuse a training whose phases do not make what it needs and that is not given it, before a folder is made."""
+    c, chosen = config, config.chosen
+    if c.load_data is None and "P1" not in chosen and {"P2", "P3"} & set(chosen):
+        raise UserError(NO_DATA)
+    if "P6" not in chosen and "P5" not in chosen:
+        return
+    if c.parts.goals == "latent" and c.load_moa is None and "P2" not in chosen:
+        goals_of(c.mind, None)
+    if c.parts.world_model and not c.exact_step and c.load_wm is None and "P3" not in chosen:
+        raise UserError(f"The variant {c.variant} imagines with a world model; add P3 to --phases, or give --load-wm.")
+
+
+NO_DATA = "There is no offline data: add P1 to --phases, or give --load-data."
 
 
 class Pipeline:
@@ -206,7 +222,7 @@ class Pipeline:
     def _data(self) -> Path:
         data = self.filled().load_data
         if data is None:
-            raise UserError("There is no offline data: add P1 to --phases, or give --load-data.")
+            raise UserError(NO_DATA)
         return data
 
     def _world(self) -> list[Gate]:

@@ -23,7 +23,7 @@ from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.training.drive import drive_planners
-from marlab.hunt.training.phases import Pipeline
+from marlab.hunt.training.phases import Pipeline, refuse_missing
 from marlab.lab.config import Preset
 from marlab.lab.progress import stage
 from marlab.lab.report.curves import column
@@ -45,6 +45,7 @@ def train_hop(
     `marlab.hunt.planner.agent.load_hop` reads, checkpoints/ (model_iter_N.pt, the agents, and state_N.pt with
     memory_N.pt to go on from), metrics.jsonl, evaluation.json and figures/training.png.
     """
+    refuse_missing(config)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         pipeline = Pipeline(run, config, quiet=quiet)
         try:
