@@ -87,6 +87,18 @@ def test_starts_are_drawn_by_the_rule() -> None:
     assert not rules.connected(0b10 | 1 << 8)  # the corner is cut off
 
 
+def test_far_starts_are_those_of_the_layout() -> None:
+    config = game_config("msh_far")
+    rules, rng = Rules(config), random.Random(0)
+    for _ in range(50):
+        s = rules.start(rng)
+        columns, away = [cell % config.width for cell in s.prey_cell], config.hares // 2
+        assert len(set(s.prey_cell + s.cell)) == config.prey + config.players
+        assert set(columns[: config.stags]) == {config.width - 1} and set(columns[-away:]) == {0}
+        assert set(columns[config.stags : -away]) <= {config.width - 2, config.width - 1}
+        assert {cell % config.width for cell in s.cell} == {config.width // 2}
+
+
 def test_a_grid_without_a_valid_layout_is_told_in_a_sentence() -> None:
     rules = Rules(game_config("msh_8x8_b5"))
     rules._placements = [[0b10 | 1 << 8]] * 4  # every component cuts off the corner

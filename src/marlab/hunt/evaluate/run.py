@@ -174,7 +174,8 @@ class Lineup:
 
     def _solved(self, scenario: Scenario) -> list[Job]:
         """The exact best response, where it can be solved."""
-        characters = scenario.characters(self.cast)
+        named = [name for name, agent in self.cast.items() if agent.trained or agent.text != name]
+        characters = scenario.characters(named)  # a rule under its own name is what it is called
         if characters is None or scenario.focal != 1 or self.config.layouts < 2:
             return []
         if not solvable(characters, self.bench.game.config):

@@ -61,12 +61,28 @@ class Rules:
         c = self.config
         blocks = self._draw_blocks(rng)
         free = [cell for cell in range(c.cells) if not blocks >> cell & 1]
-        room = len(free) >= c.prey + c.players
-        chosen = rng.sample(free, c.prey + c.players if room else c.prey)
+        if c.layout == "far":
+            chosen, room = self._far(rng), True
+        else:
+            room = len(free) >= c.prey + c.players
+            chosen = rng.sample(free, c.prey + c.players if room else c.prey)
         players = chosen[c.prey :] if room else [rng.choice(free) for _ in range(c.players)]
         return Situation(
             blocks, players, [True] * c.players, chosen[: c.prey], [True] * c.prey, 0, -1, [STAY] * c.players
         )
+
+    def _far(self, rng: random.Random) -> list[int]:
+        """Cells of the stags, the hares beside them, the hares far away and the players."""
+        c, taken = self.config, list[int]()
+        away = c.hares // 2
+        zones = (
+            ((c.width - 1,), c.stags), ((c.width - 2, c.width - 1), c.hares - away), ((0,), away),
+            ((c.width // 2,), c.players),
+        )  # fmt: skip
+        for columns, amount in zones:
+            free = [cell for cell in range(c.cells) if cell % c.width in columns and cell not in taken]
+            taken += rng.sample(free, amount)
+        return taken
 
     def _draw_blocks(self, rng: random.Random) -> int:
         """Components one after the other, those that overlap left out; anew until the free cells hang together."""
