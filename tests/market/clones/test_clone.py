@@ -31,7 +31,11 @@ def small(folder: Path, repeats: int = 0) -> CloneCommand:
 
 def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> None:
     run = clone(small(folder, repeats=1), RunOptions(output_dir=tmp_path / "run"))
-    assert run.status == "finished" and load(run.path / "clones.npz").names == ("AS0", "PenguinAgent")
+    pack = load(run.path / "clones.npz")
+    assert run.status == "finished" and pack.names == ("AS0", "PenguinAgent")
+    split = [set(pack.about[name]) for name in ("fitted", "validation", "held_out")]
+    assert all(split) and set().union(*split) == {path.stem for path in folder.glob("*.npz")}
+    assert sum(map(len, split)) == pack.about["worlds"]
     text = (run.path / "tables.md").read_text()
     for title in ("Cross-entropy", "Shares of answers", "Terms of offers", "Chance of leaving", "Scores by place"):
         assert title in text

@@ -64,7 +64,7 @@ def clone(
         with stage(f"replaying {len(worlds)} worlds", quiet):
             data = examples(worlds, experts)
         fit = _fitted(config, run, experts, data, part, device, quiet)
-        pack = ClonePack(experts, fit.best, about(config, worlds, data))
+        pack = ClonePack(experts, fit.best, about(config, worlds, data, part))
         with replacing(run.path / "clones.npz") as temporary:
             temporary.write_bytes(pack.to_bytes())
         pack = load(run.path / "clones.npz")  # what is measured is what others get
@@ -106,9 +106,14 @@ def _of(data: Examples, part: np.ndarray, which: int) -> Examples:
     return data.take(np.flatnonzero(part[data.column("world")] == which))
 
 
-def about(config: CloneConfig, worlds: Sequence[Recorded], data: dict[str, Examples]) -> dict[str, Any]:
-    """What a reader of the file should know."""
+def about(
+    config: CloneConfig, worlds: Sequence[Recorded], data: dict[str, Examples], part: np.ndarray
+) -> dict[str, Any]:  # fmt: skip
+    """What a reader of the file should know: also which worlds it was fitted on, so that others can be told apart."""
+    names = {"fitted": FIT, "validation": VALIDATION, "held_out": HELD_OUT}
+    split = {name: [world.world_id for world, its in zip(worlds, part) if its == kind] for name, kind in names.items()}
     return {
+        **split,
         "worlds": len(worlds), "days": int(sum(int(world.config.n_steps[0]) for world in worlds)),
         "decisions": {name: len(each) for name, each in data.items()}, "hidden": config.hidden,
         "units": config.units, "steps": config.steps, "batch": config.batch, "seed": config.seed,
