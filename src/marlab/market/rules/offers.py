@@ -14,6 +14,8 @@ from marlab.market.rules.goals import SELL, Trades
 
 ROUNDS = 20
 """A negotiation's rounds: on the clock of offers, yesterday's rounds come this many before today's."""
+FADES = 0.3
+"""How fast trust in an offer fades with rounds."""
 LARGEST_LOT = 30
 """Units: the quantity issue of the league ends here."""
 
@@ -46,7 +48,7 @@ def no_offers(leading: tuple[int, ...] = (), horizon: int = HORIZON, like: Array
 def offer_weight(age: Array, quantity: Array) -> Array:
     """Trust in an offer [...]: it fades with rounds and grows with quantity."""
     xp = namespace(quantity)
-    return xp.exp(-0.3 * age) * xp.sqrt(quantity / (quantity + 10))
+    return xp.exp(-FADES * age) * xp.sqrt(quantity / (quantity + 10))
 
 
 def weights(offers: Offers, rows: int) -> Array:

@@ -16,18 +16,17 @@ import torch
 from marlab.market.rules import records
 from marlab.market.rules.bargain import LAST_ROUND
 from marlab.market.rules.l1 import Action
+from marlab.market.rules.offers import FADES, OfferSlots
 from marlab.market.rules.offers import ROUNDS as YESTERDAY
-from marlab.market.rules.offers import OfferSlots
 from marlab.market.rules.records import Records
 from marlab.market.vector.books import SLOTS
 from marlab.market.vector.market import Market
+from marlab.market.vector.quick.native import Native, packed
 from marlab.market.vector.rounds import HALVES, ROUNDS, Ranges, Threads
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Rows, Seats, movers
 
 Tensor = Any
 """A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
-FADES = 0.3
-"""How fast trust in an offer fades with rounds, as in `rules.offers`."""
 REPORT_DAYS = 5
 """Factories publish their cash on every fifth day."""
 
@@ -36,10 +35,12 @@ class Memory:
     """Offers of all factories, and records of the partners of some."""
 
     def __init__(
-        self, market: Market, dtype: torch.dtype, chosen: Tensor | None = None, sides: tuple[int, ...] = (CONSUMERS,)
-    ) -> None:
-        """`chosen` [B, L, A]: the seats that remember partners, by default all; `sides`: which partners."""
-        self.seats, self.dtype = Seats(market), dtype
+        self, market: Market, dtype: torch.dtype, chosen: Tensor | None = None, sides: tuple[int, ...] = (CONSUMERS,),
+        code: Native | None = None,
+    ) -> None:  # fmt: skip
+        """`chosen` [B, L, A]: the seats that remember partners, by default all; `sides`: which partners; `code`: add
+        offers by C code."""
+        self.seats, self.dtype, self._code = Seats(market), dtype, code
         seats, device = market.setup.lines.shape, market.device
         self.chosen = torch.ones(seats, dtype=torch.bool, device=device) if chosen is None else chosen
         self.partners = {side: Partners(market, self, side) for side in sides}
@@ -61,7 +62,10 @@ class Memory:
                 partners.remember(market, self, *self._before)
         self.sums.zero_()
         self.latest.fill_(-math.inf)
-        self._add(market, (self.units > 0) & (market.day > 0)[:, None, None, None], yesterday=True)
+        if self._code is not None:
+            self._note(self._code, market, range(HALVES), yesterday=True)
+        else:
+            self._add(market, (self.units > 0) & (market.day > 0)[:, None, None, None], yesterday=True)
         self.units.zero_()
         self._opened = market.threads.running
 
@@ -71,7 +75,9 @@ class Memory:
         if half >= 0:
             self.units[half] = threads.units * threads.running
             self.price[half], self.ahead[half] = threads.price, threads.ahead
-            if half < HALVES - 1:
+            if half < HALVES - 1 and self._code is not None:
+                self._note(self._code, market, range(half, half + 1))
+            elif half < HALVES - 1:
                 self._add(market, threads.running[None], half)
 
     def close(self, market: Market) -> None:
@@ -119,6 +125,20 @@ class Memory:
         self.sums.index_add_(0, index.flatten(), amounts.flatten(0, 1))
         clock = clock.masked_fill(~heard, -math.inf)
         self.latest.view(-1).scatter_reduce_(0, (world * seats + side // 2).flatten(), clock.flatten(), "amax")
+
+    def _note(self, code: Native, market: Market, halves: range, yesterday: bool = False) -> None:
+        """The same by C code, which finds the offers of half-rounds by itself."""
+        callers = torch.zeros(market.levels, dtype=torch.bool, device=market.device)
+        callers[movers(market.levels, 0)] = True
+        calls = callers[:, None].expand(-1, 2).contiguous()
+        cells, spot = self.units[0, 0].numel(), market.prices.to(self.dtype).contiguous()
+        all_cells, seats = self.units[0].numel(), self.latest.numel()
+        numbers = (seats, halves.start, halves.stop, int(yesterday), cells, all_cells, market.levels)
+        tensors = (
+            self.seats.index, self.seats.sides, calls, self.units, self.price, self.ahead, spot, market.day,
+            self.sums, self.latest,
+        )  # fmt: skip
+        code.note(packed(numbers, tensors, market.device), seats)
 
     def slots(self, rows: Rows) -> OfferSlots:
         """Sums [N, 2, S] of the offers known to rows, faded by age."""

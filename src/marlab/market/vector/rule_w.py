@@ -128,11 +128,11 @@ class RuleW(Policy):
         can be built; answers are the same."""
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
-        self.memory = Memory(market, self.mornings.dtype, chosen)
+        self._native = native(market, self.mornings.dtype) if quick else None
+        self.memory = Memory(market, self.mornings.dtype, chosen, code=self._native)
         self._features = features.FeatureOptions(horizon=HORIZON)
         self._goal: Tensor | None = None
         self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # of callers, of those who answer
-        self._native = native(market, self.mornings.dtype) if quick else None
         self._call: tuple[Call, Tensor] | None = None  # while a learner sells
         self._sells_itself = type(self).sale is not RuleW.sale
         like: Tensor = torch.zeros((), dtype=self.mornings.dtype, device=market.device)

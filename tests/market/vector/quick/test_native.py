@@ -11,9 +11,10 @@ import torch
 from marlab.market.fidelity.sellers import ManyRules
 from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.vector.builtin import Seated
+from marlab.market.vector.builtin import Seated, random_moves
 from marlab.market.vector.generate import generate
 from marlab.market.vector.market import Market
+from marlab.market.vector.memory import Memory
 from marlab.market.vector.quick.native import native, option_values
 from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.rule_w import RuleW
@@ -128,3 +129,23 @@ def test_c_answers_as_the_arrays_for_a_whole_game() -> None:
         play(market, rule, 19)
         assert rule.total > 100_000
         assert rule.differ <= allowed * rule.total  # single precision rounds sums in another order
+
+
+def test_offers_are_noted_as_by_arrays() -> None:
+    market, draw = market_of(6), torch.Generator().manual_seed(0)
+    plain, quick = Memory(market, torch.float64), Memory(market, torch.float64, code=native(market, torch.float64))
+    there = market.setup.exists
+    for _ in range(2):
+        market.open_day()
+        for memory in (plain, quick):
+            memory.open(market)
+        for _ in range(HALVES):
+            for memory in (plain, quick):
+                memory.hear(market)
+            assert torch.equal(plain.latest[there], quick.latest[there])
+            sums = (memory.sums.view(*there.shape, -1)[there] for memory in (plain, quick))
+            assert torch.allclose(*sums, rtol=1e-12, atol=1e-12)
+            market.move(random_moves(market, draw))
+        for memory in (plain, quick):
+            memory.close(market)
+        market.close_day()

@@ -8,7 +8,7 @@ goes through memory.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,7 @@ import torch
 from marlab.lab.native import library_of
 from marlab.market.logs.daystate import LINES, SCALARS
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
-from marlab.market.rules import bargain, economic, executor, features, records, rule_w
+from marlab.market.rules import bargain, economic, executor, features, offers, records, rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.plan import Wishes
@@ -26,7 +26,6 @@ from marlab.market.rules.prospects import Fitting
 from marlab.market.rules.records import Records
 from marlab.market.vector.books import SLOTS
 from marlab.market.vector.market import Market
-from marlab.market.vector.memory import FADES
 from marlab.market.vector.seats import CONSUMERS, Rows
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _defines(dtype: torch.dtype, wide: int) -> dict[str, Any]:
         **{f"F_{name}": place for place, name in enumerate(SCALARS)},
         **{f"R_{name}": place for place, name in enumerate(Records._fields)},
         "REAL": "float" if dtype is torch.float32 else "double", "WIDE": wide, "LINES": LINES, "PRIOR": f"{{{prior}}}",
-        "PRIOR_SALES": len(economic.PRIOR_SALES), "ACCEPT": ACCEPT, "REJECT": REJECT, "END": END, "FADES": FADES,
+        "PRIOR_SALES": len(economic.PRIOR_SALES), "ACCEPT": ACCEPT, "REJECT": REJECT, "END": END, "FADES": offers.FADES,
         "SURE_SHARE": economic.SURE_SHARE, "REFILL_DAYS": economic.REFILL_DAYS, "RAISE_ROUND": economic.RAISE_ROUND,
         "LAST_BUYING_DAYS": economic.LAST_BUYING_DAYS, "YIELD_ROUND": economic.YIELD_ROUND,
         "PATIENT_ROUND": economic.PATIENT_ROUND, "RESERVE": L1Options().reserve, "PRICE_NORM": features.PRICE,
@@ -76,6 +75,7 @@ class Native(NamedTuple):
     first: Callable[[Tensor, int], None]
     second: Callable[[Tensor, int], None]
     third: Callable[[Tensor, int], None]
+    note: Callable[[Tensor, int], None]
 
     def begin(self, market: Market, rule: RuleW, rows: Rows) -> Call:
         """Answers to suppliers, and what answers to consumers need."""
@@ -104,7 +104,7 @@ def _built(device: str, dtype: torch.dtype, wide: int) -> Native | None:
 
         return call
 
-    return Native(caller(library.first), caller(library.second), caller(library.third))
+    return Native(*(caller(getattr(library, name)) for name in Native._fields))
 
 
 def _for_gpu(defines: dict[str, Any]) -> Native | None:
@@ -201,7 +201,10 @@ class Call:
         kept = {name: values if values is None else values.contiguous() for name, values in self._tensors.items()}
         self._tensors = kept  # what is read must live until it was read
         numbers = [self._numbers.get(name, 0) for name in _NUMBERS]
-        given = (kept.get(name) for name in _ADDRESSES)
-        return torch.tensor([*numbers, *(0 if values is None else values.data_ptr() for values in given)]).to(
-            self._device
-        )
+        return packed(numbers, (kept.get(name) for name in _ADDRESSES), self._device)
+
+
+def packed(numbers: Iterable[int], tensors: Iterable[Tensor | None], device: torch.device) -> Tensor:
+    """Numbers and addresses of contiguous tensors, as the C code reads them."""
+    addresses = (0 if values is None else values.data_ptr() for values in tensors)
+    return torch.tensor([*numbers, *addresses]).to(device)

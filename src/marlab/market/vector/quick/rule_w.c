@@ -537,6 +537,44 @@ INSIDE void third_of(const whole *a, whole j) {
   }
 }
 
+/* Memory._add: offers of some half-rounds into what a seat knows */
+enum {
+  N_SEATS, N_FROM, N_TO, N_YESTERDAY, N_CELLS, N_ALL_CELLS, N_LEVELS, /* numbers */
+  N_INDEX, N_SIDES, N_CALLS, N_UNITS, N_PRICE, N_AHEAD, N_SPOT, N_DAY, N_SUMS, N_LATEST
+};
+
+INSIDE void note_of(const whole *a, whole seat) {
+  whole seats = a[N_LEVELS] * WIDE, world = seat / seats, here = seat % seats, level = here / WIDE;
+  int yesterday = (int)a[N_YESTERDAY];
+  REAL latest = ((const REAL *)a[N_LATEST])[seat];
+  if (yesterday && ((const int *)a[N_DAY])[world] <= 0) return;
+  for (int side = 0; side < SIDES; side++) {
+    if (!((const unsigned char *)a[N_SIDES])[level * SIDES + side]) continue;
+    const whole *index = (const whole *)a[N_INDEX] + (here * SIDES + side) * WIDE;
+    int calls = ((const unsigned char *)a[N_CALLS])[level * SIDES + side];
+    REAL spot = most_of(((const REAL *)a[N_SPOT])[world * (a[N_LEVELS] + 1) + level + side], 1); /* of what is traded */
+    REAL *sums = (REAL *)a[N_SUMS] + (seat * SIDES + side) * SLOTS * 3;
+    for (whole half = a[N_FROM]; half < a[N_TO]; half++) {
+      int mine = (half % 2 == 0) == calls, heard = mine || half < 2 * ROUNDS - 1;
+      REAL clock = C((half + !mine) / 2) - ROUNDS * yesterday, age = exp(C(FADES) * clock);
+      for (int k = 0; k < WIDE; k++) {
+        whole cell = half * a[N_ALL_CELLS] + world * a[N_CELLS] + index[k];
+        int lot = ((const int *)a[N_UNITS])[cell];
+        if (lot <= 0) continue;
+        REAL units = lot, price = ((const int *)a[N_PRICE])[cell], day = ((const int *)a[N_AHEAD])[cell];
+        REAL trust = sqrt(units / (units + 10));
+        if (yesterday) day = day - 1, trust = day >= 0 ? trust : 0;
+        REAL weight = age * (heard ? trust : 0);
+        REAL good = between(side == CONSUMERS ? price / spot : spot / most_of(price, 1), C(0.5), 2);
+        REAL *into = sums + (int)between(day, 0, HORIZON) * 3;
+        into[0] += weight, into[1] += weight * price, into[2] += weight * units * good;
+        if (heard && clock > latest) latest = clock;
+      }
+    }
+  }
+  ((REAL *)a[N_LATEST])[seat] = latest;
+}
+
 #ifdef __CUDACC__
 #define EVERY(name, count, each) \
   extern "C" __global__ void name(const whole *a) { \
@@ -552,3 +590,4 @@ INSIDE void third_of(const whole *a, whole j) {
 EVERY(first, A_ROWS, first_of)
 EVERY(second, A_SOME, second_of)
 EVERY(third, A_SOME, third_of)
+EVERY(note, N_SEATS, note_of)
