@@ -43,7 +43,7 @@ def test_shares_and_paired_difference() -> None:
 
 
 def test_cases_are_named_by_what_makes_them_the_same() -> None:
-    assert REPORT.cases() == {"arena 7, 4 fish": 0.75, "arena 11, 4 fish": 1.0}
+    assert REPORT.cases() == {"arena 7 of v32, 4 fish": 0.75, "arena 11 of v32, 4 fish": 1.0}
 
 
 def test_words() -> None:

@@ -9,7 +9,7 @@ import pytest
 from marlab.fish.measure.config import SeaName
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import VISION_RADIUS
-from marlab.fish.sea.seas import SEAS, name_of, named_sea
+from marlab.fish.sea.seas import SEAS, name_of, named_sea, scene
 from marlab.fish.training import assemble
 from marlab.fish.training.config import PRESETS, FishTrainConfig
 from marlab.lab.config import from_dict, load_preset
@@ -58,3 +58,13 @@ def test_a_sea_is_seen_with_the_eyes_of_the_policy() -> None:
     assert name_of(SeaConfig(predator_speed_factor=1.5)) is None
     with pytest.raises(UserError, match="no sea called 'lake'"):
         named_sea("lake")
+
+
+def test_a_scene_is_the_same_for_all_eyes_and_rewards_and_for_nothing_else() -> None:
+    here = scene(SEAS["pursuit"])
+    assert here.startswith("pursuit-")
+    blind = replace(SEAS["pursuit"], include_neighbor_features=False, density_penalty_coef=0.1, num_fish=9)
+    assert scene(blind) == here
+    for other in (SEAS["intercept"], replace(SEAS["pursuit"], escape_boost_speed=0.5)):
+        assert scene(other) != here
+    assert scene(replace(SEAS["pursuit"], predator_speed=1.0)).startswith("own-")

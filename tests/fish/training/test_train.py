@@ -14,6 +14,7 @@ from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.config import altered
 from marlab.lab.errors import UserError
+from marlab.lab.report.note import write_note
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
@@ -67,7 +68,7 @@ def test_probes_play_what_the_update_made_and_in_compat_what_it_found(
     assert torch.equal(played[0], found if before else made) and not torch.equal(found, made)
 
 
-def test_the_score_of_the_best_model_is_its_survival(tmp_path: Path) -> None:
+def test_the_score_of_the_best_model_is_its_survival_and_the_note_has_the_probes(tmp_path: Path) -> None:
     config = altered(
         SMALL, total_iterations=4, curriculum="4:2,6:2", multi_eval_interval=2, best_checkpoint_max_step_one=0,
         best_checkpoint_max_early_death=0, skip_final_eval=True, tail_replay_count=0,
@@ -76,6 +77,11 @@ def test_the_score_of_the_best_model_is_its_survival(tmp_path: Path) -> None:
     best = read_json(run.path / "checkpoints" / "best.json", UserError)
     probes = {probe["iteration"]: probe for probe in read_metrics(run.path / "eval_multi_history.jsonl")}
     assert best["score"] == probes[best["step"]]["summary"]["avg_final_survival_rate"]
+    note = write_note(run.path)
+    assert "## Probes" in note and f"| 4 | {probes[4]['summary']['avg_final_survival_rate']:.4g} |" in note
+    told = {"training survival, spread", "first death", "step-one ratio", "last probe step-one ratio"}
+    assert told <= set(run.results) and all(f"`{name}`" in note for name in told)
+    assert ("last gate stage" in run.results) == ("penalty_gate" in probes[4])
 
 
 def test_phase_changes_lose_nothing_and_compat_loses_the_queue() -> None:

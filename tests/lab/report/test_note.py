@@ -37,6 +37,20 @@ def test_note_tells_everything_that_is_recorded(tmp_path: Path) -> None:
     assert write_note(path) == note  # made again, the same bytes
 
 
+def test_tables_and_evaluations_are_in_the_note(tmp_path: Path) -> None:
+    path = make_run(tmp_path)
+    assert "## Evaluations" not in write_note(path)
+    for name, text in (("tables/probes.csv", "iteration,gate\n4,a|b\n8\n"), ("tables/none.csv", ""),
+                       ("eval/best/film.mp4", "film"), ("eval/best/deaths.png", "picture")):  # fmt: skip
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    (path / "tables" / "many.csv").write_text("n\n" + "7\n" * 100)
+    note = write_note(path)
+    assert "## Probes\n\n| iteration | gate |\n| --- | --- |\n| 4 | a\\|b |\n| 8 |  |" in note
+    assert "All 100 rows are in [many.csv](tables/many.csv)." in note and "## None" not in note
+    assert "![best/deaths](eval/best/deaths.png)" in note and "[best/film.mp4](eval/best/film.mp4)" in note
+
+
 def test_unknown_says_unknown(tmp_path: Path) -> None:
     empty = {"versions": {}, "host": {}, "results": {}, "stages": [], "attempts": [], "tags": [], "inferred": []}
     nothing = dict.fromkeys(("command", "seed", "preset", "config_hash", "started", "ended", "reason"))

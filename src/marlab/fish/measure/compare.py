@@ -23,6 +23,7 @@ from marlab.fish.measure.stats import death_stats, survival_at
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.seas import scene
 from marlab.lab.config import to_dict
 from marlab.lab.progress import Progress
 from marlab.lab.runs.measurements import Measurements
@@ -77,6 +78,7 @@ class EvalReport:
     arenas: tuple[int, ...]  # [E] their seeds
     complete: bool = True  # every arena that was asked for was played
     hunted: bool = False  # the predator hunts: nobody knows how many can be saved
+    scene: str = "v32"  # where; arenas of one seed are the same in the same scene only
 
     def saved_share(self, name: str) -> float | None:
         """Survivors as a share of the fish that can be saved (by the upper bound where it is known)."""
@@ -94,7 +96,8 @@ class EvalReport:
     def cases(self) -> dict[str, float]:
         """Survival arena by arena, so that evaluations of other policies can be paired with this one."""
         score = self.scores["policy"]
-        return {f"arena {seed}, {score.deaths.shape[1]} fish": float(s) for seed, s in zip(self.arenas, score.survival)}
+        where = f"{self.scene}, {score.deaths.shape[1]} fish"
+        return {f"arena {seed} of {where}": float(share) for seed, share in zip(self.arenas, score.survival)}
 
     def results(self) -> dict[str, Any]:
         """The headline numbers for the run's record."""
@@ -198,7 +201,7 @@ def compare(
                 played.append(one)
             if stopped and bar.done < total:
                 break
-    return _joined(played, len(seeds), cfg.hunted) if played else None
+    return _joined(played, len(seeds), cfg) if played else None
 
 
 def _known(kept: Measurements, identity: str, about: Sequence[Any], what: str, make: Callable[[], Any]) -> Any:
@@ -249,7 +252,7 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.2%}"
 
 
-def _joined(played: Sequence[_Batch], asked: int, hunted: bool) -> EvalReport:
+def _joined(played: Sequence[_Batch], asked: int, cfg: SeaConfig) -> EvalReport:
     deaths = {name: np.concatenate([one.deaths[name] for one in played]) for name in played[0].deaths}
     doomed = np.concatenate([one.doomed for one in played])
     weights = [len(one.doomed) / len(doomed) for one in played]
@@ -260,7 +263,8 @@ def _joined(played: Sequence[_Batch], asked: int, hunted: bool) -> EvalReport:
         bounds = low, high
     scores = {name: Score((table < 0).mean(axis=1), table) for name, table in deaths.items()}
     arenas = tuple(seed for one in played for seed in one.seeds)
-    return EvalReport(scores, doomed, bounds, arenas, len(doomed) == asked and played[-1].everything, hunted)
+    complete = len(doomed) == asked and played[-1].everything
+    return EvalReport(scores, doomed, bounds, arenas, complete, cfg.hunted, scene(cfg))
 
 
 def rivals(cfg: SeaConfig) -> tuple[str, ...]:

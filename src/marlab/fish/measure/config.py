@@ -48,6 +48,10 @@ class EvalConfig:
     """Bound what any policy could reach on these arenas."""
     film_fish: int = 0
     """Film one more episode with so many fish; 0: no film."""
+    film_steps: int = EPISODE_STEPS
+    """Longest film in steps."""
+    film_fps: int = 20
+    """Its frames per second."""
     replays: int = 1
     """Keep the paths of so many arenas for the replay page; 0: none."""
     against: str = "sidestep"
@@ -58,7 +62,7 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
-        at_least(self, 1, "episodes", "fish")
+        at_least(self, 1, "episodes", "fish", "film_steps", "film_fps")
         at_least(self, 0, "replays")
 
 

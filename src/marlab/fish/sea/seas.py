@@ -7,6 +7,7 @@ numbers never change; a new idea is a new sea. `marlab fish train --preset NAME`
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import fields, replace
 
 from marlab.fish.sea.config import SeaConfig
@@ -49,3 +50,16 @@ def name_of(cfg: SeaConfig) -> str | None:
         if all(getattr(cfg, f.name) == getattr(known, f.name) for f in fields(cfg) if f.name.startswith("predator_")):
             return name
     return None
+
+
+INDIFFERENT = (
+    *PERCEPTION, "num_fish", "density_penalty_coef", "density_target", "divergence_reward_coef", "vision_reward",
+    "episode_end", "override_preroll",
+)  # fmt: skip
+"""What changes neither how an arena begins nor who swims there: eyes, rewards and the numbers that are told anyway."""
+
+
+def scene(cfg: SeaConfig) -> str:
+    """Where arenas are the same: the sea's name, and a mark of all that decides how they begin and go on."""
+    settings = [getattr(cfg, f.name) for f in fields(cfg) if f.name not in INDIFFERENT]
+    return f"{name_of(cfg) or 'own'}-{hashlib.sha256(repr(settings).encode()).hexdigest()[:6]}"

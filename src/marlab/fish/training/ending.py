@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
@@ -32,7 +33,7 @@ from marlab.lab.device import choose_device
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.progress import stage
 from marlab.lab.report.style import time_of_a_figure
-from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.runs.files import replacing, write_json, write_text
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run
 from marlab.lab.stats import mean_interval
@@ -100,7 +101,7 @@ class Ending:
     # --- tables and figures ---------------------------------------------------------------------------------
 
     def _draw(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> dict[str, float]:
-        self._tables(rows)
+        self._tables(rows, probes)
         self._results(rows, probes)
         if probes:
             export_worst_seeds(probes, self.run.path / "step_one_worst_seeds.json", self.run.path.name)
@@ -120,11 +121,14 @@ class Ending:
             self.run.stop()
         return not fits
 
-    def _tables(self, rows: list[dict[str, Any]]) -> None:
+    def _tables(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> None:
         with replacing(self.run.path / "stats.parquet") as temporary:
             flat = [{k: v for k, v in r.items() if not isinstance(v, dict | list)} for r in rows]
             pq.write_table(pa.Table.from_pylist(flat), temporary)
         write_json(self.run.path / "schedule_trace.json", {"trace": rows})
+        if probes:
+            lines = [PROBE_COLUMNS, *(_probe_row(probe) for probe in probes)]
+            write_text(self.run.table("probes.csv"), "".join(",".join(map(str, line)) + "\n" for line in lines))
 
     def _stage_summary(self, rows: list[dict[str, Any]]) -> None:
         """Step-one deaths of the whole training by the type of start."""
@@ -139,19 +143,31 @@ class Ending:
         plot_step_one_by_type(totals, self.run.figure(f"{self.run.path.name}_step_one_by_type.png"))
 
     def _results(self, rows: list[dict[str, Any]], probes: list[dict[str, Any]]) -> None:
-        ten = [r["survival_rate"] for r in rows[-10:] if r["survival_rate"] is not None]
+        last_rows = rows[-10:]
+        ten = _known(last_rows, "survival_rate")
         results: dict[str, Any] = {}
         if ten:
             note = "with exploration, iterations of the last ten in which an episode ended"
             if self.config.starts.force_reset_steps > 0:
                 note += f", episodes cut at {self.config.starts.force_reset_steps} steps"
             results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
+            spread = {"value": float(np.std(ten)), "unit": "share of fish", "note": "standard deviation over these"}
+            results["training survival, spread"] = spread
+        if first := _known(last_rows, "first_death_step"):
+            told = "mean over the last ten iterations, of episodes in which somebody died"
+            results["first death"] = {"value": sum(first) / len(first), "unit": "step", "note": told}
+        if ratios := _known(last_rows, "step_one_death_ratio"):
+            told = "mean over the last ten iterations"
+            results["step-one ratio"] = {"value": sum(ratios) / len(ratios), "unit": "share of fish", "note": told}
         if probes:
             last = probes[-1]
             size = f"{last['multi_eval_episodes']} x {last['multi_eval_num_fish']} fish"
             value = last["summary"]["avg_final_survival_rate"]
             results["last probe survival"] = {"value": value, "unit": "share of fish", "note": size}
-            results["last gate stage"] = last.get("penalty_gate", {}).get("stage")
+            ratio = {"value": last["step_one_death_ratio"], "unit": "share of fish", "note": size}
+            results["last probe step-one ratio"] = ratio
+            if "penalty_gate" in last:
+                results["last gate stage"] = last["penalty_gate"]["stage"]
         self.run.add_results(results)
 
     # --- the evaluation -------------------------------------------------------------------------------------
@@ -168,7 +184,8 @@ class Ending:
             file = self.store.path(step)
             settings = EvalConfig(
                 str(file), measure.eval_multi_episodes, measure.eval_multi_fish, measure.final_eval_seed_base,
-                film_fish=measure.video_num_fish, device=self.config.device,
+                film_fish=measure.video_num_fish, film_steps=measure.video_max_steps, film_fps=measure.video_fps,
+                device=self.config.device,
             )  # fmt: skip
             folder = self.run.path / "eval" / f"{label}_iter_{step}"
             report = evaluate_checkpoint(
@@ -181,6 +198,27 @@ class Ending:
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
             self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
         return judged
+
+
+PROBE_COLUMNS = (
+    "iteration", "survival", "worst arena", "of the savable", "step-one deaths", "step-one ratio", "doomed ratio",
+    "early deaths", "death p10", "penalty", "boost", "gate", "stage",
+)  # fmt: skip
+
+
+def _probe_row(probe: Mapping[str, Any]) -> list[Any]:
+    gate = probe.get("penalty_gate", {})
+    values = (
+        probe["iteration"], probe["summary"]["avg_final_survival_rate"], probe["summary"]["min_final_survival_rate"],
+        probe.get("saved_share"), probe["step_one_death_count"], probe["step_one_death_ratio"],
+        probe.get("doomed_ratio"), probe["death_stats"]["early_death_fraction_100"], probe["death_stats"]["p10"],
+        probe["density_penalty_coef"], probe["escape_boost_speed"], gate.get("event"), gate.get("stage"),
+    )  # fmt: skip
+    return ["" if v is None else round(v, 4) if isinstance(v, float) else v for v in values]
+
+
+def _known(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    return [row[name] for row in rows if row.get(name) is not None]
 
 
 def _last_probe(probes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> list[Sentence]:

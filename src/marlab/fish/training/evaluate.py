@@ -123,7 +123,7 @@ def evaluate_checkpoint(
         write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": list(report.arenas)})
         plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
     if config.film_fish > 0 and can_film() and not (run is not None and run.must_stop()):
-        filmed = _film(policy, trained.sea_with(config.film_fish), seeds[:FILM_EPISODES], folder, device, run, quiet)
+        filmed = _film(policy, trained.sea_with(config.film_fish), seeds, config, folder, device, run, quiet)
         if run is not None and not filmed:
             run.stop()
     if config.replays and run is not None and run.must_stop():
@@ -155,20 +155,24 @@ def _keep_paths(
 
 
 def _film(
-    policy: Policy, cfg: SeaConfig, seeds: Sequence[int], folder: Path, device: torch.device, run: Run | None,
-    quiet: bool,
+    policy: Policy, cfg: SeaConfig, seeds: Sequence[int], config: EvalConfig, folder: Path, device: torch.device,
+    run: Run | None, quiet: bool,
 ) -> bool:  # fmt: skip
     """Film the worst of a few episodes; False if there is no time for it."""
     path: list[SeaState] = []
-    probe = run_probe(policy, cfg, seeds, device, path)
+    probe = run_probe(policy, cfg, seeds[:FILM_EPISODES], device, path)
+    shown = min(len(path), config.film_steps + 1)
     began = time.monotonic()
     paint(Scene.of(path[0], 0))
-    if run is not None and not run.budget.fits(FILM_MARGIN * (time.monotonic() - began) * len(path)):
+    if run is not None and not run.budget.fits(FILM_MARGIN * (time.monotonic() - began) * shown):
         return False
     stop = run.must_stop if run is not None else lambda: False
     return bool(
-        film_worst(probe, path, 1, lambda rank, episode: folder / "multi_fish_eval.mp4", stop=stop, quiet=quiet)
-    )
+        film_worst(
+            probe, path, 1, lambda rank, episode: folder / "multi_fish_eval.mp4", fps=config.film_fps,
+            max_steps=config.film_steps, stop=stop, quiet=quiet,
+        )
+    )  # fmt: skip
 
 
 def reference_lines(config: FishTrainConfig, device: torch.device) -> tuple[dict[str, float], dict[str, float]]:

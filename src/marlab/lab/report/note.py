@@ -7,6 +7,7 @@ Nothing is guessed: what the run directory does not say is called unknown.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,6 +38,7 @@ from marlab.lab.verdict import texts
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 MOST_METRICS = 40
+MOST_ROWS = 60
 MOST_WEIGHTS = 12
 
 LAYOUT = """\
@@ -142,8 +144,11 @@ def _results(info: RunInfo) -> str:
     if not info.results:
         sections.append(_last_values(info))
     sections += ["## Stages", _stages(info)]
+    sections += _tables(info.path)
     sections += ["## Against the parent run", _against_parent(info)]
     sections += ["## Figures", _gallery(info.path, "figures"), "## Media", _gallery(info.path, "media")]
+    if (info.path / "eval").is_dir():
+        sections += ["## Evaluations", _gallery(info.path, "eval")]
     return "\n\n".join(section for section in sections if section)
 
 
@@ -183,6 +188,25 @@ def _stage_value(stage: dict[str, Any], key: str) -> str:
     if value is None:
         return UNKNOWN if key in ("name", "lr") else ""
     return parameter(value) if isinstance(value, list | dict) else show(value)
+
+
+def _tables(run_path: Path) -> list[str]:
+    """What the run left as CSV files in tables/, each under its name."""
+    sections: list[str] = []
+    for file in (p for p in files_in(run_path / "tables") if p.suffix == ".csv"):
+        try:
+            with file.open(encoding="utf-8", newline="") as lines:
+                header, *rows = csv.reader(lines)
+        except (OSError, ValueError, csv.Error):
+            continue  # empty, or written by somebody else
+        shown = [[plain(cell) for cell in (row + [""] * len(header))[: len(header)]] for row in rows[:MOST_ROWS]]
+        more = (
+            f"\n\nAll {len(rows)} rows are in {link(file.name, f'tables/{file.name}')}."
+            if len(rows) > MOST_ROWS
+            else ""
+        )
+        sections += [f"## {plain(file.stem.capitalize())}", table([plain(cell) for cell in header], shown) + more]
+    return sections
 
 
 def _against_parent(info: RunInfo) -> str:

@@ -343,6 +343,10 @@ class Run:
     def media(self, name: str) -> Path:
         return _inside(self.path / "media", name)
 
+    def table(self, name: str) -> Path:
+        """A CSV file that the note shows as a table."""
+        return _inside(self.path / "tables", name)
+
     def log(self, text: str) -> None:
         """Append to log.txt, with the time."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
