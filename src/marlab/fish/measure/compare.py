@@ -39,7 +39,8 @@ ARENAS = 50
 """Arenas that are played at once. Networks round differently in batches of another size."""
 CODE = (
     "fish/sea", "fish/measure/ceiling.py", "fish/measure/compare.py", "fish/measure/policies.py",
-    "fish/measure/probe.py", "fish/training/attention.py", "fish/training/networks.py", "lab/ppo",
+    "fish/measure/probe.py", "fish/training/attention.py", "fish/training/networks.py", "fish/training/own_frame.py",
+    "lab/ppo",
 )  # fmt: skip
 """Where deaths and bounds are computed: a change in any of these files makes them other measurements."""
 Known = Callable[[str, Callable[[], Any]], Any]
