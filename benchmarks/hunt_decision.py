@@ -40,10 +40,10 @@ def measured(name: str, decisions: int) -> str:
     while len(spent[True]) < decisions:
         view = View(game, state)
         if bool(state.alive[0, 0]):
-            plans = []
+            plans, number = [], len(spent[True])
             for natively in (True, False):
                 agent.planner.native = natively
-                draws = torch.Generator().manual_seed(len(spent[True]))
+                draws = torch.Generator().manual_seed(number)
                 began = time.process_time()
                 agent.act(view, memory, draws)
                 spent[natively].append(time.process_time() - began)

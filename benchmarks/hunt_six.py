@@ -1,12 +1,12 @@
 """Six players on 12x12 with two stags, trained and scored on machines that have torch and numpy only.
 
-    python benchmarks/hunt_six.py --device cuda --seconds 450 --output-dir six ppo       # or hop
-    python benchmarks/hunt_six.py --tiny --output-dir six ppo hop                        # a minute on a CPU
+    python benchmarks/hunt_six.py --device cuda --seconds 450 --output-dir six ppo       # or ppo-helped, or hop
+    python benchmarks/hunt_six.py --tiny --output-dir six ppo ppo-helped hop             # a minute on a CPU
 
-`ppo` is `marlab hunt train --variant ppo --preset msh_12x12_6p`, told the shortest ways; `hop` is `marlab hunt train
---preset hop_12x12_6p` with its offline data made in memory. Both stop in time, are saved as they are (NAME.pt, which
-`marlab hunt eval` takes) and then play: self-play, and one of them among teams of rule-based players, beside rules in
-the same seat.
+`ppo` is `marlab hunt train --variant ppo --preset msh_12x12_6p`, told the shortest ways; `ppo-helped` gets the offline
+data and the guests that planners get, too; `hop` is `marlab hunt train --preset hop_12x12_6p` with its offline data made
+in memory. All stop in time, are saved as they are (NAME.pt, which `marlab hunt eval` takes) and then play: self-play,
+and one of them among teams of rule-based players, beside rules in the same seat.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game
 from marlab.hunt.planner.agent import KIND as HOP_KIND
+from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.policy import Policy, Team
 from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import RulePlayers
@@ -42,13 +43,13 @@ from marlab.lab.runs.checkpoint import save_checkpoint
 
 GAME = "msh_12x12_6p"
 TEAMS = ("5NS", "5NH", "NS+4NH", "2NS+3NH", "5RAND")
-SCORING_S = 90.0
+SCORING_S = 150.0
 """Kept back for playing."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="+", choices=("ppo", "hop"))
+    parser.add_argument("what", nargs="+", choices=("ppo", "ppo-helped", "hop"))
     parser.add_argument("--seeds", default="0..2")
     parser.add_argument("--steps", type=int, default=0, help="game steps per seed; 0: as many as the time allows")
     parser.add_argument("--seconds", type=float, default=1e9)
@@ -60,22 +61,26 @@ def main() -> None:
     a.output_dir.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + a.seconds
     for what in a.what:
-        trainer, kind = (ppo(a), PPO_KIND) if what == "ppo" else (hop(a), HOP_KIND)
+        trainer, kind = (hop(a), HOP_KIND) if what == "hop" else (ppo(a, helped=what == "ppo-helped"), PPO_KIND)
         found = trained(trainer, until - SCORING_S, a.output_dir / f"{what}.jsonl")
-        agents = trainer.state_dict()["agents"] if what == "ppo" else trainer.agents()
+        agents = trainer.agents() if what == "hop" else trainer.state_dict()["agents"]
         save_checkpoint(a.output_dir / f"{what}.pt", kind, trainer.step, {"agents": agents})
         keep(a.output_dir, what, found)
         keep(
-            a.output_dir, what, {**found, **scored(a.output_dir / f"{what}.pt", 4 if a.tiny else 300, a.device, until)}
+            a.output_dir, what, {**found, **scored(a.output_dir / f"{what}.pt", 4 if a.tiny else 150, a.device, until)}
         )
 
 
-def ppo(a: argparse.Namespace) -> PPOTrainer:
+def ppo(a: argparse.Namespace, *, helped: bool) -> PPOTrainer:
     steps, games = (256, 4) if a.tiny else (a.steps or 6_000_000, 256)
-    return PPOTrainer(PPOTrainConfig(
+    config = PPOTrainConfig(
         game=game_config(GAME), seeds=a.seeds, total_steps=steps, num_envs=games, device=a.device,
         network=NetworkConfig(hidden=(256, 256), paths=True),
-    ), None)  # fmt: skip
+    )  # fmt: skip
+    if not helped:
+        return PPOTrainer(config, None)
+    config = replace(config, guests=GuestConfig(share=0.6), warm_updates=2 if a.tiny else 2500)
+    return PPOTrainer(config, in_memory(HuntCollectConfig(game=config.game, rows=600 if a.tiny else 200_000)))
 
 
 def hop(a: argparse.Namespace) -> planning.HopTrainer:
