@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.stats import MEANS, pooled
 from marlab.fish.sea.world import FishWorld
 from tests.fish.sea.test_world import play, slots
 
@@ -50,3 +54,19 @@ def test_step_one_deaths_are_told_apart_by_stage() -> None:
     stats = world.pop_stats()
     assert stats["step_one_fish_by_stage"][3] == 12 and stats["step_one_deaths_by_stage"][3] >= 3
     assert sum(stats["step_one_deaths_by_stage"]) == stats["step_one_deaths"]
+
+
+def test_pooled_statistics_are_those_of_all_episodes_together() -> None:
+    def some(episodes: int, survival: float, deaths: dict[int, int]) -> dict[str, Any]:
+        counts = [deaths.get(step, 0) for step in range(sea.EPISODE_STEPS + 1)]
+        return {
+            **dict.fromkeys(MEANS),
+            "survival_rate": survival,
+            "episodes": episodes,
+            "first_death_histogram": counts,
+        }
+
+    found = pooled([some(30, 0.5, {1: 20, 0: 10}), some(10, 0.9, {5: 10})])
+    assert found["episodes"] == 40 and found["survival_rate"] == pytest.approx(0.6)
+    assert found["first_death_sample_size"] == 30 and found["first_death_step"] == pytest.approx((20 + 50) / 30)
+    assert found["first_death_p10"] == 1 and found["survival_at_100"] is None

@@ -187,6 +187,12 @@ def test_old_commands_find_the_shipped_files(tmp_path: Path) -> None:
     assert find_start_file("nowhere.json") == Path("nowhere.json")
 
 
+def test_a_missing_file_that_is_replaced_by_a_shipped_one_is_said() -> None:
+    name = "tail_seed_mix_v32_stage1.json"
+    stages, warnings = load_stages(parse_stage_spec(f"1:somewhere/{name};1:{name}"))
+    assert len(stages) == 2 and len(warnings) == 1 and f"somewhere/{name} is not there" in warnings[0]
+
+
 def test_shipped_files_are_what_they_say() -> None:
     names = sorted(p.name for p in SHIPPED.glob("*.json"))
     assert len(names) >= 7

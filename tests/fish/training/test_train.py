@@ -10,6 +10,7 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from marlab.fish.measure.probe import run_probe
+from marlab.fish.sea.stats import MEANS
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.train import FishTrainer, train
 from marlab.lab.config import altered
@@ -82,6 +83,17 @@ def test_the_score_of_the_best_model_is_its_survival_and_the_note_has_the_probes
     told = {"training survival, spread", "first death", "step-one ratio", "last probe step-one ratio"}
     assert told <= set(run.results) and all(f"`{name}`" in note for name in told)
     assert ("last gate stage" in run.results) == ("penalty_gate" in probes[4])
+
+
+def test_compat_shows_the_latest_hundred_episodes_and_ours_the_iterations() -> None:
+    def finished(episodes: int) -> dict[str, Any]:
+        counts = [0, episodes] + [0] * 499
+        return {**dict.fromkeys(MEANS, float(episodes)), "episodes": episodes, "first_death_histogram": counts}
+
+    ours, theirs = FishTrainer(SMALL), FishTrainer(COMPAT)
+    shown = [theirs._window(finished(n))["episodes"] for n in (80, 0, 60, 30, 20)]
+    assert shown == [80, 80, 140, 170, 110]
+    assert [ours._window(finished(n))["episodes"] for n in (80, 0, 60)] == [80, 0, 60]
 
 
 def test_phase_changes_lose_nothing_and_compat_loses_the_queue() -> None:

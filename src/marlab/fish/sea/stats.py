@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -34,6 +35,13 @@ ENDS = (
     *(f"survival_at_{horizon}" for horizon in sea.HORIZONS),
     *(f"episodes_at_{horizon}" for horizon in sea.HORIZONS),
 )
+
+
+MEANS = (
+    "survival_rate", "final_num_alive", "avg_survival_rate", "episode_length", "episode_return",
+    *(f"survival_at_{horizon}" for horizon in sea.HORIZONS),
+)  # fmt: skip
+"""Statistics that are means over episodes."""
 
 
 class EpisodeStats:
@@ -171,3 +179,20 @@ def _shares(sums: dict[str, float]) -> dict[str, float]:
     """Each reward term's part of the summed magnitudes; all zero before the first step."""
     whole = sum(abs(value) for value in sums.values())
     return {name: abs(value) / whole if whole else 0.0 for name, value in sums.items()}
+
+
+def pooled(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Statistics of some iterations together, the newest last: means over all episodes, what else there is from it."""
+    together = dict(several[-1])
+    for name in MEANS:
+        known = [(s[name], s["episodes"]) for s in several if s[name] is not None]
+        if known:
+            together[name] = sum(value * n for value, n in known) / sum(n for _, n in known)
+    counts = [sum(column) for column in zip(*(s["first_death_histogram"] for s in several))]
+    deaths = sum(counts[1:])
+    together["episodes"] = sum(s["episodes"] for s in several)
+    together |= {
+        "first_death_histogram": counts, "first_death_p10": _quantile(counts, 0.1), "first_death_sample_size": deaths,
+        "first_death_step": sum(step * n for step, n in enumerate(counts)) / deaths if deaths else None,
+    }  # fmt: skip
+    return together

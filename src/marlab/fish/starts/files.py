@@ -325,6 +325,8 @@ def load_stages(specs: Sequence[StageSpec], *, lenient: bool = False) -> tuple[l
                 raise
             warnings.append(str(error))
             continue
+        if Path(spec.path).name != spec.path and find_start_file(spec.path).parent == SHIPPED:
+            warnings.append(f"The start file {spec.path} is not there; the one of its name in the package is used.")
         report = describe_starts(starts, spec.type if spec.type in SECTORS else None)
         if not report.label_fits:
             sentence = (

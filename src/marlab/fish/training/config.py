@@ -42,7 +42,8 @@ class Switches:
     probe_time: Literal["after_update", "before_update"] | None = None
     """A probe plays the policy that the iteration leaves behind, or (compat) the one it began with."""
     stats_window: Literal["iteration", "last_100"] | None = None
-    """Training statistics over the iteration's finished episodes, or (compat) over the last 100 of any phase."""
+    """Training statistics over the iteration's finished episodes, or (compat) over the latest iterations that
+    hold 100 of them, of any phase."""
     adaptive_boost_signal: Literal["late_first_death_p10", "first_death_p10"] | None = None
     """What the adaptive boost listens to: first deaths after step one, or (compat) all first deaths; step-one deaths
     keep that signal constant."""

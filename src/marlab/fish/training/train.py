@@ -17,6 +17,7 @@ from marlab.fish.schedule.curriculum import IterationSettings
 from marlab.fish.schedule.gate import check_reachable
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.single import SingleFishView
+from marlab.fish.sea.stats import pooled
 from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
@@ -33,6 +34,7 @@ from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 
+WINDOW = 100  # episodes
 SLOTS = 4  # hard starts planned per arena and iteration; a fifth reset within one rollout is an ordinary one
 
 
@@ -97,7 +99,7 @@ class FishTrainer:
         base = config.seed if measure.multi_eval_seed_base is None else measure.multi_eval_seed_base
         self.probe_rng = np.random.default_rng(base)
         self.fixed_seeds = draw_seeds(np.random.default_rng([base, 1]), measure.multi_eval_fixed_episodes)
-        self.last_finished: dict[str, Any] = {}
+        self.recent: list[dict[str, Any]] = []  # what the statistics window of compat is made of
         self.probes: list[dict[str, Any]] = []  # what choosing the best checkpoint needs of each probe
 
     # --- one iteration --------------------------------------------------------------------------------------
@@ -159,12 +161,14 @@ class FishTrainer:
                 self.world.stagger(self.rngs.draw_seed("stagger"))
 
     def _window(self, finished: dict[str, Any]) -> dict[str, Any]:
-        """Statistics to show: this iteration's, or (compat) the latest there were, also across phases."""
+        """Statistics to show: this iteration's, or (compat) of the latest ones that hold 100 episodes, of any phase."""
         if self.rules.stats_window == "iteration":
             return finished
         if finished["episodes"]:
-            self.last_finished = finished
-        return self.last_finished or finished
+            self.recent.append(finished)
+        while sum(s["episodes"] for s in self.recent[1:]) >= WINDOW:
+            self.recent.pop(0)
+        return pooled(self.recent) if self.recent else finished
 
     def _watch_starts(self, iteration: int, row: Mapping[str, Any]) -> dict[str, Any]:
         events = [
@@ -208,7 +212,7 @@ class FishTrainer:
             "gate": None if self.gate is None else self.gate.state_dict(), "queue": self.queue.state_dict(),
             "warnings": [self.stock_warning.state_dict(), self.override_warning.state_dict()],
             "rngs": self.rngs.state_dict(), "probe_rng": self.probe_rng.bit_generator.state,
-            "last_finished": self.last_finished, "probes": self.probes,
+            "recent": self.recent, "probes": self.probes,
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -225,7 +229,7 @@ class FishTrainer:
             warning.load_state_dict(saved)
         self.rngs.load_state_dict(state["rngs"])
         self.probe_rng.bit_generator.state = state["probe_rng"]
-        self.last_finished, self.probes = state["last_finished"], list(state["probes"])
+        self.recent, self.probes = list(state["recent"]), list(state["probes"])
 
 
 # --- the command ----------------------------------------------------------------------------------------------
