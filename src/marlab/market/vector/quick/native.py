@@ -112,9 +112,7 @@ def _for_gpu(defines: dict[str, Any]) -> Native | None:
     lines = "\n".join(f"#define {name} {value}" for name, value in defines.items())
     source = f"{lines}\n{SOURCE.read_text()}"
 
-    def caller(name: str) -> Callable[[Tensor, int], None]:
-        kernel = torch.cuda._compile_kernel(source, name, nvcc_options=["--fmad=false"])
-
+    def caller(kernel: Any) -> Callable[[Tensor, int], None]:
         def call(values: Tensor, count: int) -> None:
             blocks = (count + BLOCK - 1) // BLOCK
             if blocks:
@@ -123,8 +121,12 @@ def _for_gpu(defines: dict[str, Any]) -> Native | None:
         return call
 
     try:
-        return Native(*map(caller, Native._fields))
-    except (AttributeError, OSError, RuntimeError):
+        from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
+
+        binary, _ = _nvrtc_compile(source, Native._fields[0], nvcc_options=["--fmad=false"])
+        kernels: Any = _cuda_load_module(binary, list(Native._fields))
+        return Native(*(caller(kernels[name]) for name in Native._fields))
+    except (AttributeError, ImportError, KeyError, OSError, RuntimeError, TypeError):
         return None
 
 
