@@ -9,7 +9,7 @@ from pathlib import Path
 
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
-from marlab.lab.progress import Progress
+from marlab.lab.progress import Progress, stage
 from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
@@ -48,10 +48,11 @@ def verify(config: VerifyConfig) -> int:
         names = [name for name, _ in plan]
     if config.keep is not None:
         _keep(config.keep, worlds)
-    settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
-    moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
-    lines, right = report(names, [world.sync for world in worlds], settled, moved)
-    more, alike = rule_worlds(names, worlds)
+    with stage(f"replaying {len(worlds)} worlds", config.quiet):
+        settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
+        moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
+        lines, right = report(names, [world.sync for world in worlds], settled, moved)
+        more, alike = rule_worlds(names, worlds)
     lines, right = [*lines, *more], right and alike
     if config.policy_worlds > 1:
         more, alike = policies(config)
@@ -146,7 +147,8 @@ def policies(config: VerifyConfig) -> tuple[list[str], bool]:
     for agents in LEVELS:
         specs = by_level(agents, config.policy_worlds, config.days[1], config.seed)
         worlds = recorded(specs, config.engine_config(), config.quiet)
-        found = compare_policies(agents, worlds, REPEATS, config.seed)
+        with stage(f"playing {' beside '.join(agents)} as arrays", config.quiet):
+            found = compare_policies(agents, worlds, REPEATS, config.seed)
         lines += [f"  {' beside '.join(agents)}:", *(beside.line() for beside in found)]
         alike &= all(beside.agrees for beside in found)
     return lines, alike
