@@ -111,7 +111,8 @@ def line(values: list[float]) -> dict[str, float]:
 def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), args.arenas)
     cfg = replace(named_sea(name), include_neighbor_features=False)
-    played = {n: survival(p, cfg, seeds, args.device) for n, p in ladder(torch.device(args.device), RIVALS).items()}
+    scripts = ladder(torch.device(args.device), RIVALS)
+    played = {n: survival(p, cfg, seeds, args.device, record=n != "random") for n, p in scripts.items()}
     best = max(played, key=lambda n: float(np.mean(played[n])))
     report: dict[str, Any] = {
         "sea": name, "machine": describe(), "commit": commit(), "best_script": best,
@@ -123,7 +124,7 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
         config = config_of(name, int(seed), args.device, TIMED if args.seconds else args.iterations, **settings)
         share = args.seconds / len(args.seeds.split(","))
         trainer, told = trained(config, share, f"{name}{args.suffix} seed {seed}")
-        own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device)
+        own = survival(greedy(trainer.net), replace(cfg, **eyes(config)), seeds, args.device, record=True)
         gain = line([a - b for a, b in zip(own, played[best])])
         report["seeds"][seed] = {**line(own), "gain": gain, **told}
         played[f"seed {seed}"] = own
@@ -142,7 +143,7 @@ def run_sea(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def look_ahead(name: str, args: argparse.Namespace) -> None:
-    """What the look-ahead saves, with scripts alone and with the trained policy of the first seed to go on with."""
+    """What the look-ahead saves that goes on with two scripts and the trained policy of the first seed (or four)."""
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), args.look_ahead)
     cfg = replace(named_sea(name), include_neighbor_features=False)
     report: dict[str, Any] = {"sea": name, "machine": describe(), "commit": commit(), "arenas": len(seeds)}
@@ -153,9 +154,7 @@ def look_ahead(name: str, args: argparse.Namespace) -> None:
         if model is not None and model.sea.observation_size == cfg.observation_size:
             players[f"seed {seed}"] = greedy(model.net)
     first = next((p for p in players.values() if callable(p)), None)
-    players["look-ahead"] = LookAhead(args.steps)
-    if first is not None:
-        players["look-ahead with the policy"] = LookAhead(args.steps, trained=first)
+    players["look-ahead"] = LookAhead(args.steps) if first is None else LookAhead(args.steps, ("slip", "swerve"), first)
     for label, player in players.items():
         began = time.time()
         values = survival(player, cfg, seeds, args.device, record=True)
