@@ -4,7 +4,7 @@
     python benchmarks/hunt_six.py --tiny --output-dir six ppo ppo-helped hop             # a minute on a CPU
 
 `ppo` is `marlab hunt train --variant ppo --preset msh_12x12_6p`, told the shortest ways; `ppo-helped` gets the offline
-data and the guests that planners get, too; `hop` is `marlab hunt train --preset hop_12x12_6p` with its offline data made
+data and the guests that planners get, too; `hop` is `marlab hunt train --preset hop_12x12_6p`, its offline data made
 in memory. All stop in time, are saved as they are (NAME.pt, which `marlab hunt eval` takes) and then play: self-play,
 and one of them among teams of rule-based players, beside rules in the same seat.
 """
