@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.beliefs import HEADER, belief_rows
+from marlab.hunt.evaluate.proximity import HEADER as HEADER_OF_PROXIMITY
+from marlab.hunt.evaluate.proximity import Played, proximity_rows
 from marlab.hunt.evaluate.scenarios import SUITE_VERSION, Scenario, suite_of
 from marlab.hunt.evaluate.scores import Score, difference, normalised
 from marlab.hunt.game.config import game_config
@@ -205,6 +207,7 @@ class ScoreCard:
                 shown.append(self._difference_table(block))
             if any(line.exact for line in block.lines):
                 shown.append(self._regret_table(block))
+            shown.append(self._proximity_table(block))
         if self.cross:
             header = ["focal", *(f"{self.players - 1} {name}" for name in self.agents)]
             rows = [[a, *(_number(self.cross[a][b].measured()) for b in self.agents)] for a in self.agents]
@@ -246,6 +249,14 @@ class ScoreCard:
                 rows.append([line.scenario.name, _number(line.exact.measured), *regrets])
         header = ["scenario", "best response", *map(self.label, self.agents)]
         return f"{block.title}: regret against the exact best response", header, rows
+
+    def _proximity_table(self, block: Block) -> tuple[str, list[str], list[list[str]]]:
+        lines = [line for line in block.lines if line.reference.mean > 0]
+        played = {
+            agent: {line.scenario.name: _played(line, line.scores[agent]) for line in lines} for agent in self.agents
+        }
+        title = f"{block.title}: reward as a share of the reference's, stratified bootstraps, and the largest regret"
+        return title, HEADER_OF_PROXIMITY, proximity_rows(played)
 
     def _self_play_table(self) -> tuple[str, list[str], list[list[str]]]:
         rows = []
@@ -295,6 +306,10 @@ def best_reference(scores: Sequence[Score], exact: Exact | None) -> Score:
     """The highest of the given players and the exact best response, which wins where they are equal."""
     candidates = [*([exact.score] if exact else []), *scores]
     return max(candidates, key=lambda score: score.mean)
+
+
+def _played(line: Line, score: Score) -> Played:
+    return Played(score.per_run, score.seeds, score.by_episode, line.reference.mean)
 
 
 def _wider(value: Measured, half: float) -> Measured:

@@ -18,7 +18,7 @@ from marlab.lab.command import RunCommand
 from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.lab.errors import UserError
 
-Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs"]
+Part = Literal["self-play", "scenarios", "teams", "cross-play", "beliefs", "scored"]
 DEFAULT_GAME = "msh_4x4"
 HELD_OUT_SEED = 20_260_303
 """Starts and obstacle maps that no training uses."""
@@ -38,7 +38,11 @@ class HuntEvalConfig:
     """The game, by the name of its preset; by default the one that the first trained agent learnt in, or msh_4x4."""
     parts: tuple[Part, ...] = ("self-play", "scenarios", "teams", "cross-play", "beliefs")
     """What to play: single episodes of copies alone; the frozen suite; the teams of the few-shot protocol; each agent
-    among copies of each; what planning agents believe of rule-based players."""
+    among copies of each; what planning agents believe of rule-based players; the scored family of strangers."""
+    scored_seed: int | None = None
+    """Seed of the scored strangers' parameters, chosen after tuning has ended; `--parts scored` needs it."""
+    populations: tuple[str, ...] = ()
+    """Trained players that are met by the scored agents and not scored themselves: NAME=RUN."""
     scenarios: tuple[str, ...] = ()
     """Only these of the suite; a team such as NS+2NH is a scenario too."""
     teams: tuple[str, ...] = ()
@@ -74,6 +78,8 @@ class HuntEvalConfig:
                 raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
         if self.game:
             self.check_window()
+        if "scored" in self.parts and self.scored_seed is None:
+            raise UserError("parts has scored, expected --scored-seed too: a number that no setting was chosen with.")
         if not self.parts:
             raise UserError("parts is empty, expected some of self-play, scenarios, teams, cross-play and beliefs.")
 

@@ -15,6 +15,7 @@ from marlab.hunt.evaluate.beliefs import EXACT, believes
 from marlab.hunt.evaluate.card import BEST_RESPONSE, Block, Exact, Line, ScoreCard, best_reference
 from marlab.hunt.evaluate.cells import Bench, Job, code
 from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalCommand, HuntEvalConfig
+from marlab.hunt.evaluate.families import scored
 from marlab.hunt.evaluate.scenarios import Scenario, by_name, check_background, suite_of, team, teams_of
 from marlab.hunt.evaluate.scores import Score
 from marlab.hunt.evaluate.work import measure_all
@@ -125,8 +126,12 @@ class Lineup:
         config.check_window()
         self.scenarios, self.teams = _scenarios(config, [agent.name for agent in self.agents])
         self.references = _references(config, game_config(config.game).players)
-        self.cast = {agent.name: agent for agent in self.agents}
-        everybody = [*self.agents, *self.references.values()]
+        met = find_agents(config.populations)
+        self.cast = {agent.name: agent for agent in [*self.agents, *met]}
+        self.strangers: list[Scenario] = []
+        if config.scored_seed is not None and "scored" in config.parts:
+            self.strangers = scored(config.scored_seed, [agent.name for agent in met])
+        everybody = [*self.agents, *met, *self.references.values()]
         self.bench = Bench(config, {agent.text: agent for agent in everybody if agent.trained})
         for agent in everybody:
             agent.make(self.bench.game, agent.seeds[0])  # refuses a network of another size
@@ -157,7 +162,11 @@ class Lineup:
         return [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
 
     def _blocks(self) -> list[tuple[str, list[Scenario]]]:
-        asked = (("scenarios", "Scenarios", self.scenarios), ("teams", "Teams", self.teams))
+        asked = (
+            ("scored", "Scored", self.strangers),
+            ("scenarios", "Scenarios", self.scenarios),
+            ("teams", "Teams", self.teams),
+        )
         return [(title, scenarios) for part, title, scenarios in asked if part in self.config.parts and scenarios]
 
     def _beside(self, scenario: Scenario) -> list[Agent]:
@@ -216,7 +225,9 @@ class Lineup:
 
         c = self.config
         settings = {name: getattr(c, name) for name in ("runs", "steps", "window", "seed", "layouts", "maps")}
-        card = ScoreCard(c.game, list(self.cast), {agent.name: agent.uses for agent in self.agents}, settings)
+        settings |= {} if c.scored_seed is None else {"scored_seed": c.scored_seed}
+        names = [agent.name for agent in self.agents]
+        card = ScoreCard(c.game, names, {agent.name: agent.uses for agent in self.agents}, settings)
         if "self-play" in c.parts:
             for agent in self.agents:
                 if not known(self._self_play(agent, seed) for seed in agent.seeds):

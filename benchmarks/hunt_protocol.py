@@ -1,0 +1,224 @@
+"""The protocol of docs/hunt-eval.md on machines that have torch and numpy only: who comes nearest to the best response?
+
+    python benchmarks/hunt_protocol.py --scored-seed 7 --agents hop_4x4 ppo=rivals/ppo_4x4.pt \\
+        --populations other=rivals/population_4x4.pt --device cuda --seconds 420 --output-dir protocol
+    python benchmarks/hunt_protocol.py --tiny --scored-seed 7 --agents NS --output-dir protocol   # a minute on a CPU
+
+`marlab hunt eval --parts scored` measures the same cell by cell, each the same to the bit in any company; here all
+scenarios of an agent are one batch, which is what a GPU is good at, and scores agree within the intervals. Best
+responses are solved on the CPU meanwhile (--cores processes). What is in the output directory already is not measured
+again. The table is printed and kept in table.md; the first agent is compared with all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from marlab.hunt.evaluate.agents import Agent, find_agent
+from marlab.hunt.evaluate.families import scored
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.proximity import HEADER, Played, gap, proximity_rows, summarise
+from marlab.hunt.evaluate.scenarios import Scenario
+from marlab.hunt.evaluate.scores import scores_of
+from marlab.hunt.exact.best_response import reference_values, solvable
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import game_config
+from marlab.hunt.players.characters import parse_character
+from marlab.lab.device import choose_device
+from marlab.lab.runs.rng import Rngs
+
+HELD_OUT_SEED = 20_260_303
+"""Starts and obstacle maps that no training uses."""
+SCRIPTS = ("NS", "NH", "EXPL", "WAIT(5)")
+"""Set the reference where no best response is solved and no PPO response was trained."""
+CHUNK = 25
+"""Starts that one process solves at a time."""
+
+
+def main() -> None:
+    arguments = parse()
+    torch.set_num_threads(1)
+    until = time.monotonic() + arguments.seconds
+    folder: Path = arguments.output_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    met = {agent.name: agent for agent in map(find_agent, arguments.populations)}
+    scenarios = scored(arguments.scored_seed, list(met))
+    game = make_game(
+        game_config(arguments.game), Rngs(HELD_OUT_SEED).torch("maps"), device=choose_device(arguments.device)
+    )
+    trained = dict(text.split("=", 1) for text in arguments.references)  # team -> file of its PPO response
+    with ProcessPoolExecutor(arguments.cores, get_context("spawn")) as pool:
+        solving = solve(pool, arguments, scenarios, list(met), folder)
+        for text in [*SCRIPTS, *arguments.agents, *(f"response/{team}={file}" for team, file in trained.items())]:
+            response, _, rest = text.partition("/")
+            agent = find_agent(rest.split("=", 1)[1]) if response == "response" else find_agent(text)
+            name = text.split("=")[0].replace("/", "-")
+            file = folder / f"{name}.json"
+            if file.exists() or time.monotonic() > until - 20:
+                continue
+            here = [s for s in scenarios if response != "response" or s.name == rest.split("=", 1)[0]]
+            began = time.monotonic()
+            file.write_text(json.dumps(score(agent, here, game, arguments.runs, arguments.steps, met)))
+            print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+        exact = collect(solving, folder, until)
+    text = table(folder, scenarios, exact, arguments)
+    (folder / "table.md").write_text(text)
+    print(text)
+
+
+def score(
+    agent: Agent, scenarios: list[Scenario], game: Any, runs: int, steps: int, met: dict[str, Agent]
+) -> dict[str, Any]:
+    """All scenarios in one batch: what the focal player earns in each run; episodes of the last half count."""
+    plan = seat_all(game, [Cell(agent, scenario) for scenario in scenarios], runs, met)
+    chance = torch.Generator(device=game.device).manual_seed(HELD_OUT_SEED)
+    stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance)
+    found = scores_of(plan, stream, steps, steps // 2)
+    return {
+        scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
+                        "by_episode": one.by_episode.tolist()}
+        for scenario, one in zip(scenarios, found)
+    }  # fmt: skip
+
+
+# --- best responses ---------------------------------------------------------------------------------------------------
+
+
+def solve_some(game_name: str, names: tuple[str, ...], count: int, number: int) -> list[float]:
+    """The best response's values in some starts; in a process of its own."""
+    torch.set_num_threads(1)
+    game = make_game(game_config(game_name), Rngs(HELD_OUT_SEED).torch("maps"))
+    starts = game.reset(count, Rngs(HELD_OUT_SEED).torch(f"layouts {number}"))
+    others = [parse_character(name) for name in names]
+    values: list[float] = reference_values(game, starts, [others[0], *others]).tolist()
+    return values
+
+
+def solve(
+    pool: ProcessPoolExecutor, arguments: argparse.Namespace, scenarios: list[Scenario], met: list[str], folder: Path
+) -> dict[str, list[Future[list[float]]]]:
+    """Begin to solve what is not known yet."""
+    known = read(folder / "exact.json")
+    pending: dict[str, list[Future[list[float]]]] = {}
+    config = game_config(arguments.game)
+    parts = max(1, arguments.layouts // CHUNK)
+    for scenario in scenarios:
+        characters = scenario.characters(met)
+        if scenario.name in known or characters is None or not solvable(characters, config):
+            continue
+        size = min(CHUNK, arguments.layouts)
+        jobs = [pool.submit(solve_some, arguments.game, scenario.background, size, k) for k in range(parts)]
+        pending[scenario.name] = jobs
+    return pending
+
+
+def collect(
+    pending: dict[str, list[Future[list[float]]]], folder: Path, until: float
+) -> dict[str, tuple[float, float, int]]:
+    """Scenario -> (mean, half of its interval, starts); what is not solved in time is left out."""
+    known = read(folder / "exact.json")
+    for name, jobs in pending.items():
+        values: list[float] = []
+        for job in jobs:
+            left = until - time.monotonic() - 5
+            if left <= 0 and not job.done():
+                job.cancel()
+                continue
+            try:
+                values += job.result(timeout=max(left, 0.1))
+            except TimeoutError:
+                job.cancel()
+        if values:
+            half = 1.96 * float(np.std(values)) / max(1, len(values)) ** 0.5
+            known[name] = (float(np.mean(values)), half, len(values))
+            (folder / "exact.json").write_text(json.dumps(known))
+    return known
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def table(folder: Path, scenarios: list[Scenario], exact: dict[str, Any], arguments: argparse.Namespace) -> str:
+    """Everything that was measured, as a page."""
+    found = {path.stem: read(path) for path in sorted(folder.glob("*.json")) if path.stem != "exact"}
+    names = [n for n in [*(text.split("=")[0] for text in arguments.agents), "NS", "NH"] if n in found]
+    references: dict[str, tuple[str, float]] = {}
+    for scenario in scenarios:
+        name = scenario.name
+        beside = [(who, one[name]["mean"]) for who, one in found.items()
+                  if name in one and (who in SCRIPTS or who.startswith("response"))]  # fmt: skip
+        candidates = [("exact", exact[name][0])] if name in exact else beside
+        if candidates:
+            references[name] = max(candidates, key=lambda one: one[1])
+    agents = {
+        agent: {n: Played(*(np.array(found[agent][n][k]) for k in ("per_run", "seeds", "by_episode")), level)
+                for n, (_, level) in references.items() if n in found[agent]} for agent in names
+    }  # fmt: skip
+    size = f"{arguments.runs} runs of {arguments.steps} steps"
+    lines = [f"# {arguments.game}, scored seed {arguments.scored_seed}, {size}", ""]
+    lines += _rows(HEADER, proximity_rows({agent: played for agent, played in agents.items() if played}))
+    header = ["scenario", "kind", "reference", *names]
+    rows = []
+    for scenario in scenarios:
+        if scenario.name not in references:
+            continue
+        who, level = references[scenario.name]
+        cells = [_cell(agents[agent].get(scenario.name)) for agent in names]
+        rows.append([scenario.name, scenario.tags[-1], f"{level:.2f} {who}", *cells])
+    lines += ["", *_rows(header, rows), ""]
+    if names and agents[names[0]]:
+        for other in names[1:]:
+            between = gap(agents[names[0]], agents[other])
+            lines.append(f"{names[0]} less {other}: {between.value:+.3f} [{between.low:+.3f}, {between.high:+.3f}]")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(played: Played | None) -> str:
+    if played is None:
+        return ""
+    share = summarise({"": played}).mean
+    return f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}], first {played.first:.2f}"
+
+
+def _rows(header: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in [header, ["---"] * len(header), *rows]]
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scored-seed", type=int, required=True)
+    parser.add_argument("--game", default="msh_4x4")
+    parser.add_argument(
+        "--agents", nargs="+", default=["hop_4x4"], help="NAME=FILE; others are compared with the first"
+    )
+    parser.add_argument("--populations", nargs="*", default=[], help="NAME=FILE: trained players to meet")
+    parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--layouts", type=int, default=200)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--tiny", action="store_true", help="to see that it runs")
+    parser.add_argument("--output-dir", type=Path, default=Path("protocol"))
+    arguments = parser.parse_args()
+    if arguments.tiny:
+        arguments.runs, arguments.steps, arguments.layouts = 20, 140, 2
+    return arguments
+
+
+if __name__ == "__main__":
+    main()
