@@ -26,6 +26,12 @@ def test_the_shipped_shoal_plays_in_its_environment() -> None:
     assert np.array_equal(drawn(observation), shoal.policy(greedy=False, seed=3)(observation))
 
 
+def test_an_environment_with_other_eyes_is_refused_in_a_sentence() -> None:
+    shoal = fish.load("best")
+    with pytest.raises(UserError, match=r"sees 11 numbers per fish.*\[4, 18\].*env"):
+        shoal.policy()(np.zeros((4, 18), np.float32))
+
+
 def test_a_saved_shoal_is_the_same_shoal(tmp_path: Path) -> None:
     shoal = fish.load("best")
     shoal.save(tmp_path / "mine.pt")

@@ -20,6 +20,7 @@ import torch
 from marlab.fish.commands.train import main as train_command
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy, save_policy
+from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run
 
 if TYPE_CHECKING:
@@ -42,8 +43,14 @@ class Shoal:
     def policy(self, *, greedy: bool = True, seed: int = 0) -> Play:
         """What every fish does: its likeliest action, or one drawn from the policy's distribution."""
         net, generator = self.trained.net, torch.Generator().manual_seed(seed)
+        inputs = self.sea.observation_size
 
         def play(observation: np.ndarray) -> np.ndarray:
+            if np.shape(observation)[-1:] != (inputs,):
+                raise UserError(
+                    f"The policy sees {inputs} numbers per fish, but the observation has the shape "
+                    f"{list(np.shape(observation))}; `.env()` makes the environment that fits it."
+                )
             with torch.no_grad():
                 logits = net.logits(torch.as_tensor(observation, dtype=torch.float32))
             if greedy:
