@@ -1,9 +1,9 @@
 """What the parts of online learning are worth: trainings that differ in one setting, from the same bad start.
 
-    python benchmarks/market_online_ablations.py train FOLDER --seconds 300 --workers 2
+    python benchmarks/market_online_ablations.py train FOLDER --generations 1 --workers 2
     python benchmarks/market_online_ablations.py table FOLDER
 
-Every variant is a process of its own, with one thread, that learns for so many seconds in worlds of shipped clones,
+Every variant is a process of its own, with one thread, that learns for so many generations in worlds of shipped clones,
 built-in agents and the rule. Then all of them and the rule play the same seats of worlds that nobody learnt from. What
 is there is kept: the same command again trains what is missing.
 """
@@ -29,10 +29,10 @@ from marlab.market.online.trainer import OnlineTrainer
 SHIPPED = Path(__file__).parents[1] / "src" / "marlab" / "market" / "shipped"
 CLONES = ("HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent", "Rohn", "COW")
 BASE = OnlineConfig(
-    algo="mappo", start="weak", bonus=2.0, worlds=256, learners=4, shapes=("3x4",), days=(16, 24), generations=5,
-    generation_days=14, rollout_days=2, learning_rate=5e-3, target_kl=0.05, batch_size=4096, epochs=4, past_selves=0,
-    clones=SHIPPED / "clones.npz", opponents=("rule", "RandomStdAgent", "SyncRandomStdAgent", *CLONES), steer_every=0,
-    steer_worlds=192, steer_days=20, device="cpu",
+    algo="mappo", start="weak", bonus=0.2, share=0.0, gamma=0.8, worlds=192, learners=4, shapes=("3x4",), days=(16, 24),
+    generations=1, generation_days=14, rollout_days=2, learning_rate=3e-3, target_kl=0.05, batch_size=4096, epochs=4,
+    past_selves=0, clones=SHIPPED / "clones.npz", steer_every=0, steer_worlds=128, steer_days=14, device="cpu",
+    opponents=("rule", "RandomStdAgent", "SyncRandomStdAgent", *CLONES),
 )  # fmt: skip
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
@@ -59,7 +59,7 @@ def keep(path: Path, outcome: Outcome, told: dict[str, float]) -> None:
     np.savez(path, **seats, **{f"told {name}": value for name, value in told.items()})
 
 
-def learn(folder: Path, name: str, seconds: float, device: torch.device) -> None:
+def learn(folder: Path, name: str, generations: int, device: torch.device) -> None:
     """One variant."""
     torch.set_num_threads(1)
     judge = OnlineTrainer(replace(BASE, device=str(device)), device)  # the same seats and opponents for all
@@ -69,13 +69,12 @@ def learn(folder: Path, name: str, seconds: float, device: torch.device) -> None
     if name == START:
         keep(file_of(folder, name), fare(judge.config, judge.pool, judge.net, device, which=HELD_OUT), {})
         return
-    trainer = OnlineTrainer(replace(BASE, device=str(device), **VARIANTS[name]), device)
-    began, day = time.perf_counter(), 0.0
-    while trainer.step < trainer.total and time.perf_counter() - began + day < seconds:
-        before = time.perf_counter()
+    trainer = OnlineTrainer(replace(BASE, device=str(device), generations=generations, **VARIANTS[name]), device)
+    began = time.perf_counter()
+    while trainer.step < trainer.total:
         told = trainer.iterate()
-        day = time.perf_counter() - before
-        print(f"{name}: generation {trainer.step}, {told['reward/day']:.4f} a day, {day:.0f} s", flush=True)
+        seconds = time.perf_counter() - began
+        print(f"{name}: generation {trainer.step}, {told['reward/day']:.4f} a day, {seconds:.0f} s", flush=True)
         files.save(folder / f"{name.replace(' ', '_')}_net.npz", trainer.net.plain())
     told = {"generations": trainer.step, "seconds": time.perf_counter() - began}
     keep(file_of(folder, name), fare(judge.config, judge.pool, trainer.net, device, trainer._plays, HELD_OUT), told)
@@ -92,7 +91,7 @@ def train(flags: argparse.Namespace) -> None:
         running = [process for process in running if process.poll() is None]
         while waiting and len(running) < flags.workers:
             words = ["one", str(flags.folder), "--variants", waiting.pop(0)]
-            more = ["--seconds", str(flags.seconds), "--device", flags.device]
+            more = ["--generations", str(flags.generations), "--device", flags.device]
             running.append(subprocess.Popen([sys.executable, __file__, *words, *more]))
         time.sleep(0.5)
 
@@ -123,7 +122,7 @@ def main() -> None:
     parser.add_argument("what", choices=("train", "one", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--variants", nargs="*", help=", ".join(VARIANTS))
-    parser.add_argument("--seconds", type=float, default=300.0, help="of learning, without the judgement")
+    parser.add_argument("--generations", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     flags = parser.parse_args()
@@ -132,7 +131,7 @@ def main() -> None:
     elif flags.what == "train":
         train(flags)
     else:
-        learn(flags.folder, flags.variants[0], flags.seconds, torch.device(flags.device))
+        learn(flags.folder, flags.variants[0], flags.generations, torch.device(flags.device))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.testing import assert_same
+from marlab.market.agent.layers import SHIPPED
 from tests.fish.cases import SMALL as FISH
 from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, samples
 from tests.hunt.hop_cases import small_training
@@ -75,6 +76,7 @@ VECTOR = (
     "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents SyncRandomStdAgent RandomStdAgent --generations 3 "
     "--worlds 2 --device cpu"
 )
+CLONES = SHIPPED / "clones.npz"
 MARKET = (
     "--device cpu --seed 3 --l2-epochs 3 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
 )
@@ -115,6 +117,13 @@ WRITING = {
     "market online": Writing(
         f"market online {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 2 --steer-worlds 2 "
         "--steer-days 5 --batch-size 64 --past-selves 1 --quiet"
+    ),
+    "market online --refits": Writing(
+        "market online --shapes 2x3 --days 5 5 --learners 2 --hidden 8 --generations 2 --worlds 2 --device cpu "
+        f"--clones {CLONES} --opponents PenguinAgent RandomStdAgent --refits 1 --real-worlds 2 --refit-units 2 "
+        "--experts SyncRandomStdAgent RandomStdAgent --recorded {files}/recorded --generation-days 2 --rollout-days 1 "
+        "--steer-every 1 --steer-worlds 2 --steer-days 5 --batch-size 64 --past-selves 0 --engine serial --quiet",
+        _copy(recorded),
     ),
     "market distill": Writing(
         f"market distill rule {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 2 --compare-days 5"
