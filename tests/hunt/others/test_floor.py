@@ -33,7 +33,7 @@ def test_exact_beliefs_find_the_type():
     true = truth.belief.gather(1, goal.unsqueeze(1)).squeeze(1)
     assert true[part.rows.t == 4].mean() > 0.97
     assert true.min() > 0, "exact beliefs never exclude the truth"
-    flat = bayes_beliefs(torch.full((part.rows.size, 2, 7), 1 / 7), part)
+    flat = bayes_beliefs(torch.full((part.rows.size, 2, 7), 1 / 7), part.rows.a, part.offsets)
     assert torch.allclose(flat, torch.full_like(flat, 0.5))
 
 

@@ -29,9 +29,9 @@ from tests.hunt.others_cases import tiny
 
 
 def test_with_the_type_given_a_small_training_already_predicts_well():
-    """5 % of the data and 8 epochs; benchmarks/hunt_pretrain.py measures the full size, where the gates are higher."""
+    """5 % of the data and 16 epochs; benchmarks/hunt_pretrain.py measures the full size, where the gates are higher."""
     data = offline_data()
-    config = PretrainGoalsConfig(data=data.path, goal_source="type", epochs=8, batch_size=128)
+    config = PretrainGoalsConfig(data=data.path, goal_source="type", epochs=16, batch_size=64, learning_rate=5e-3)
     trainer = make_trainer(config, data)
     for _ in range(config.epochs):
         values = trainer.iterate()
