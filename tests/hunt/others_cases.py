@@ -10,5 +10,13 @@ def tiny(**changes) -> PretrainGoalsConfig:
     """Two epochs on 2,000 rows: seconds, and every part of the code."""
     data = offline_data(rows=2000).path
     return PretrainGoalsConfig(
-        **{"data": data, "epochs": 2, "vae_epochs": 1, "belief_games": 2, "overfit_check": False, **changes}
+        **{
+            "data": data,
+            "epochs": 2,
+            "vae_epochs": 1,
+            "prototype_epochs": 0,
+            "belief_games": 2,
+            "overfit_check": False,
+            **changes,
+        }
     )

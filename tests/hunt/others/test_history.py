@@ -15,7 +15,7 @@ def test_sequences_are_tables_of_their_rows():
     offsets = torch.tensor([0, 2, 7, 8, 11])
     order = sequences_of(offsets, torch.tensor([3, 0, 2]))
     assert order.table.tolist() == [[8, 9, 10], [0, 1, 1], [7, 7, 7]]
-    assert order.rows.tolist() == [8, 9, 10, 0, 1, 7]
+    assert order.rows.tolist() == [8, 9, 10, 0, 1, 7] and order.last.tolist() == [2, 2, 2, 4, 4, 5]
 
 
 def read(encoder: HistoryEncoder, order: Sequences, actions: torch.Tensor):

@@ -14,7 +14,7 @@ SOURCES = ("history", "state", "type", "outcome", "none")
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_resume_equals_never_stopped(source: str, tmp_path: Path):
-    config = tiny(goal_source=source, epochs=3)
+    config = tiny(goal_source=source, epochs=3, prototype_epochs=1)
     dataset = load_goal_dataset(config)
     assert_resume_equal(lambda: make_trainer(config, dataset), 1, 2, tmp_path, ignore=("time/",))
 

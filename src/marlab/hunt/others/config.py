@@ -103,9 +103,11 @@ class PretrainGoalsConfig:
     """Passes over the training rows, in all stages together."""
     vae_epochs: int = 2
     """History: how many of them train the autoencoder first."""
+    prototype_epochs: int = 3
+    """History: how many of them, at the end, train the predictor of actions alone, given prototypes."""
     batch_size: int = 256
     """Rows of an optimiser step (whole sequences with about as many rows in the history stage)."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 5e-3
     """Adam step size."""
     max_grad_norm: float = 10.0
     """Largest norm of the gradient."""
@@ -131,10 +133,11 @@ class PretrainGoalsConfig:
         at_least(self, 2, "batch_size")
         at_least(self, 0, "belief_games")
         positive(self, "learning_rate", "max_grad_norm")
-        if self.goal_source == "history" and not 1 <= self.vae_epochs < self.epochs:
+        before, after = self.vae_epochs, self.prototype_epochs
+        if self.goal_source == "history" and not (before >= 1 and after >= 0 and before + after < self.epochs):
             raise UserError(
-                f"vae_epochs is {self.vae_epochs} of {self.epochs} epochs; the history encoder needs at least one "
-                "epoch of the autoencoder before it and one of its own."
+                f"vae_epochs is {before} and prototype_epochs {after} of {self.epochs} epochs; the history encoder "
+                "needs at least one epoch of the autoencoder before it and one of its own."
             )
 
     @property

@@ -32,7 +32,6 @@ class GoalData(NamedTuple):
     goal: Tensor  # [R, 2] float32, how probable stag and hare are as the row's goal; even where nothing tells
     outcome: Tensor  # [R] int64, how the episode ends for the player: none, stag or hare
     slot: Tensor  # [R] int64, a fixed assignment to the n - 1 slots, for evaluation
-    first: Tensor  # [R] int64, row at most `horizon` steps before, of the same sequence
     subgoal: Tensor  # [R] int64, row of the hindsight subgoal, at most `horizon` steps ahead
     offsets: Tensor  # [S + 1] int64, on the CPU
 
@@ -93,7 +92,6 @@ def goal_data(
         time=(rows.t / game.final_time).to(device),
         action=rows.a.to(device), joint=joint.to(device), goal=goal.to(device), outcome=outcome.to(device),
         slot=((rows.episode + rows.player) % (game.players - 1)).to(device),
-        first=(torch.arange(rows.size) - rows.t.clamp_max(horizon)).to(device),
         subgoal=subgoal_rows(part.offsets, horizon).to(device), offsets=part.offsets,
     )  # fmt: skip
 

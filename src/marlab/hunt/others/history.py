@@ -90,6 +90,12 @@ class Sequences:
         """[R] all real rows, one sequence after the other."""
         return self.table[self.real]
 
+    @property
+    def last(self) -> Tensor:
+        """[R] for every real row the place, among them, of its sequence's last one."""
+        lengths = self.real.sum(1)
+        return (lengths.cumsum(0) - 1).repeat_interleave(lengths)
+
     def to(self, device: torch.device | str) -> Sequences:
         return Sequences(self.table.to(device), self.real.to(device))
 

@@ -24,14 +24,14 @@ from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.at_play import LearnedLikelihoods, pretrained
 from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
-from marlab.hunt.others.codes import PROTOTYPES, Codebook, linear_probe, make_codebook, two_dimensions
+from marlab.hunt.others.codes import Codebook, linear_probe, two_dimensions
 from marlab.hunt.others.config import Faults
-from marlab.hunt.others.data import GoalData, captured, goal_data
+from marlab.hunt.others.data import GoalData, goal_data
 from marlab.hunt.others.floor import Truth, truth_of
 from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
-from marlab.hunt.others.trainer import OthersTrainer, Prediction, predict, vae_scores
-from marlab.hunt.players.rollout import HARE, NONE, OUTCOMES, STAG
+from marlab.hunt.others.trainer import OthersTrainer, Prediction, codebook_of, predict, vae_scores
+from marlab.hunt.players.rollout import OUTCOMES
 from marlab.hunt.players.seats import Kind
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
@@ -115,7 +115,9 @@ def evaluate_all(
     report["vae"] = vae_scores(models, parts["validation"][1])
     report["probes"] = probe_table(models, parts)
     part_done()
-    codebook = codebook_of(models, parts["train"], Rngs(config.seed).torch("codebook"), trainer.device)
+    part, _, predicted = parts["train"]
+    assert predicted.code is not None
+    codebook = codebook_of(models, predicted.code, part.rows.outcome, part.offsets, config.seed)
     report["codebook"] = {k: getattr(codebook, k).tolist() for k in ("outcome", "usage", "goal")}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
     part_done()
@@ -186,27 +188,6 @@ def _probe_rows(
         state_code = models.vae.encode(data.planes[here]).mean
     features = {"code": predicted.code[here], "state_code": state_code, "state": data.planes[here].flatten(1).float()}
     return (kinds[rows] == Kind.NH).long(), {k: v.cpu() for k, v in features.items()}
-
-
-@torch.no_grad()
-def codebook_of(
-    models: GoalModels, split: tuple[Part, GoalData, Prediction], generator: torch.Generator,
-    device: torch.device | str,
-) -> Codebook:  # fmt: skip
-    """Prototypes of the codes at the end of every trajectory.
-
-    What a player without a capture was after is what its code foretells, which many who did capture have taught.
-    """
-    part, _, predicted = split
-    assert predicted.code is not None
-    last = part.offsets[1:] - 1
-    code, outcome = predicted.code[last.to(predicted.code.device)], part.rows.outcome[last]
-    goal = captured(outcome)
-    if models.history is not None:
-        foretold = models.history.outcome(code.unsqueeze(0))[0, :, STAG : HARE + 1].softmax(-1).cpu()
-        goal = torch.where((outcome == NONE).unsqueeze(1), foretold, goal)
-    made = make_codebook(code.cpu(), outcome, goal, PROTOTYPES, generator)
-    return Codebook(*(field.to(device) for field in made))
 
 
 def write_codes(path: Path, part: Part, data: GoalData, predicted: Prediction, codebook: Codebook) -> None:

@@ -1,7 +1,9 @@
 """Training of the models of others: one epoch at a time, resumable to the bit.
 
 Stages: "labels" trains the action predictor with known goals (or none); "vae" the autoencoder with its objective;
-"history" the encoder of what happened so far, while the autoencoder is frozen and shows where players were heading.
+"history" the encoder of what happened so far, while the autoencoder is frozen and shows where players were heading;
+"prototypes" the action predictor alone, given the prototype of what the player turned out to be up to, as beliefs and
+planners will ask it, or given the code of that moment.
 """
 
 from __future__ import annotations
@@ -18,14 +20,24 @@ from torch.nn.functional import cross_entropy
 
 from marlab.hunt.game.rows import Symmetries, row_layout
 from marlab.hunt.game.symmetry import symmetries
-from marlab.hunt.others.data import GoalBatch, GoalData, Turn, all_sequences, batch_of, row_batches, sequence_batches
+from marlab.hunt.others.codes import PROTOTYPES, Codebook, make_codebook
+from marlab.hunt.others.data import (
+    GoalBatch,
+    GoalData,
+    Turn,
+    all_sequences,
+    batch_of,
+    captured,
+    row_batches,
+    sequence_batches,
+)
 from marlab.hunt.others.floor import Truth, bayes_beliefs
 from marlab.hunt.others.history import Sequences
 from marlab.hunt.others.metrics import ActionScores, score_actions, write_evaluation
 from marlab.hunt.others.moa import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.others.models import GoalModels, ModelSpec
 from marlab.hunt.others.vae import Code, active_units, kl_factor, occupied_recall, recon_error
-from marlab.hunt.players.rollout import NONE
+from marlab.hunt.players.rollout import HARE, NONE, STAG
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch
@@ -35,11 +47,13 @@ from marlab.lab.runs.trainer import Halfway
 if TYPE_CHECKING:
     from marlab.hunt.others.config import PretrainGoalsConfig
 
-Stage = Literal["labels", "vae", "history"]
+Stage = Literal["labels", "vae", "history", "prototypes"]
 CURVE_POINTS = 32
 """Points of the loss curves that an epoch records."""
 CHUNK = 4096
 """Rows evaluated at once."""
+LOOK_AHEAD, LOOK_BACK = 0.2, 0.4
+"""Shares of the rows that explain later actions, and that are explained by the code at the end."""
 
 
 class Losses(NamedTuple):
@@ -83,7 +97,8 @@ class Epoch:
     curve: list[Tensor] = field(default_factory=list)  # losses at some of them
     steps: list[int] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
-    goal: Tensor | None = None  # [R, 2] goals of the rows, where the models had a say in them
+    goal: Tensor | None = None  # [R, 2] goals of the rows, or [R, D] their prototypes, where the models had a say
+    code: Tensor | None = None  # [R, 2, D] the codes of that moment, beside prototypes
 
 
 class OthersTrainer:
@@ -120,13 +135,17 @@ class OthersTrainer:
         """What the next epoch trains."""
         source = self.spec.goal_source
         if source == "history":
-            return "vae" if self.step < self.config.vae_epochs else "history"
+            if self.step < self.config.vae_epochs:
+                return "vae"
+            return "history" if self.step < self.config.epochs - self.config.prototype_epochs else "prototypes"
         return "vae" if source == "state" else "labels"
 
     @property
     def final_stage(self) -> Stage:
         """What the last epoch trains: the stage whose models count."""
-        return {"history": "history", "state": "vae"}.get(self.spec.goal_source, "labels")  # type: ignore[return-value]
+        if self.spec.goal_source == "history":
+            return "prototypes" if self.config.prototype_epochs else "history"
+        return "vae" if self.spec.goal_source == "state" else "labels"
 
     def iterate(self) -> Mapping[str, Any]:
         stage = self.stage
@@ -181,10 +200,12 @@ class OthersTrainer:
             self.epoch = Epoch(order, torch.zeros(len(Losses._fields), device=self.device))
             if self.spec.goal_source == "outcome":
                 self.epoch.goal = self._goals_by_outcome()
+            if stage == "prototypes":
+                self.epoch.goal, self.epoch.code = self._prototypes()
         epoch = self.epoch
         every = max(1, self.data.train.rows // self.config.batch_size // CURVE_POINTS)
         for batch in islice(self._batches(stage, epoch.order), epoch.done, None):
-            factor = self.config.heading_weight if stage == "history" else self._kl_factor()
+            factor = {"history": self.config.heading_weight, "vae": self._kl_factor()}.get(stage, 0.0)
             values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
             epoch.sums, epoch.done = epoch.sums + values, epoch.done + 1
             if epoch.done % every == 1 or every == 1:
@@ -210,6 +231,17 @@ class OthersTrainer:
         labels = soft_labels(self.averaged, data)
         self.models.train()
         return labels
+
+    def _prototypes(self) -> tuple[Tensor, Tensor]:
+        """[R, D] for every training row the prototype of its player's code in the end, and [R, 2, D] its codes."""
+        assert self.models.history is not None and self.averaged.history is not None
+        self.models.history.load_state_dict(self.averaged.history.state_dict())  # it does not change from here on
+        data = self.data.train
+        code = read_codes(self.averaged, data)
+        last = (data.offsets[1:] - 1).to(code.device)
+        book = codebook_of(self.averaged, code[:, 0], data.outcome, data.offsets, self.config.seed)
+        own = book.prototypes[book.nearest(code[last, 0])]
+        return own.repeat_interleave(data.offsets.diff().to(code.device), 0), code
 
     def _batches(self, stage: Stage, order: Tensor) -> Iterator[Any]:
         batches: Any = sequence_batches if stage == "history" else row_batches
@@ -245,6 +277,8 @@ class OthersTrainer:
             moa = self._moa_loss(batch, goals, weight)
             zero = moa.total.new_zeros(())
             return Losses(moa.total, moa.given, moa.free, zero, zero, moa.entropy, zero, zero)
+        if stage == "prototypes":
+            return self._prototype_losses(batch, rows)
         vae, c = self.models.vae, self.config
         assert vae is not None
         planes = batch.planes
@@ -263,6 +297,15 @@ class OthersTrainer:
             total = total + moa.total
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
+    def _prototype_losses(self, batch: GoalBatch, rows: Tensor) -> Losses:
+        assert self.epoch is not None and self.epoch.goal is not None and self.epoch.code is not None
+        noise = self.rngs.torch("noise")
+        now = Code(*self.epoch.code[rows].unbind(1)).sample(noise)
+        coin = torch.rand(len(rows), 1, generator=noise, device=now.device) < 0.5
+        moa = self._moa_loss(batch, torch.where(coin, self.epoch.goal[rows], now).unsqueeze(1), None)
+        zero = moa.total.new_zeros(())
+        return Losses(moa.total, moa.given, moa.free, zero, zero, moa.entropy, zero, zero)
+
     def _history_losses(self, order: Sequences, turn: Turn) -> Losses:
         m, data, noise = self.models, self.data.train, self.rngs.torch("noise")
         assert m.vae is not None and m.history is not None and m.decoder is not None
@@ -278,25 +321,24 @@ class OthersTrainer:
         # The code foretells the subgoal's, as widely as it must: this way around a sure subgoal is no wall.
         kl = heading.kl_to(code).sum(1).mean()
         recon = recon_error(m.decoder(torch.cat([guess, memory], -1)), planes, self.config.recon_loss)
-        explained = self._explained(rows)
-        # A code knows the actions before it and must not be made to store them: looking back moves the predictor only.
-        goal = torch.where((explained < rows).unsqueeze(1), goal.detach(), goal)
+        explained, by_end = self._explained(rows)
+        # A code at the end knows all actions and must not be made to store them: looking back moves the predictor only.
+        goal = torch.where(by_end.unsqueeze(1), guess[order.last].detach(), goal)
         moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
         outcome = cross_entropy(m.history.outcome(guess.unsqueeze(0)).squeeze(0), data.outcome[rows])
         total = moa.total + self.config.recon_weight * recon + self.config.heading_weight * kl
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
-    def _explained(self, rows: Tensor) -> Tensor:
-        """Rows whose actions the goals of `rows` must explain: the row itself, or one of the same player near it.
+    def _explained(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows [R] whose actions the goals of `rows` must explain, and where the code at the end must explain the row.
 
-        The next action alone hardly depends on a goal, so half of the rows look up to `horizon` steps ahead or back.
+        The next action alone hardly depends on a goal, so some rows look up to `horizon` steps ahead; and what a player
+        turns out to be up to must explain all that it did, because beliefs try such goals on every step.
         """
         coin, place = torch.rand(2, len(rows), generator=self.rngs.torch("noise"), device=self.device)
-        data = self.data.train
-        ahead = rows + (place * (data.subgoal[rows] - rows + 1)).long()
-        back = rows - (place * (rows - data.first[rows] + 1)).long()
-        return torch.where(coin < 0.5, rows, torch.where(coin < 0.75, ahead, back))
+        ahead = rows + (place * (self.data.train.subgoal[rows] - rows + 1)).long()
+        return torch.where(coin < LOOK_AHEAD, ahead, rows), coin >= 1.0 - LOOK_BACK
 
     def _moa_loss(self, batch: GoalBatch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
         c, slots = self.config, self.spec.game.players - 1
@@ -322,7 +364,8 @@ class OthersTrainer:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
         data = self.data.train
         each = max(1, round(self.config.batch_size * data.sequences / data.rows))
-        stage_length = (self.config.epochs - self.config.vae_epochs) * -(-data.sequences // each)
+        c = self.config
+        stage_length = (c.epochs - c.vae_epochs - c.prototype_epochs) * -(-data.sequences // each)
         return max(0.0, 1.0 - 2.0 * self.stage_updates / stage_length)
 
     # --- evaluation -------------------------------------------------------------------------------------------------
@@ -367,7 +410,7 @@ def predict(models: GoalModels, data: GoalData, stage: Stage) -> Prediction:
     """Masked logits for every row, with the goal that the stage's models use (codes: their means)."""
     models.eval()
     device = data.planes.device
-    if stage == "history":
+    if stage in ("history", "prototypes"):
         parts = [_predict_history(models, data, order) for order in all_sequences(data, CHUNK)]
         return Prediction(*(torch.cat(field) for field in zip(*parts)))
     chunks = [_predict_rows(models, data, rows, stage) for rows in torch.arange(data.rows, device=device).split(CHUNK)]
@@ -396,6 +439,22 @@ def read_codes(models: GoalModels, data: GoalData) -> Tensor:
     """[R, 2, D] mean and log-variance of the code at every row."""
     codes = [read_histories(models, data, order, None)[0] for order in all_sequences(data, CHUNK)]
     return torch.cat([torch.stack(code, 1) for code in codes])
+
+
+@torch.no_grad()
+def codebook_of(models: GoalModels, code: Tensor, outcome: Tensor, offsets: Tensor, seed: int) -> Codebook:
+    """Prototypes of the codes [R, D] at the end of every trajectory, on their device; outcome: [R].
+
+    What a player without a capture was after is what its code foretells, which many who did capture have taught.
+    """
+    last = offsets[1:] - 1
+    ends, result = code[last.to(code.device)], outcome.cpu()[last]
+    goal = captured(result)
+    if models.history is not None:
+        foretold = models.history.outcome(ends.unsqueeze(0))[0, :, STAG : HARE + 1].softmax(-1).cpu()
+        goal = torch.where((result == NONE).unsqueeze(1), foretold, goal)
+    made = make_codebook(ends.cpu(), result, goal, PROTOTYPES, Rngs(seed).torch("codebook"))
+    return Codebook(*(field.to(code.device) for field in made))
 
 
 @torch.no_grad()

@@ -32,6 +32,8 @@ class LearnConfig:
     """Optimiser steps of prior and value per iteration."""
     batch_size: int = 1024
     """Steps in a minibatch of each network."""
+    moa_learning_rate: float = 1e-3
+    """Adam step size of the models of others; it does not fall, because players go on changing."""
     moa_updates: int = 20
     """Optimiser steps of the models of others per iteration."""
     moa_batch_size: int = 256
@@ -74,7 +76,7 @@ class LearnConfig:
             self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "history_batch", "replay"
         )
         at_least(self, 0, "warm_updates", "history_updates")
-        positive(self, "learning_rate", "final_learning_rate", "max_grad_norm")
+        positive(self, "learning_rate", "final_learning_rate", "moa_learning_rate", "max_grad_norm")
         share(self, "offline_ratio", "follow", "moa_follow")
         if 1 in (self.follow, self.moa_follow):
             raise UserError("follow or moa_follow is 1, expected less: planning would never see what was learnt.")

@@ -220,8 +220,8 @@ class HopTrainer:
         if bool((self.replay.written > 0).all()):  # every player of every seed has finished an episode
             with self.watch("train"):
                 losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
-                losses["moa"] = self.learner.learn_others(self.replay, self.offline, rate)
-                losses["moa"] |= self.learner.learn_histories(self.play.histories, rate)
+                losses["moa"] = self.learner.learn_others(self.replay, self.offline, c.learn.moa_learning_rate)
+                losses["moa"] |= self.learner.learn_histories(self.play.histories, c.learn.moa_learning_rate)
         self.step, self.played = self.step + 1, 0
         return self._metrics(losses, beta, progress)
 

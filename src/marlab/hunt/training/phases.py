@@ -207,10 +207,12 @@ class Pipeline:
         """The models of others, pretrained on offline data: those that planners begin with and go on training."""
         c, size = self.config, self.config.pipeline
         source = SOURCES[c.parts.goals][0]
-        first = min(PretrainGoalsConfig.vae_epochs, max(1, size.goal_epochs - 1))
+        first = max(1, min(PretrainGoalsConfig.vae_epochs, size.goal_epochs // 4))
+        after = max(0, min(PretrainGoalsConfig.prototype_epochs, size.goal_epochs // 3))
         made = PretrainGoalsConfig(
             data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
-            vae_epochs=first, batch_size=size.goal_batch_size, belief_games=size.belief_games, overfit_check=False,
+            vae_epochs=first, prototype_epochs=after, batch_size=size.goal_batch_size, belief_games=size.belief_games,
+            overfit_check=False,
             device=c.device,
         )  # fmt: skip
         pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
