@@ -72,9 +72,9 @@ def _defines(dtype: torch.dtype, wide: int) -> dict[str, Any]:
 class Native(NamedTuple):
     """The functions for one number type and one number of partners: addresses and numbers, and how many there are."""
 
-    first: Callable[[Tensor, int], None]
-    second: Callable[[Tensor, int], None]
-    third: Callable[[Tensor, int], None]
+    suppliers: Callable[[Tensor, int], None]
+    consumers: Callable[[Tensor, int], None]
+    wishes: Callable[[Tensor, int], None]
     note: Callable[[Tensor, int], None]
 
     def begin(self, market: Market, rule: RuleW, rows: Rows) -> Call:
@@ -173,13 +173,13 @@ class Call:
             "heard": len(range(first, half, 2)), "cells": threads.units.numel(),
         }  # fmt: skip
         self._code, self._device = code, like.device
-        code.first(self._packed(), n)
+        code.suppliers(self._packed(), n)
 
     def sell(self, some: Tensor, before: Fitting, at: Tensor) -> None:
         """Answers to the consumers of some rows [M], whose earlier offers that fit are `before` at places [M]."""
         self._add(some, before)
         self._tensors["at"] = at
-        self._code.second(self._packed(), len(some))
+        self._code.consumers(self._packed(), len(some))
 
     def wishes(self, some: Tensor, before: Fitting, held: Tensor, there: Tensor) -> tuple[Wishes, Tensor]:
         """As `rule_w.sell`, without reasons, for some rows [M]; `held` [M, S] as `rule_w.held_back`."""
@@ -187,7 +187,7 @@ class Call:
         whole = {name: torch.empty(there.shape, dtype=torch.int64, device=there.device) for name in _WHOLE}
         real = {name: self.room.new_empty(there.shape) for name in _REAL}
         self._tensors |= whole | real
-        self._code.third(self._packed(), len(some))
+        self._code.wishes(self._packed(), len(some))
         order, op, choice = whole.values()
         quantity, price, worth = real.values()
         none = torch.zeros_like(order)

@@ -5,8 +5,8 @@
  * constants of the rules. Sums and products are written in the order in which the arrays compute them, so that results
  * are equal to the last bit wherever the libraries round alike.
  *
- * `first` answers suppliers and says what waiting depends on; `second` weighs waiting and answers consumers; `third`
- * only says what it would like to answer them, for whoever decides otherwise.
+ * `suppliers` answers suppliers and says what waiting depends on; `consumers` weighs waiting and answers consumers;
+ * `wishes` only says what it would like to answer them, for whoever decides otherwise; `note` remembers offers.
  */
 #ifdef __CUDACC__
 #define INSIDE static __device__ __forceinline__
@@ -424,7 +424,7 @@ INSIDE void serve(
   }
 }
 
-INSIDE void first_of(const whole *a, whole n) {
+INSIDE void answer_suppliers(const whole *a, whole n) {
   State s;
   Side talks[SIDES];
   Wishes wishes;
@@ -512,7 +512,7 @@ INSIDE whole wish(const whole *a, whole j, State *s, Side *talks, Issue *issue, 
   return n;
 }
 
-INSIDE void second_of(const whole *a, whole j) {
+INSIDE void answer_consumers(const whole *a, whole j) {
   State s;
   Side talks;
   Issue issue;
@@ -522,7 +522,7 @@ INSIDE void second_of(const whole *a, whole j) {
   serve(a, n, &s, 1, held_days(&s, options_of(a, &s)), &talks, &issue, &wishes);
 }
 
-INSIDE void third_of(const whole *a, whole j) {
+INSIDE void tell_wishes(const whole *a, whole j) {
   State s;
   Side talks;
   Issue issue;
@@ -543,7 +543,7 @@ enum {
   N_INDEX, N_SIDES, N_CALLS, N_UNITS, N_PRICE, N_AHEAD, N_SPOT, N_DAY, N_SUMS, N_LATEST
 };
 
-INSIDE void note_of(const whole *a, whole seat) {
+INSIDE void note_offers(const whole *a, whole seat) {
   whole seats = a[N_LEVELS] * WIDE, world = seat / seats, here = seat % seats, level = here / WIDE;
   int yesterday = (int)a[N_YESTERDAY];
   REAL latest = ((const REAL *)a[N_LATEST])[seat];
@@ -587,7 +587,7 @@ INSIDE void note_of(const whole *a, whole seat) {
     for (whole i = 0; i < a[count]; i++) each(a, i); \
   }
 #endif
-EVERY(first, A_ROWS, first_of)
-EVERY(second, A_SOME, second_of)
-EVERY(third, A_SOME, third_of)
-EVERY(note, N_SEATS, note_of)
+EVERY(suppliers, A_ROWS, answer_suppliers)
+EVERY(consumers, A_SOME, answer_consumers)
+EVERY(wishes, A_SOME, tell_wishes)
+EVERY(note, N_SEATS, note_offers)
