@@ -99,6 +99,8 @@ def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
         print(
             f"{rung}: {kept['iterations']} iterations in {kept['seconds']:.0f} s, reward {kept['reward']}", flush=True
         )
+    if arguments.train_only:
+        return
     began = time.monotonic()
     stored = load_checkpoint(file, KIND).state["agents"]
     minds = agents_of(stored, str(file))
@@ -121,7 +123,9 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     """The training of a rung."""
     fields = to_dict(HopTrainConfig())
     _merge(fields, tomllib.loads((TRAININGS / "hop_quick.toml").read_text()))
-    for name, value in {} if rung == "far" else RUNGS[rung].items():
+    asked = dict(text.split("=", 1) for text in arguments.set)
+    changes = {**({} if rung == "far" else RUNGS[rung]), **{name: json.loads(value) for name, value in asked.items()}}
+    for name, value in changes.items():
         *path, last = name.split(".")
         node = fields
         for word in path:
@@ -136,7 +140,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     )  # fmt: skip
     if arguments.tiny:
         config = replace(config, num_envs=16, total_steps=256, learn=replace(config.learn, warm_updates=5, updates=2))
-    return replace(config, game=game_config("msh_far"), variant="hop") if arguments.far else config
+    return replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
 
 
 def train(config: HopTrainConfig, file: Path, until: float) -> dict[str, Any]:
@@ -201,6 +205,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--cells", nargs="*", help="only these rungs")
     parser.add_argument("--far", action="store_true", help="beliefs on and off on msh_far instead of the ladder")
     parser.add_argument("--part", default="0/1", help="which of the rungs, such as 1/4")
+    parser.add_argument("--set", nargs="*", default=[], help="settings of all rungs, such as plan.trees=5 paths=true")
+    parser.add_argument("--game", default="msh_4x4")
+    parser.add_argument("--train-only", action="store_true", help="leave the scoring to another script")
     parser.add_argument("--seeds", default=SEEDS)
     parser.add_argument("--iterations", type=int, default=60)
     parser.add_argument("--runs", type=int, default=RUNS)

@@ -57,8 +57,9 @@ def main() -> None:
     )
     trained = dict(text.split("=", 1) for text in arguments.references)  # team -> file of its PPO response
     with ProcessPoolExecutor(arguments.cores, get_context("spawn")) as pool:
-        solving = solve(pool, arguments, scenarios, list(met), folder)
-        for text in [*SCRIPTS, *arguments.agents, *(f"response/{team}={file}" for team, file in trained.items())]:
+        solving = {} if arguments.agents_only else solve(pool, arguments, scenarios, list(met), folder)
+        scripts = () if arguments.agents_only else SCRIPTS
+        for text in [*scripts, *arguments.agents, *(f"response/{team}={file}" for team, file in trained.items())]:
             response, _, rest = text.partition("/")
             agent = find_agent(rest.split("=", 1)[1]) if response == "response" else find_agent(text)
             name = text.split("=")[0].replace("/", "-")
@@ -70,6 +71,8 @@ def main() -> None:
             file.write_text(json.dumps(score(agent, here, game, arguments.runs, arguments.steps, met)))
             print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
         exact = collect(solving, folder, until)
+    if arguments.agents_only:
+        return
     text = table(folder, scenarios, exact, arguments)
     (folder / "table.md").write_text(text)
     print(text)
@@ -206,6 +209,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--populations", nargs="*", default=[], help="NAME=FILE: trained players to meet")
     parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
+    parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--layouts", type=int, default=200)
