@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from marlab.fish.measure import compare
 from marlab.fish.measure.config import EvalConfig
+from marlab.fish.sea.config import SeaConfig
+from marlab.fish.training import evaluate as evaluate_module
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint, reference_lines, training_steps
 from marlab.fish.training.networks import KIND, PATTERN
@@ -111,3 +114,16 @@ def test_reference_lines_have_the_length_of_the_episodes_they_stand_beside(monke
     assert training_steps(config) == 60 and training_steps(altered(config, tail_force_reset_steps=0)) == 500
     assert training["possible at best"] == whole["possible at best"]
     assert training["random"] > whole["random"] and all(training[name] >= whole[name] for name in whole)
+
+
+def test_the_last_film_has_the_length_and_speed_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(evaluate_module, "film_worst", lambda *args, **options: asked.update(options) or ["a film"])
+    config = EvalConfig("best", film_steps=7, film_fps=5)
+    cpu = torch.device("cpu")
+    assert evaluate_module._film(
+        compare.ladder(cpu)["hold"], SeaConfig(num_fish=2), [1], config, tmp_path, cpu, None, True
+    )
+    assert (asked["max_steps"], asked["fps"]) == (7, 5)
