@@ -90,3 +90,10 @@ def test_a_drawing_that_would_be_huge_is_left_to_its_pixels(tmp_path: Path, monk
     monkeypatch.setattr(style, "MOST_DRAWN", 100)
     save(draw_bars(), tmp_path / "a.png")
     assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_a_panel_without_lines_gets_no_legend() -> None:
+    _, (one, nothing) = panels(1, 2)
+    one.plot([0, 1], [0, 1], label="a line")
+    style.legends(one, nothing)
+    assert one.get_legend() is not None and nothing.get_legend() is None

@@ -126,6 +126,8 @@ def legends(*axes: Axes) -> None:
     for ax in axes:
         entries = {label: handle for handle, label in reversed(list(zip(*ax.get_legend_handles_labels())))}
         labels = list(reversed(entries))
+        if not labels:  # a panel without lines, as of a training that was cut after its first iterations
+            continue
         columns = _columns_that_fit(labels, ax.get_window_extent().width / ax.figure.dpi)
         handles = [entries[label] for label in labels]
         ax.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns)
