@@ -207,11 +207,11 @@ class Pipeline:
         """The models of others, pretrained on offline data: those that planners begin with and go on training."""
         c, size = self.config, self.config.pipeline
         source = SOURCES[c.parts.goals][0]
-        first = max(1, min(PretrainGoalsConfig.vae_epochs, size.goal_epochs // 4))
-        after = max(0, min(PretrainGoalsConfig.prototype_epochs, size.goal_epochs // 3))
+        # With codes: one epoch of the autoencoder, then the history encoder, and half of the epochs for prototypes.
+        after = max(0, min(size.goal_epochs // 2, size.goal_epochs - 2))
         made = PretrainGoalsConfig(
             data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
-            vae_epochs=first, prototype_epochs=after, batch_size=size.goal_batch_size, belief_games=size.belief_games,
+            vae_epochs=1, prototype_epochs=after, batch_size=size.goal_batch_size, belief_games=size.belief_games,
             overfit_check=False,
             device=c.device,
         )  # fmt: skip
