@@ -32,6 +32,8 @@ WIDTH, HEIGHT = 1280, 720
 BOARD = 540
 """Pixels for the board, on the left."""
 CARD_EDGE, CARD_FILL, MUTED, GRIDLINE, HARE_BAR = "#d8d3c7", "#faf8f3", "#6b6b6b", "#e4dfd3", "#b9b5af"
+LOW_CARD = 115
+"""Cards of less height, as those of six players, write closer."""
 COMPASS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """Direction of the four moves, x and y."""
 Brush = ImageDraw.ImageDraw
@@ -139,12 +141,15 @@ def _card(brush: Brush, episode: Episode, moment: Moment, seat: int, box: tuple[
     edges = tuple(v * SMOOTH for v in box)
     brush.rounded_rectangle(edges, 10 * SMOOTH, fill=CARD_FILL, outline=CARD_EDGE, width=SMOOTH)
     middle = (top + bottom) / 2
-    _scaled_token(brush, (left + 46, middle - 24), 20, seat, FADED if got else None)
+    low = bottom - top < LOW_CARD
+    radius, lines = (15, (-24, 2, 18, 34)) if low else (20, (-24, 14, 33, 51))
+    token, called, paid, told = (middle + line for line in lines)
+    _scaled_token(brush, (left + 46, token), radius, seat, FADED if got else None)
     name = episode.players[seat]
-    _write(brush, (left + 46, middle + 14), name if len(name) <= 13 else name[:12] + "…", 13, INK, "mm")
-    _write(brush, (left + 46, middle + 33), f"earned {moment.earned[seat]:.3g}", 12, MUTED, "mm")
+    _write(brush, (left + 46, called), name if len(name) <= 13 else name[:12] + "…", 13, INK, "mm")
+    _write(brush, (left + 46, paid), f"earned {moment.earned[seat]:.3g}", 12, MUTED, "mm")
     if thought is not None:
-        _write(brush, (left + 46, middle + 51), thought.source, 11, MUTED, "mm")
+        _write(brush, (left + 46, told), thought.source, 11, MUTED, "mm")
     if thought is None:
         text = f"left with a {got}" if got else "the time is up"
         _write(brush, (left + 120, middle), text, 17, MUTED)
@@ -168,8 +173,9 @@ def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, flo
     _scaled_token(brush, (left + 13, top + 12), 10, opinion.about)
     x0, x1 = left + 30, right - 38
     cut = x0 + (x1 - x0) * opinion.stag
-    _box(brush, (x0, top + 5, x1, top + 19), HARE_BAR)
-    _box(brush, (x0, top + 5, cut, top + 19), STAG)
+    if x1 - x0 > 8:  # among many there is room for the number alone
+        _box(brush, (x0, top + 5, x1, top + 19), HARE_BAR)
+        _box(brush, (x0, top + 5, cut, top + 19), STAG)
     _write(brush, (x1 + 5, top + 12), f"{100 * opinion.stag:.0f} %", 12, INK)
     cx, cy = (left + right) / 2, (top + 24 + bottom) / 2
     reach = min((bottom - top - 24) / 2 - 12, 34)
@@ -180,8 +186,9 @@ def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, flo
     hunts = opinion.expected[HUNT_STAG : HUNT_HARE + 1]
     for side, (kind, chance) in enumerate(zip((0, 1), hunts)):
         if chance > 0.005:
-            at = ((cx + (40 if side else -40)) * SMOOTH, (bottom - 14) * SMOOTH)
-            draw_prey(brush, at, 28 * SMOOTH, kind, "hunt", _shade(STAG if kind == 0 else HARE, chance))
+            away = min(40.0, (right - left) / 2 - 10)
+            at = ((cx + (away if side else -away)) * SMOOTH, (bottom - 14) * SMOOTH)
+            draw_prey(brush, at, min(28.0, away) * SMOOTH, kind, "hunt", _shade(STAG if kind == 0 else HARE, chance))
 
 
 def _choice(
