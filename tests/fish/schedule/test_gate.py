@@ -402,3 +402,14 @@ def test_the_stage_stays_in_range_and_moves_by_one(sequence: list[ProbeOutcome])
         record = machine.evaluate(i + 1, probe)
         assert 0 <= machine.stage <= 2
         assert machine.stage - before == {"advance": 1, "rollback": -1}.get(record["event"], 0)
+
+
+def test_nothing_is_frozen_before_the_first_decision() -> None:
+    assert gate().evaluate(1, POOR)["freeze_until"] == 0
+
+
+def test_one_probe_alone_is_judged_by_its_bound() -> None:
+    """A window of one is no median: chance counts against success, as it does without a window."""
+    probe, limits = outcome(early_death_fraction=0.05), {"success_early_death": 0.055, "confidence": "wilson"}
+    alone = gate(success_early_death_window=1, **limits)
+    assert alone._early_for_success(probe) == alone._early_share(probe)[1] > 0.055
