@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from marlab.fish.measure.compare import ladder
 from marlab.fish.measure.config import HELD_OUT_SEED, SchoolConfig
@@ -41,37 +42,62 @@ def school(
 ) -> Run:  # fmt: skip
     """Measure everybody with and without confusion as a run; killed and resumed, it goes on."""
     device = choose_device(config.device)
+    players = _players(config, device)  # what cannot be played is refused before anything is written
+    run = Run.open("fish", config, options, preset=preset, command=command)
+    with run:
+        run.set_device(device)
+        _measure_and_tell(run, config, players, device, quiet)
+    return run
+
+
+def draw_again(run: Run, config: SchoolConfig, quiet: bool) -> None:
+    """Table, results and verdict; what was measured is not played again."""
+    device = choose_device("auto")
+    _measure_and_tell(run, config, _players(config, device), device, quiet)
+
+
+class Player(NamedTuple):
+    """Somebody who is measured."""
+
+    name: str
+    policy: Policy
+    identity: str
+    sea: SeaConfig  # as it sees it
+
+
+def _players(config: SchoolConfig, device: torch.device) -> list[Player]:
     given = {"policy": config.checkpoint, "against": config.against}
     shoals = {name: load_policy(find_checkpoint(file), device) for name, file in given.items() if file}
     first = shoals["policy"]
     cfg = first.sea if config.sea == "trained" else named_sea(config.sea, first.sea)
     if not cfg.hunted:
         raise UserError("Nothing hunts in this sea, so nothing can be confused; choose another with --sea, e.g. shoal.")
-    players: list[tuple[str, Policy, str, SeaConfig]] = [
-        (name, greedy(one.net), weights_digest(one.net.state_dict().values()), _seen_by(cfg, one.sea))
+    players = [
+        Player(name, greedy(one.net), weights_digest(one.net.state_dict().values()), _seen_by(cfg, one.sea))
         for name, one in shoals.items()
     ]
-    players += [(name, script, name, cfg) for name, script in ladder(device, SCRIPTS).items()]
+    return players + [Player(name, script, name, cfg) for name, script in ladder(device, SCRIPTS).items()]
+
+
+def _measure_and_tell(
+    run: Run, config: SchoolConfig, players: Sequence[Player], device: torch.device, quiet: bool
+) -> None:
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), config.arenas)
-    run = Run.open("fish", config, options, preset=preset, command=command)
-    with run:
-        run.set_device(device)
-        kept = Measurements(run.path / FOLDER, code=code_identity(SUITE_CODE))
-        found: dict[str, dict[str, Any]] = {}
-        with Progress("schooling", total=2 * len(players), unit="parts", quiet=quiet) as bar:
-            for name, policy, digest, sea in players:
-                found[name] = {}
-                for label, strength in ((ON, config.confusion), (OFF, 0.0)):
-                    if run.must_stop():
-                        run.stop()
-                        run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
-                        return run
-                    cell = Cell("confusion", strength, replace(sea, predator_confusion=strength))
-                    make = partial(measure, cell, partial(_same, policy), seeds, device, True)
-                    found[name][label] = kept.measured(make, digest, to_dict(cell.cfg), 0, seeds)
-                    bar.advance(1)
-        _tell(run, found)
-    return run
+    kept = Measurements(run.path / FOLDER, code=code_identity(SUITE_CODE))
+    found: dict[str, dict[str, Any]] = {}
+    with Progress("schooling", total=2 * len(players), unit="parts", quiet=quiet) as bar:
+        for name, policy, digest, sea in players:
+            found[name] = {}
+            for label, strength in ((ON, config.confusion), (OFF, 0.0)):
+                if run.must_stop():
+                    run.stop()
+                    run.set_verdict(say("fish.not_judged"), say("lab.go_on"))
+                    return
+                cell = Cell("confusion", strength, replace(sea, predator_confusion=strength))
+                make = partial(measure, cell, partial(_same, policy), seeds, device, True)
+                found[name][label] = kept.measured(make, digest, to_dict(cell.cfg), 0, seeds)
+                bar.advance(1)
+    _tell(run, found)
 
 
 def _same(policy: Policy) -> Policy:
