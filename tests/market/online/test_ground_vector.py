@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from marlab.market.vector.seats import CONSUMERS
 from tests.market.online_cases import ground
 
 
@@ -26,6 +27,24 @@ def test_rewards_of_whole_worlds_sum_to_what_they_earned() -> None:
     earned = (there.market.balance[seat] - opening) / opening
     torch.testing.assert_close(total, earned + torch.stack(sunk).sum(0), atol=1e-9, rtol=1e-9)
     assert rewards.own.sum() > 0 and len(played.step) > 30
+
+
+def test_a_negotiation_pays_once_when_it_ends_with_a_contract_and_never_otherwise() -> None:
+    _, there = ground(torch.float64)
+    seen: list[tuple[torch.Tensor, torch.Tensor]] = []
+    signed = there._signed
+
+    def noted() -> torch.Tensor:
+        own = signed()
+        units = there.rows.gather(there.market.threads.agreed_units)[:, CONSUMERS]
+        seen.append((own, units))
+        return own
+
+    there._signed = noted  # type: ignore[method-assign]
+    there.play(3)
+    for own, units in seen:
+        assert torch.equal((own != 0).sum(0), (units > 0).long())  # [N, K]: in one round, or in none
+    assert sum(int((units > 0).sum()) for _, units in seen) > 5
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ def test_a_training_leaves_weights_figures_and_a_verdict(tmp_path: Path) -> None
     net = around.load(tmp_path / "run" / "checkpoints" / "around.npz")
     assert net.inputs == 91 and (tmp_path / "run" / "checkpoints" / "around_last.npz").exists()
     assert (tmp_path / "run" / "figures" / "online_learning.png").exists()
+    assert (tmp_path / "run" / "checkpoints" / "around_start.npz").exists()  # what the tournament compares it with
     assert {"start minus rule", "learner minus rule"} <= set(run.results)
     assert run.exit_code == 0 and "raining" in run.verdict[0]
     (tmp_path / "run" / "figures" / "online_learning.png").unlink()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
 from marlab.lab.runs.trainer import Halfway
 from marlab.market.networks import around as files
@@ -67,8 +68,7 @@ class Refits:
         from marlab.market.clones.settings import CloneConfig
 
         path = self.folder / f"clones_{turn}"
-        found = path / "clones.npz"
-        if not found.exists():
+        if not _is_finished(path):
             config = self.config
             data = self._all_recorded()
             asked = CloneConfig(
@@ -77,9 +77,9 @@ class Refits:
             )  # fmt: skip
             options = RunOptions(output_dir=path, resume=(path / "run.json").exists())
             clone(asked, options, quiet=self._quiet)
-            if not found.exists():
+            if not _is_finished(path):
                 raise Halfway
-        return found
+        return path / "clones.npz"
 
     def _all_recorded(self) -> Path:
         """The folder of all recorded worlds; those that were there before are linked into it."""
@@ -89,6 +89,11 @@ class Refits:
                 if not (folder / path.name).exists():
                     _link(path, folder / path.name)
         return folder
+
+
+def _is_finished(run: Path) -> bool:
+    """Whether a fit came to its end, tables and figures included."""
+    return (run / "run.json").exists() and read_run(run).status == "finished"
 
 
 def _link(path: Path, place: Path) -> None:
