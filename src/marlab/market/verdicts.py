@@ -48,7 +48,10 @@ SENTENCES = {
         "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
         "online_unclear": "Training is not seen to help: in the same seats of the same worlds of the vector market the "
         "learner earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
-        "online_start": "It began {start:+.3f} from the rule, with a start that was made bad, and ends at {now:+.3f}.",
+        "online_back": "Training helped: it began {start:+.3f} {before:+.3f} from the rule, with a start that was made "
+        "bad, and ends at {now:+.3f} {after:+.3f}, in the same seats of the vector market.",
+        "online_not_back": "Training did not clearly help: it began {start:+.3f} {before:+.3f} from the rule, with a "
+        "start that was made bad, and ends at {now:+.3f} {after:+.3f}, in the same seats of the vector market.",
         "online_unmeasured": "The learner was not compared with the rule yet.",
         "next_online": "Next: `marlab market play --design seats --replace LitaAgentHRL --agents "
         '"LitaAgentHRL(mode=learned, weights={run})"` shows what it earns in the simulator.',

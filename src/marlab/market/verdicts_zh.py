@@ -34,7 +34,10 @@ SENTENCES_ZH = {
     "online_above": f"训练有帮助：{_ONLINE}",
     "online_below": f"训练有害：{_ONLINE}",
     "online_unclear": f"看不出训练有帮助：{_ONLINE}",
-    "online_start": "它从故意做坏的起点开始，与规则相差 {start:+.3f}，最终为 {now:+.3f}。",
+    "online_back": "训练有帮助：起点被故意变差，与规则相差 {start:+.3f} {before:+.3f}，最后相差 {now:+.3f} {after:+.3f}"
+    "（向量市场中的相同席位）。",
+    "online_not_back": "看不出训练有明显帮助：起点被故意变差，与规则相差 {start:+.3f} {before:+.3f}，最后相差 "
+    "{now:+.3f} {after:+.3f}（向量市场中的相同席位）。",
     "online_unmeasured": "学习者尚未与规则比较。",
     "next_online": "下一步：`marlab market play --design seats --replace LitaAgentHRL --agents "
     '"LitaAgentHRL（mode=learned，weights={run}）"` 显示其在模拟器中的收益。',

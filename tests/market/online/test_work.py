@@ -30,3 +30,12 @@ def test_the_verdict_says_on_which_side_the_interval_lies() -> None:
     results = results_of(told | {"steer/score": 1.2, "steer/rule_score": 1.18})
     assert verdict(results, tiny(), 0, True)[0].key == "market.online_above"
     assert verdict({}, tiny(), 0, False)[1].key == "lab.go_on"
+
+
+def test_a_bad_start_is_what_a_training_from_it_is_measured_by() -> None:
+    def value(mean: float) -> dict[str, float]:
+        return {"value": mean, "low": mean - 0.02, "high": mean + 0.02}
+
+    for now, key in ((0.0, "market.online_back"), (-0.28, "market.online_not_back")):
+        results = {"start minus rule": value(-0.3), "learner minus rule": value(now)}
+        assert verdict(results, tiny(start="weak"), 0, True)[0].key == key

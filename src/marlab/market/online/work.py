@@ -126,8 +126,9 @@ def verdict(results: Mapping[str, Any], config: OnlineConfig, rollbacks: int, do
     told = say(f"market.online_{side(interval)}", difference=gain["value"], interval=interval)
     start = results.get("start minus rule")
     if config.start == WEAK and start is not None:
-        recovered = say("market.online_start", start=start["value"], now=gain["value"])
-        return [told, recovered, after]
+        before = (start["low"], start["high"])
+        key = "market.online_back" if interval[0] > before[1] else "market.online_not_back"
+        told = say(key, start=start["value"], before=before, now=gain["value"], after=interval)
     return [told, after]
 
 
