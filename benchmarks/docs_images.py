@@ -51,19 +51,19 @@ def fish_seas(runs: Path) -> None:
     names, size = [name for name in SEAS if name != "v32"], 250
     films = [_captioned(name, FISH, size) for name in names]
     rows = (np.concatenate([np.concatenate(part, 1) for part in (six[:3], six[3:])]) for six in zip(*films))
-    write_gif(IMAGES / "fish_seas.gif", rows, fps=10)
+    write_gif(IMAGES / "fish_seas.gif", rows, fps=8)
 
 
 def _captioned(name: str, fish: int, size: int) -> Iterator[np.ndarray]:
-    """Every third step of a policy in its sea, with the name above."""
+    """Every fourth step of a policy in its sea, with the name below."""
     from PIL import ImageDraw
 
     from marlab.fish.commands.watch import WatchConfig, frames
 
     for step, frame in enumerate(frames(WatchConfig(checkpoint=name, fish=fish, seed=3, steps=240, size=size))):
-        if step % 3 == 0:
+        if step % 4 == 0:
             image = Image.fromarray(frame)
-            ImageDraw.Draw(image).text((6, 4), name, fill=(20, 20, 20))
+            ImageDraw.Draw(image).text((6, size - 16), name, fill=(20, 20, 20))
             yield np.asarray(image)
 
 

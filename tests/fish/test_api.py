@@ -9,6 +9,10 @@ import pytest
 
 import marlab.fish as fish
 import marlab.hunt as hunt
+from marlab.fish.measure.policies import play, scripted
+from marlab.fish.measure.probe import draw_seeds, greedy
+from marlab.fish.sea.reset import seeded_reset
+from marlab.fish.sea.seas import SEAS, name_of
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
 
@@ -39,6 +43,21 @@ def test_a_saved_shoal_is_the_same_shoal(tmp_path: Path) -> None:
     assert again.sea == shoal.sea
     rows = np.random.default_rng(0).normal(size=(50, shoal.sea.observation_size)).astype(np.float32)
     assert np.array_equal(again.policy()(rows), shoal.policy()(rows))
+
+
+def test_every_sea_has_a_shipped_shoal() -> None:
+    for name in SEAS:
+        if name != "v32":
+            trained = fish.load(name).trained
+            assert name_of(trained.sea) == name and trained.frame == "own"
+
+
+def test_the_shipped_shoal_of_a_sea_lives_longer_than_fish_that_hold() -> None:
+    trained = fish.load("pursuit").trained
+    start, _ = seeded_reset(draw_seeds(np.random.default_rng(0), 2), trained.sea)
+    players = scripted("hold"), greedy(trained.net)
+    held, swam = (play(start, each, trained.sea, 60).survival.mean() for each in players)
+    assert swam > held + 0.05
 
 
 def test_a_file_wins_over_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
