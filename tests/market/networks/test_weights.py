@@ -76,8 +76,12 @@ def test_options_that_the_tensors_do_not_confirm_are_refused_at_once(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "changes", [{"model": {}}, {"model": 5}, {"model": {"a": 5}}, {"data": 5}, {"data": {"l1": 5}}, {"data": [1]}]
-)
+    "changes",
+    [
+        {"model": {}}, {"model": 5}, {"model": {"a": 5}}, {"data": 5}, {"data": {"l1": 5}}, {"data": [1]},
+        {"data": torch.ones(3)},
+    ],
+)  # fmt: skip
 def test_files_that_hold_something_else_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(CheckpointError):
         load_network(crafted(tmp_path / "l3.pt", **changes), L3_KIND)

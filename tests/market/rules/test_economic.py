@@ -62,6 +62,10 @@ def test_a_unit_that_is_served_is_not_stored() -> None:
     assert economic.need(state.replace(price_in=np.array(27.0))) == 0
 
 
+def test_a_middle_factory_stops_buying_eight_days_before_the_end() -> None:
+    assert economic.need(a_day(day=91)) == 10 and economic.need(a_day(day=92)) == 0
+
+
 def test_the_first_level_needs_nothing() -> None:
     assert economic.need(a_day(input_product=0, output_product=1, exogenous_in_quantity=6)) == 0
 

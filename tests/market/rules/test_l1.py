@@ -264,6 +264,8 @@ def test_an_offer_beyond_what_is_known_is_not_accepted() -> None:
 
     assert issue.last == 10 and accepts(5, 3)
     assert not accepts(6, 3) and not accepts(1, 2) and not accepts(1, 4) and not accepts(1, -1)
+    wish = Action(np.array(9.0), np.array(20.0), np.array(7.0))  # brought to the last day that is known
+    assert l1.clip_action(wish, cap, np.array(0.0), True, issue) == (5, 20, 3, True)
 
 
 def test_a_day_that_the_mask_closes_gets_no_offer() -> None:

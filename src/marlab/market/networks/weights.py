@@ -58,7 +58,7 @@ def load_network(path: Path, kind: str, device: torch.device | str = "cpu") -> n
     except (KeyError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise CheckpointError(f"The file {path} does not hold an {LAYERS[kind]} network: {first}.") from None
-    data = state.get("data") or {}
+    data = {} if state.get("data") is None else state["data"]
     if not isinstance(data, dict) or not all(isinstance(data.get(part, {}), dict) for part in ("l1", "features")):
         raise CheckpointError(f"The file {path} says in no readable way what its network learnt from.")
     model.data = dict(data)  # type: ignore[assignment]
