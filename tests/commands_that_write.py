@@ -87,6 +87,7 @@ WRITING = {
         "--device cpu"
     ),
     "fish suite": Writing("fish suite best --arenas 1 --device cpu"),
+    "fish school": Writing("fish school shoal --arenas 2 --device cpu"),
     "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 2000", resume=()),
     "hunt collect": Writing("hunt collect --preset msh_tiny --rows 4000"),
     "hunt pretrain vae": Writing(

@@ -41,7 +41,9 @@ class Runs:
         return collect(HuntCollectConfig(TINY, rows=1500), options, quiet=True)
 
     def _goals(self, options: RunOptions) -> Run:
-        config = PretrainGoalsConfig(data=self["data"], epochs=2, vae_epochs=1, belief_games=4, overfit_check=False)
+        config = PretrainGoalsConfig(
+            data=self["data"], epochs=2, vae_epochs=1, prototype_epochs=0, belief_games=4, overfit_check=False
+        )
         run = pretrain_goals(config, options, quiet=True)
         write_json(run.path / "eval" / "overfit.json", {"loss": 0.305, "floor": 0.3})  # spares 200 steps a diagnosis
         return run

@@ -58,7 +58,7 @@ def test_missing_models_and_data_are_told(tmp_path: Path):
         pretrain_goals(PretrainGoalsConfig())
     with pytest.raises(UserError, match="There is no data set"):
         command([str(tmp_path)])
-    with pytest.raises(UserError, match="vae_epochs is 2 of 2"):
+    with pytest.raises(UserError, match="vae_epochs is 2 and prototype_epochs 3 of 2"):
         PretrainGoalsConfig(epochs=2)
     with pytest.raises(UserError, match="batch_size is 1"):
         PretrainGoalsConfig(batch_size=1)

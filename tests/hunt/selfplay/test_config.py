@@ -22,7 +22,7 @@ def test_phases() -> None:
     for wrong in ("", "P9", "P3..P1", "1"):
         with pytest.raises(UserError, match="phases is"):
             parse_phases(wrong)
-    assert HopTrainConfig(variant="hop").chosen == ("P1", "P6")
+    assert HopTrainConfig(variant="hop").chosen == ("P1", "P2", "P6")  # the models of others are made first
     assert HopTrainConfig(variant="hopplus-mcts-wm").chosen == ("P1", "P2", "P3", "P6")
     assert HopTrainConfig(variant="hopplus-mcts", load_moa=Path("a"), load_data=Path("b")).chosen == ("P6",)
 

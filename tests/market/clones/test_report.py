@@ -39,7 +39,10 @@ def test_results_are_plain_json() -> None:
     numbers = report.numbers(found())
     assert abs(numbers["score difference, mean size"] - 0.1) < 1e-9 and numbers["held-out worlds"] == 1
     assert len(report.verdict(found())) == 2
-    assert report.verdict({"experts": {}, "scores": {}, "held_out_worlds": 0}) == []
+    assert (
+        report.verdict({"experts": {}, "scores": {}, "held_out_worlds": 0, "about": {"worlds": 0, "decisions": {}}})
+        == []
+    )
 
 
 def test_clones_built_in_agents_and_our_rule_can_be_played() -> None:
