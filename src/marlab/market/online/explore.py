@@ -6,18 +6,13 @@ day is nearly what greedy play makes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
-from marlab.market.logs.daystate import DayState
 from marlab.market.online.ground_vector import Ground
 from marlab.market.online.player import Player
-from marlab.market.rules import around, l1, plan
-from marlab.market.vector.market import Market
-from marlab.market.vector.rule_w import RULES
-from marlab.market.vector.seats import Rows
+from marlab.market.rules import around
 
 Tensor = Any
 CHANCES = (0.16, 0.10, 0.08, 0.10)
@@ -31,21 +26,7 @@ FARTHEST = 6.0
 class Explorer(Player):
     """A network's greedy play; every head of every thread is drawn at random now and then."""
 
-    @torch.no_grad()
-    def sale(
-        self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
-        alpha: Tensor,
-    ) -> plan.Answers:  # fmt: skip
-        """Greedy choices around the rule's wishes, and a few that are drawn."""
-        sale = around.look(state, caps, threads, issue, alpha, self.options)
-        x = self.seen(market, rows, sale)
-        logits: Tensor = self.net.logits(x)
-        chosen: Any = around.serve(sale, RULES, logits, self._drawn(logits), self.net.freedom)
-        if self.notes is not None:
-            self.notes.add(market, self.number[rows.seat], x, chosen, logits[..., 0])
-        return chosen.answers
-
-    def _drawn(self, logits: Tensor) -> Tensor:
+    def noise(self, logits: Tensor) -> Tensor:
         """[n, K, C] what makes an entry win, in the heads whose turn it is to be drawn."""
         device = logits.device
         heads = torch.rand((*logits.shape[:2], len(CHANCES)), generator=self.generator, device=device)
@@ -70,7 +51,7 @@ class Lived(NamedTuple):
     before: Tensor  # [M] what it had earned until then
 
 
-def live(ground: Ground, days: int, stop: Callable[[], bool] = lambda: False) -> Lived:
+def live(ground: Ground, days: int) -> Lived:
     """Play days of a ground whose learner explores."""
     mornings, earned, ended, parts = [], [], [], []
     for day in range(days):
@@ -87,8 +68,6 @@ def live(ground: Ground, days: int, stop: Callable[[], bool] = lambda: False) ->
         )  # fmt: skip
         earned.append(own.sum(0) + rewards.evening[0])
         ended.append(rewards.ended[0])
-        if stop():
-            break
     return Lived(torch.stack(mornings), torch.stack(earned), torch.stack(ended), *map(torch.cat, zip(*parts)))
 
 

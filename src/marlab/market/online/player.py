@@ -104,15 +104,18 @@ class Player(SharedRule):
         sale = around.look(state, caps, threads, issue, alpha, self.options, told)
         x = self.seen(market, rows, sale)
         logits: Tensor = self.net.logits(x)
-        noise: Tensor = None
-        if self.generator is not None:
-            noise = torch.empty_like(logits).exponential_(generator=self.generator)
-            noise = -noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
-        chosen: Any = around.serve(sale, RULES, logits, noise, self.net.freedom)
+        chosen: Any = around.serve(sale, RULES, logits, self.noise(logits), self.net.freedom)
         if self.notes is not None:
             logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
             self.notes.add(market, self.number[rows.seat], x, chosen, logp)
         return chosen.answers
+
+    def noise(self, logits: Tensor) -> Tensor | None:
+        """[n, K, C] what is added to logits before the largest is taken; None: greedy."""
+        if self.generator is None:
+            return None
+        drawn = torch.empty_like(logits).exponential_(generator=self.generator)
+        return -drawn.clamp_min_(torch.finfo(drawn.dtype).tiny).log_()  # of the softmax
 
     @property
     def partners(self) -> Tensor:
