@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,6 +43,12 @@ def drawn(seats: list[Seat], seed: int) -> Configs:
     return generate_like(levels, sizes, days, np.random.default_rng(seed))
 
 
+def changed(options: RuleOptions) -> dict[str, Any]:
+    """Options that are not the rule's own."""
+    usual = to_dict(RuleOptions())
+    return {name: value for name, value in to_dict(options).items() if value != usual[name]}
+
+
 def in_the_simulator(agents: dict[str, str], seconds: float, workers: int) -> list[tuple[Seat, float]]:
     """Seats and by how much `found` did better than `rule` in them, as many as so many seconds allow."""
     seats = seats_of(FidelityConfig(configs=60, first_config=FIRST + 600))
@@ -53,6 +60,8 @@ def in_the_simulator(agents: dict[str, str], seconds: float, workers: int) -> li
     for result in run_tasks(play_task, jobs, EngineConfig("local", workers), stop=lambda: time.time() > ends):
         if result.ok:
             scores[result.key] = result.value
+        else:
+            print(f"failed: {result.key} {result.error[-200:]}")
     both = [i for i in range(len(seats)) if f"{i} rule" in scores and f"{i} found" in scores]
     return [(seats[i], scores[f"{i} found"] - scores[f"{i} rule"]) for i in both]
 
@@ -74,24 +83,31 @@ def main() -> None:
     began, device, pack = time.time(), torch.device(flags.device), load(flags.clones)
     config = FidelityConfig(configs=flags.configs, days=flags.days, first_config=FIRST, repeats=flags.repeats)
     best, seats = RuleOptions(), seats_of(config)
-    out_of_time = 60 * flags.minutes
+    ends, clock = began + 60 * flags.minutes, [began]
+
+    def out_of_time() -> bool:
+        """Whether another generation as long as the latest one would end too late."""
+        clock.append(time.time())
+        return 2 * clock[-1] - clock[-2] > ends
+
     for step in search(
-        config, drawn(seats, 1), pack, device, flags.generations, flags.candidates,
-        lambda: time.time() - began > out_of_time,
+        config, drawn(seats, 1), pack, device, flags.generations, flags.candidates, out_of_time
     ):  # fmt: skip
         best = step.centre
-        print(f"[{time.time() - began:5.0f} s] {step.number:3d}  best of the generation {step.gain}", flush=True)
+        print(
+            f"[{time.time() - began:5.0f} s] {step.number:3d}  all candidates {step.usual:+.4f}, "
+            f"the best of them {step.gain}, centre {changed(best)}", flush=True,
+        )  # fmt: skip
     fresh = FidelityConfig(configs=2 * flags.configs, days=flags.days, first_config=FIRST + 300, repeats=1)
     others = seats_of(fresh)
-    gains = play_candidates([best], others, drawn(others, 2), pack, 5, device, repeats=4)[0]
+    gains = play_candidates([best], others, drawn(others, 2), pack, 5, device, repeats=2 * flags.repeats)[0]
     markets = np.array([seat.config for seat in others])
-    changed = {name: value for name, value in to_dict(best).items() if value != to_dict(RuleOptions())[name]}
-    print(f"centre of the search: {changed}")
+    print(f"centre of the search: {changed(best)}")
     for position in ("first", "middle"):
         here = np.array([seat.position == position for seat in others])
-        print(f"in fresh seats of the {position} level: {mean(gains[here], markets[here])}")
+        print(f"in {here.sum()} fresh seats of the {position} level: {mean(gains[here], markets[here])}", flush=True)
     ours = "LitaAgentHRL(mode=heuristic"
-    agents = {"rule": f"{ours})", "found": f"{ours}, rule={changed})"}
+    agents = {"rule": f"{ours})", "found": f"{ours}, rule={changed(best)})"}
     if flags.real > 0:
         real = in_the_simulator(agents, flags.real, flags.workers)
         for position in ("first", "middle"):

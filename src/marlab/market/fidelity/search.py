@@ -37,6 +37,7 @@ class Generation(NamedTuple):
     number: int
     best: RuleOptions  # of this generation
     gain: Mean  # of the best, less the rule, in the seats that chose it
+    usual: float  # the mean of all candidates, less the rule
     centre: RuleOptions  # where the search stands: what it would answer now
 
 
@@ -95,4 +96,5 @@ def search(
         )  # fmt: skip
         optimiser.tell([(point, -float(gain)) for point, gain in zip(points, gains.mean(1))])
         best = int(gains.mean(1).argmax())
-        yield Generation(number, options_of(points[best]), mean(gains[best], markets), options_of(optimiser.mean))
+        centre, usual = options_of(optimiser.mean), float(gains.mean())
+        yield Generation(number, options_of(points[best]), mean(gains[best], markets), usual, centre)
