@@ -12,7 +12,7 @@ import torch
 
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.seas import SEAS
-from marlab.fish.sea.world import FishWorld
+from marlab.fish.sea.world import FishWorld, fusable
 from marlab.lab.errors import UserError
 from tests.fish.sea import numpy_triton
 
@@ -131,3 +131,9 @@ def test_without_triton_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(UserError, match="needs the package triton"):
         FishWorld(SeaConfig(), 2, fused=True)
+    assert not fusable(SeaConfig())
+
+
+def test_what_the_kernels_do_not_know_is_played_without_them() -> None:
+    assert all(fusable(cfg) for cfg in SEAS.values())
+    assert not fusable(SeaConfig(include_neighbor_features=True, neighbor_view="nearest"))

@@ -27,6 +27,7 @@ from marlab.fish.sea.stats import ENDS
 from marlab.lab.errors import UserError
 
 if TYPE_CHECKING:
+    from marlab.fish.sea.config import SeaConfig
     from marlab.fish.sea.world import FishWorld, Transition
 
 MODES = {**{aim: number for number, aim in enumerate(AIMS)}, "pack": AIMS.index("intercept")}
@@ -38,20 +39,27 @@ WIDEST_PROGRAM = 8
 """Warps of a program with many fish; one holds 32."""
 
 
+def misfit(cfg: SeaConfig, fixed_predators: bool = True) -> str | None:
+    """Why a sea cannot be played in these kernels, in a sentence; None where it can."""
+    if not fixed_predators or cfg.predator_mode not in MODES:
+        return "The fused step knows scripted predators only; use compile for a predator that learned."
+    if cfg.include_neighbor_features and cfg.neighbor_view != "summary":
+        return f"The fused step does not know neighbor_view={cfg.neighbor_view}; use summary, or compile."
+    if cfg.neighbor_average_count > MOST_AVERAGED:
+        return (
+            f"neighbor_average_count is {cfg.neighbor_average_count}; the fused step averages over at most "
+            f"{MOST_AVERAGED} neighbours."
+        )
+    return None
+
+
 class FusedStep:
     """The step of one world, written into that world's own memory."""
 
     def __init__(self, world: FishWorld, fixed_predators: bool) -> None:
         cfg = world.cfg
-        if not fixed_predators or cfg.predator_mode not in MODES:
-            raise UserError("The fused step knows scripted predators only; use compile for a predator that learned.")
-        if cfg.include_neighbor_features and cfg.neighbor_view != "summary":
-            raise UserError(f"The fused step does not know neighbor_view={cfg.neighbor_view}; use summary, or compile.")
-        if cfg.neighbor_average_count > MOST_AVERAGED:
-            raise UserError(
-                f"neighbor_average_count is {cfg.neighbor_average_count}; the fused step averages over at most "
-                f"{MOST_AVERAGED} neighbours."
-            )
+        if (reason := misfit(cfg, fixed_predators)) is not None:
+            raise UserError(reason)
         assert len(ENDS) == 15, "the kernel writes the ends row by row"
         self.world = world
         width = max(16, triton.next_power_of_2(world.fish))

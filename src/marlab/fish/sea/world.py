@@ -71,6 +71,15 @@ def _fused(world: FishWorld, scripted: bool) -> Callable[[Tensor], Transition]:
     return FusedStep(world, scripted)
 
 
+def fusable(cfg: SeaConfig) -> bool:
+    """Whether this sea's step can be played in Triton here: it is installed, and its kernels know such a sea."""
+    try:
+        from marlab.fish.sea.fused import misfit
+    except ImportError:
+        return False
+    return misfit(cfg) is None
+
+
 class FishWorld:
     """B arenas with F fish slots each, stepped together."""
 
