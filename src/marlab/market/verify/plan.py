@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 
+from marlab.lab.errors import UserError
 from marlab.market.simulator.experts import have_entrants
 from marlab.market.simulator.worlds import WorldSpec
 
@@ -23,27 +28,40 @@ def populations() -> dict[str, tuple[str, ...]]:
     """Who plays, by the name of the population; the first ones decide jointly, all of them."""
     sync = ("SyncRandomStdAgent",)
     found = {"SyncRandom": sync, RULE_WORLDS: (OURS,), "rule W and SyncRandom": (OURS, *sync)}
+    entrants = ("PenguinAgent", "AS0", "CautiousStdAgent")
     if have_entrants():
-        found["entrants"] = ("PenguinAgent", "AS0", "CautiousStdAgent", *sync)
-    return found | {
+        found["entrants"] = (*entrants, *sync)
+    found |= {
         "Random": ("RandomStdAgent",),
         "Greedy": ("GreedyStdAgent",),
         "all built-ins": ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent"),
     }
+    if have_entrants():
+        found["entrants and Random"] = (*entrants, "COW", "RandomStdAgent")
+    return found
 
 
-def planned(count: int, days: tuple[int, int], seed: int) -> list[tuple[str, WorldSpec]]:
-    """(population, world) for each world to be played."""
+def planned(count: int, days: tuple[int, int], seed: int, chosen: Sequence[str] = ()) -> list[tuple[str, WorldSpec]]:
+    """(population, world) for each world to be played; `chosen`: populations that take turns, by default all."""
     draw = random.Random(f"verify {seed}")
     names = populations()
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        raise UserError(f"There is no population '{unknown[0]}' here, expected some of: {', '.join(names)}.")
+    turns = list(chosen) or list(names)
     specs = []
     for i in range(count):
-        name = list(names)[i % len(names)]
+        name = turns[i % len(turns)]
         processes = shape(draw, (2, 4), (3, 8))
         agents = tuple(draw.choice(names[name]) for _ in processes)
-        world_id = f"verify-{seed}-{i:04d}"
-        specs.append((name, spec_of(world_id, draw, processes, agents, draw.randint(*days))))
+        specs.append((name, _named(name, spec_of("", draw, processes, agents, draw.randint(*days)))))
     return specs
+
+
+def _named(name: str, spec: WorldSpec) -> WorldSpec:
+    """The world with an id that says who plays, and that no other world has."""
+    digest = hashlib.sha256(json.dumps(spec.to_dict(), sort_keys=True).encode()).hexdigest()[:10]
+    return replace(spec, world_id=f"{name.replace(' ', '_')}-{digest}")
 
 
 def by_level(agents: tuple[str, ...], count: int, days: int, seed: int) -> list[WorldSpec]:

@@ -20,9 +20,11 @@ class VerifyConfig(EngineFlags):
     """Fewest and most days of a world."""
     policy_worlds: int = 6
     """Worlds of each built-in agent alone whose moves and scores are compared with the array version; 0: none."""
+    populations: tuple[str, ...] = ()
+    """Who plays the worlds, by name, in turn; default: all populations. Slow ones are those with rule W."""
     seed: int = 0
     keep: Path | None = None
-    """Folder that gets every recorded world as a file of its own."""
+    """Folder that gets every recorded world as a file of its own; worlds that it holds already are not played again."""
     recorded: Path | None = None
     """Folder of recorded worlds, as `keep` writes them: look at these instead of playing fresh ones."""
 

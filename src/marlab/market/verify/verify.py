@@ -43,11 +43,9 @@ def verify(config: VerifyConfig) -> int:
         worlds = from_folder(config.recorded)
         names = [population(world) for world in worlds]
     else:
-        plan = planned(config.worlds, config.days, config.seed)
-        worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet)
+        plan = planned(config.worlds, config.days, config.seed, config.populations)
+        worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet, config.keep)
         names = [name for name, _ in plan]
-    if config.keep is not None:
-        _keep(config.keep, worlds)
     with stage(f"replaying {len(worlds)} worlds", config.quiet):
         settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
         moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
@@ -65,15 +63,17 @@ def verify(config: VerifyConfig) -> int:
 
 def from_folder(folder: Path) -> list[Recorded]:
     """The worlds of a folder, in the order of their files."""
-    worlds, files = [], sorted(folder.glob("*.npz"))
+    files = sorted(folder.glob("*.npz"))
     if not files:
         raise UserError(f"There is no recorded world in {folder}, expected files as --keep writes them.")
-    for path in files:
-        try:
-            worlds.append(from_bytes(path.read_bytes()))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"{path} is damaged or no recorded world: {error}.") from None
-    return worlds
+    return [_read(path) for path in files]
+
+
+def _read(path: Path) -> Recorded:
+    try:
+        return from_bytes(path.read_bytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is damaged or no recorded world: {error}.") from None
 
 
 def population(world: Recorded) -> str:
@@ -98,18 +98,25 @@ def rule_worlds(names: Sequence[str], worlds: Sequence[Recorded]) -> tuple[list[
     ], found.equal == found.worlds
 
 
-def recorded(specs: Sequence[WorldSpec], engine: EngineConfig, quiet: bool) -> list[Recorded]:
-    """Play worlds in the simulator, in the order given."""
+def recorded(specs: Sequence[WorldSpec], engine: EngineConfig, quiet: bool, keep: Path | None = None) -> list[Recorded]:
+    """Play worlds in the simulator, in the order given; `keep`: a folder for their files, from which they are taken."""
     found: dict[str, Recorded] = {}
-    tasks = [Task(spec.world_id, (spec.to_dict(),)) for spec in specs]
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        there = {spec.world_id: keep / f"{spec.world_id}.npz" for spec in specs}
+        found = {key: _read(path) for key, path in there.items() if path.exists()}
+    tasks = [Task(spec.world_id, (spec.to_dict(),)) for spec in specs if spec.world_id not in found]
     with (
-        Progress("playing", total=len(tasks), unit="worlds", quiet=quiet) as bar,
+        Progress("playing", total=len(specs), unit="worlds", done=len(found), quiet=quiet) as bar,
         contextlib.closing(run_tasks(play_task, tasks, engine)) as results,
     ):
         for result in results:
             if not result.ok:
                 raise UserError(f"World {result.key} could not be played ({result.kind}): {result.error[-500:]}")
             found[result.key] = from_bytes(result.value)
+            if keep is not None:
+                with replacing(keep / f"{result.key}.npz") as temporary:
+                    temporary.write_bytes(result.value)
             bar.advance(1)
     return [found[spec.world_id] for spec in specs]
 
@@ -177,10 +184,3 @@ def _moved_line(name: str, found: Agreement) -> str:
 
 def _in_batches(replay: Callable[[list[Recorded]], list[Replayed]], worlds: list[Recorded]) -> list[Replayed]:
     return [again for start in range(0, len(worlds), BATCH) for again in replay(worlds[start : start + BATCH])]
-
-
-def _keep(folder: Path, worlds: Sequence[Recorded]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for world in worlds:
-        with replacing(folder / f"{world.world_id}.npz") as temporary:
-            temporary.write_bytes(world.to_bytes())
