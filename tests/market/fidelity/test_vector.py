@@ -51,10 +51,14 @@ def test_batches_are_played_once_and_go_on_where_they_stopped(tmp_path: Path, mo
         vector.known(file, (3, 3, 2))
 
 
-def test_a_mixed_batch_finds_the_seats_of_every_shape() -> None:
-    config = FidelityConfig(sellers=SELLERS[:1] + SELLERS[2:], population=("RandomStdAgent",) * 11, configs=3, seats=1)
+def test_a_mixed_batch_finds_the_seats_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    sellers = (SELLERS[0], SELLERS[2], "learner=LitaAgentHRL(mode=learned, weights=untrained)")
+    config = FidelityConfig(sellers=sellers, population=("RandomStdAgent",) * 11, configs=3, seats=1)
     seats = seats_of(config)
     agents = [vector.settings_of(config.agent(name)) for name in config.names]
     configs = draw_configs([seat._replace(days=6) for seat in seats])
     scores = vector.play_batch(configs, seats, agents, 1, load(), 3, CPU)
-    assert scores.shape == (2, 3, 1) and np.isfinite(scores).all() and (scores != 1).any()
+    assert scores.shape == (3, 3, 1) and np.isfinite(scores).all() and (scores != 1).any()
+    monkeypatch.setattr("marlab.market.vector.rule_w.native", lambda market, dtype: None)
+    arrays = vector.play_batch(configs, seats, agents, 1, load(), 3, CPU)
+    np.testing.assert_array_equal(scores, arrays)  # the rule in C and in arrays

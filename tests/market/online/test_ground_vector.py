@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -45,6 +47,22 @@ def test_a_negotiation_pays_once_when_it_ends_with_a_contract_and_never_otherwis
     for own, units in seen:
         assert torch.equal((own != 0).sum(0), (units > 0).long())  # [N, K]: in one round, or in none
     assert sum(int((units > 0).sum()) for _, units in seen) > 5
+
+
+def test_rollouts_are_the_same_with_the_rule_in_c_and_in_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: dict[str, Any] = {"worlds": 6, "shapes": ("2x3", "3x4", "4x3")}  # one batch of all, padded
+    _, quick = ground(**changes)
+    if quick.player._native is None:
+        pytest.skip("there is no C compiler")
+    rows, rewards = quick.play(2)
+    monkeypatch.setattr("marlab.market.vector.rule_w.native", lambda market, dtype: None)
+    plain, earned = ground(**changes)[1].play(2)
+    assert len(rows.step) > 100
+    for name in ("step", "seat", "partner", "mask", "choices"):
+        assert torch.equal(getattr(rows, name), getattr(plain, name)), name
+    torch.testing.assert_close(rows.x, plain.x, rtol=0, atol=1e-6)  # what waiting is worth is summed in another order
+    torch.testing.assert_close(rows.logp, plain.logp, rtol=0, atol=1e-5)
+    assert torch.equal(rewards.own, earned.own) and torch.equal(rewards.evening, earned.evening)
 
 
 @pytest.mark.long

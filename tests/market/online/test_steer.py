@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from marlab.market.online.steer import HELD_OUT, Outcome, compared, fare
@@ -20,6 +21,13 @@ def test_an_untrained_learner_gains_nothing_and_a_weak_one_plays_otherwise() -> 
         not torch.equal(other.score, rule.score)
         and trainer.last_word()[0]["steer/rule_score"] == other.score.double().mean()
     )
+
+
+def test_c_and_arrays_steer_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, _ = ground()
+    quick = fare(trainer.config, trainer.pool, trainer.net, CPU)
+    monkeypatch.setattr("marlab.market.vector.rule_w.native", lambda market, dtype: None)
+    assert torch.equal(quick.score, fare(trainer.config, trainer.pool, trainer.net, CPU).score)
 
 
 def test_gains_are_means_of_differences() -> None:

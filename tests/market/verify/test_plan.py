@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from marlab.lab.errors import UserError
 from marlab.market.verify.plan import by_level, planned, populations
 
 
@@ -19,3 +22,13 @@ def test_the_same_seed_plans_the_same_worlds() -> None:
     assert planned(5, (10, 20), 3) == planned(5, (10, 20), 3) != planned(5, (10, 20), 4)
     specs = by_level(("A", "B"), 4, 9, 0)
     assert len({spec.market_seed for spec in specs}) == 4 and specs[0].agents == ("A",) * 4 + ("B",) * 4 + ("A",) * 4
+
+
+def test_populations_can_be_chosen_and_every_world_has_an_id_of_its_own() -> None:
+    plan = planned(6, (10, 20), 0, ["Random", "Greedy"])
+    assert [name for name, _ in plan] == ["Random", "Greedy"] * 3
+    assert {agent for _, spec in plan for agent in spec.agents} == {"RandomStdAgent", "GreedyStdAgent"}
+    ids = {spec.world_id for days in ((10, 20), (30, 40)) for _, spec in planned(6, days, 0)}
+    assert len(ids) == 12
+    with pytest.raises(UserError, match="no population 'nobody'"):
+        planned(1, (10, 20), 0, ["nobody"])

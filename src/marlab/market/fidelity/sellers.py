@@ -35,8 +35,10 @@ VARIANTS, FIRST_OTHER = 101, 102
 class ManyRules(RuleW):
     """Rule W with options that differ from seat to seat: `number` [B, L, A] is the place of a seat's options."""
 
-    def __init__(self, market: Market, options: Sequence[RuleOptions], number: Tensor, chosen: Tensor) -> None:
-        super().__init__(market, chosen=chosen)
+    def __init__(
+        self, market: Market, options: Sequence[RuleOptions], number: Tensor, chosen: Tensor, quick: bool = False
+    ) -> None:  # fmt: skip
+        super().__init__(market, chosen=chosen, quick=quick)
         like: Any = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
         self.many, self.number = many_options(options, like), number.to(market.device)
         self.option_table = like.new_tensor([option_values(each) for each in options])
@@ -89,7 +91,7 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
     variants = torch.isin(seller, torch.tensor(rules, device=seller.device, dtype=seller.dtype))
     if bool(variants.any()):
         kind[variants] = VARIANTS
-        policies[VARIANTS] = ManyRules(market, [agents[i].rule_options() for i in rules], number, variants)
+        policies[VARIANTS] = ManyRules(market, [agents[i].rule_options() for i in rules], number, variants, quick=True)
     for place, settings in enumerate(agents):
         mine = seller == place
         if place in rules or not bool(mine.any()):
@@ -97,7 +99,8 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
         kind[mine] = FIRST_OTHER + place
         if settings.mode == "learned":
             net, options = network_around(settings, market.device)
-            rule = policies[-1 - place] = RuleW(market, options, chosen=mine)  # it listens, and is asked nothing
+            rule = RuleW(market, options, chosen=mine, quick=True)
+            policies[-1 - place] = rule  # it listens, and is asked nothing
             policies[FIRST_OTHER + place] = Player(market, rule, mine, net, None)
         else:
             policies[FIRST_OTHER + place] = Batched(market, settings, seated.generator, market.balance.dtype, mine)

@@ -94,7 +94,7 @@ class Ground:
         self._pad = (int(self._shapes.n_levels.max()), int(self._shapes.sizes.max()), config.days[1])
         self.market = Market(self._setup(np.arange(config.worlds), first))
         self.kind = self._seats()
-        rule = RuleW(self.market, chosen=pool.remembering(self.kind))
+        rule = RuleW(self.market, chosen=pool.remembering(self.kind), quick=True)
         self.player = plays(self.market, rule, self.kind == LEARNER, net, self.generator, self)
         self.rows = self.player.rows
         calls = torch.zeros(self.market.levels, dtype=torch.bool, device=device)

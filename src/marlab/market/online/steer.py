@@ -73,7 +73,7 @@ def fare(
     order[:, -1] = 2.0
     seat = order.flatten(1).argmin(1)  # [W]
     kind = kind.flatten(1).scatter(1, seat[:, None], LEARNER).view(exists.shape).to(device)
-    rule = RuleW(market, chosen=pool.remembering(kind))
+    rule = RuleW(market, chosen=pool.remembering(kind), quick=True)
     mine = SharedRule(rule) if net is None else plays(market, rule, kind == LEARNER, net, None)
     others, asked = pool.policies(market, rule, kind, net, generator)  # no past selves: there is no network to copy
     seated = Seated(market, asked, {-1: rule, LEARNER: mine, **others}, generator)

@@ -50,6 +50,7 @@ def verify(config: VerifyConfig) -> int:
         settled = [compare(*pair) for pair in zip(worlds, _in_batches(replay_contracts, worlds))]
         moved = [compare(*pair) for pair in zip(worlds, _in_batches(replay_moves, worlds))]
         lines, right = report(names, [world.sync for world in worlds], settled, moved)
+        lines += ["", "both levels by length and shape of the worlds:", *by_shape(worlds, settled, moved)]
         more, alike = rule_worlds(names, worlds)
     lines, right = [*lines, *more], right and alike
     if config.policy_worlds > 1:
@@ -146,6 +147,28 @@ def report(
     lines += ["", "differences and their causes:" if causes else "no differences"]
     lines += [f"  {count:6d}  {cause}" for cause, count in causes.most_common()]
     return lines, right
+
+
+def by_shape(worlds: Sequence[Recorded], settled: Sequence[Agreement], moved: Sequence[Agreement]) -> list[str]:
+    """Worlds, those that settle alike, bankruptcies and identical contracts, by days, levels and the widest level."""
+    groups: dict[str, list[int]] = {}
+    for i, world in enumerate(worlds):
+        days, sizes = int(world.config.n_steps[0]), world.config.sizes[0]
+        fewest = (days - 1) // 50 * 50 + 1
+        about = f"{fewest} to {fewest + 49} days", f"{(sizes > 0).sum()} levels", f"{sizes.max()} factories at most"
+        for name in about:
+            groups.setdefault(name, []).append(i)
+    ordered = sorted(groups, key=lambda name: (name.split()[-1], int(name.split()[0])))
+    return [
+        _shape_line(name, *(total(found[i] for i in groups[name]) for found in (settled, moved))) for name in ordered
+    ]
+
+
+def _shape_line(name: str, settled: Agreement, moved: Agreement) -> str:
+    return (
+        f"    {name:22s} {settled.equal} of {settled.worlds} worlds equal, {settled.bankrupt} bankruptcies; "
+        f"{moved.same_contracts} of {moved.contracts} contracts identical, {moved.more_contracts} too many"
+    )
 
 
 def policies(config: VerifyConfig) -> tuple[list[str], bool]:

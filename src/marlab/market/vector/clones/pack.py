@@ -69,7 +69,7 @@ class ClonePack:
             if plain == RANDOM or not bool(mine.any()):
                 continue
             if plain in BUILTIN or plain == OURS:
-                policies[place + 2] = by_name(plain, generator) if plain in BUILTIN else RuleW(market)
+                policies[place + 2] = by_name(plain, generator) if plain in BUILTIN else RuleW(market, quick=True)
                 kind[mine] = place + 2
             else:
                 kind[mine], expert[mine] = 1, self.number(plain)
