@@ -67,13 +67,23 @@ def prepare(a: argparse.Namespace, until: float) -> None:
 
 
 def pretrain(
-    a: argparse.Namespace, data: Dataset, source: GoalSource, loss: Objective, seed: int, until: float
+    a: argparse.Namespace,
+    data: Dataset,
+    source: GoalSource,
+    loss: Objective,
+    seed: int,
+    until: float,
+    *,
+    epochs: int = 0,
+    hidden: int = 128,
+    paths: bool = False,
 ) -> tuple[OthersTrainer, list[dict[str, Any]]]:
     """Train models of others; returns what was measured after every epoch."""
-    epochs = 5 if a.tiny else 6 if source == "outcome" else 10
+    epochs = epochs or (5 if a.tiny else 6 if source == "outcome" else 10)
     config = PretrainGoalsConfig(
         goal_source=source, vae_loss=loss, epochs=epochs, belief_games=0, overfit_check=False, batch_size=512,
-        seed=seed, device=a.device, vae_epochs=2, prototype_epochs=0 if a.tiny else 3,
+        seed=seed, device=a.device, vae_epochs=2 if epochs > 6 else 1, prototype_epochs=epochs // 3, hidden=hidden,
+        paths=paths,
     )  # fmt: skip
     trainer = make_trainer(config, data)
     rows = []
@@ -97,7 +107,7 @@ def keep_models(file: Path, trainer: OthersTrainer, data: Dataset) -> None:
 
 def world_model(a: argparse.Namespace, data: Dataset, kind: ModelKind, file: Path, until: float) -> None:
     """Train a world model as the lab note's sizes say, save its last epoch and what it gets wrong on unseen rows."""
-    rows, epochs = (2000, 2) if a.tiny else (min(50_000, a.rows), 15)
+    rows, epochs = (2000, 2) if a.tiny else (50_000, 15)
     config = PretrainWorldConfig(model=kind, rows=rows, epochs=epochs, device=a.device)
     trainer = WorldTrainer(config, data)
     while trainer.step < trainer.total and time.monotonic() < until - 5:

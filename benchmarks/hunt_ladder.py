@@ -6,11 +6,12 @@
     python benchmarks/hunt_ladder.py --tiny --output-dir ladder --cells base  # minutes on a CPU
 
 Every rung is a training of `hop` on 4x4 with the settings of the preset hop_quick, three seeds side by side, the same
-offline data and the same number of iterations. Scored: six scenarios named here, RUNS runs of STEPS steps, the episodes
-that end in the last half. A rung that is in results.json is not done again; several processes can share the rungs
-(--part 0/4, 1/4, ...). Only torch and numpy are needed. --far trains on msh_far, where the value of knowing is large
-(`marlab.hunt.exact.knowing`), and plays the same agents with beliefs on, off within an episode, off across episodes
-and off altogether.
+offline data, models of others that were pretrained on it, and the same number of iterations. Scored: six scenarios
+named here, RUNS runs of STEPS steps, the episodes that end in the last half. A rung that has its scores is not done
+again; several processes can share the rungs (--part 0/4, 1/4, ...), and whoever needs models first makes them
+(--prepare makes them and ends). --far trains on msh_far, where the value of knowing is large
+(`marlab.hunt.exact.knowing`), and plays the same agents with beliefs on, off within an episode, off across episodes and
+off altogether. --table prints what is there.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from hunt_answers_models import keep_models, pretrain, world_model
 
+import marlab.hunt.others.trainer as others_trainer
 import marlab.hunt.selfplay.trainer as training
 import marlab.hunt.selfplay.warm as warm
 from marlab.hunt.commands import TRAININGS
 from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
+from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.evaluate.agents import Agent, Planners
 from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario, team
@@ -39,9 +43,11 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.planner.agent import KIND, agents_of
 from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.offline import SOURCES
 from marlab.lab.config import from_dict, to_dict
 from marlab.lab.device import choose_device
 from marlab.lab.runs.checkpoint import load_checkpoint, save_checkpoint
+from marlab.lab.stats import grouped_resamples, percentiles
 
 SEEDS = "0..2"
 RUNS, STEPS = 12, 600
@@ -63,8 +69,13 @@ RUNGS: dict[str, dict[str, Any]] = {
     "paths-on": {"paths": True},
     "mcts-random": {"variant": "mcts-random"},
     "mcts-self": {"variant": "mcts-self"},
+    "codes-8": {"variant": "hopplus-mcts"},
+    "codes-2": {"variant": "hopplus-mcts", "prototypes": 2},
+    "world-structured": {"variant": "hopplus-mcts-wm", "world": "structured"},
+    "world-dense": {"variant": "hopplus-mcts-wm", "world": "dense"},
 }
-"""Rung -> what it changes, the most telling first; paths are off in the base on 4x4."""
+"""Rung -> what it changes, the most telling first; paths are off in the base on 4x4. Rungs with codes and with world
+models are read against codes-8. `prototypes` and `world` name the models that a training begins with."""
 HINDSIGHT = warm.with_hindsight
 """Where nobody caught anything the prior learns what another goal would have done; without it, nothing."""
 BELIEFS: dict[str, dict[str, bool]] = {"on": {}, "within off": {"intra": False}, "across off": {"inter": False},
@@ -81,7 +92,13 @@ def main() -> None:
         print(estimate(arguments, len(rungs)))
         return
     arguments.output_dir.mkdir(parents=True, exist_ok=True)
+    if arguments.table:
+        print(table(arguments.output_dir))
+        return
     for rung in rungs[part::parts]:
+        if arguments.prepare:
+            prepare(rung, settings(rung, arguments), arguments, until)
+            continue
         kept = read(arguments.output_dir / f"{rung}.json")
         if "scores" not in kept and time.monotonic() < until - 20:
             climb(rung, arguments, until)
@@ -94,7 +111,9 @@ def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
     if not file.exists():
         imagine = rung != "hindsight-off"
         warm.with_hindsight = HINDSIGHT if imagine else lambda mind, steps, imagine: HINDSIGHT(mind, steps, False)
-        kept = train(settings(rung, arguments), file, until)
+        config = settings(rung, arguments)
+        prepare(rung, config, arguments, until)
+        kept = train(config, file, arguments, until)
         record.write_text(json.dumps(kept))
         print(
             f"{rung}: {kept['iterations']} iterations in {kept['seconds']:.0f} s, reward {kept['reward']}", flush=True
@@ -125,6 +144,8 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     _merge(fields, tomllib.loads((TRAININGS / "hop_quick.toml").read_text()))
     asked = dict(text.split("=", 1) for text in arguments.set)
     changes = {**({} if rung == "far" else RUNGS[rung]), **{name: json.loads(value) for name, value in asked.items()}}
+    world = changes.pop("world", None)
+    changes.pop("prototypes", None)
     for name, value in changes.items():
         *path, last = name.split(".")
         node = fields
@@ -140,14 +161,58 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     )  # fmt: skip
     if arguments.tiny:
         config = replace(config, num_envs=16, total_steps=256, learn=replace(config.learn, warm_updates=5, updates=2))
-    return replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
+    config = replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
+    if world is not None:
+        config = replace(config, load_wm=arguments.output_dir / f"world_{world}.pt")
+    if config.parts.coplayers == "learned":
+        config = replace(config, load_moa=arguments.output_dir / f"{models_of(rung, config)}.pt")
+    return config
 
 
-def train(config: HopTrainConfig, file: Path, until: float) -> dict[str, Any]:
+# --- models that trainings begin with ---------------------------------------------------------------------------------
+
+
+def models_of(rung: str, config: HopTrainConfig) -> str:
+    """The name of the pretrained models of others of a rung."""
+    source = SOURCES[config.parts.goals][0]
+    count = RUNGS.get(rung, {}).get("prototypes", 8)
+    return f"others_{source}" + (f"_{count}" if source == "history" else "") + ("_ways" if config.paths else "")
+
+
+def prepare(rung: str, config: HopTrainConfig, arguments: argparse.Namespace, until: float) -> None:
+    """Make what a rung's training begins with, unless somebody did."""
+    world, models = config.load_wm, config.load_moa
+    if models is not None and not models.exists():
+        data, source = dataset(config, arguments), SOURCES[config.parts.goals][0]
+        others_trainer.PROTOTYPES = RUNGS.get(rung, {}).get("prototypes", 8)
+        epochs = 5 if arguments.tiny else config.pipeline.goal_epochs
+        trainer, _ = pretrain(
+            arguments, data, source, "joint", 0, until, epochs=epochs, hidden=config.hidden, paths=config.paths
+        )
+        keep_models(models, trainer, data)
+        print(f"{models.name} made", flush=True)
+    if world is not None and not world.exists():
+        kind = RUNGS[rung]["world"]
+        world_model(arguments, dataset(config, arguments), kind, world, until)
+        print(f"{world.name} made", flush=True)
+
+
+DATA: list[Dataset] = []
+
+
+def dataset(config: HopTrainConfig, arguments: argparse.Namespace) -> Dataset:
+    """Offline data, played once."""
+    if not DATA:
+        rows = 4000 if arguments.tiny else config.pipeline.rows
+        DATA.append(in_memory(HuntCollectConfig(game=config.game, rows=rows, maps=config.maps)))
+    return DATA[0]
+
+
+def train(config: HopTrainConfig, file: Path, arguments: argparse.Namespace, until: float) -> dict[str, Any]:
     """Train until the end or until the time is up, and save the agents."""
     began = time.monotonic()
     if config.load_data is not None:
-        data = in_memory(HuntCollectConfig(game=config.game, rows=config.pipeline.rows, maps=config.maps))
+        data = dataset(config, arguments)
         training.load_dataset = lambda path, game=None: data  # type: ignore[assignment]
     trainer = training.HopTrainer(config)
     rewards: list[float] = []
@@ -173,6 +238,35 @@ def score(agent: Agent, scenarios: list[Scenario], game: Any, arguments: argpars
                         "by_episode": one.by_episode.tolist()}
         for scenario, one in zip(scenarios, found)
     }  # fmt: skip
+
+
+def table(folder: Path) -> str:
+    """What every rung earns in every scenario, and its paired differences; training seeds are resampled first."""
+    found = {path.stem: read(path) for path in sorted(folder.glob("*.json"))}
+    scored = {name: one["scores"][""] for name, one in found.items() if "scores" in one and "" in one["scores"]}
+    lines = [f"| {' | '.join(['rung', 'self-play', *SCENARIOS, 'to base', 'to codes-8'])} |", "|---" * 10 + "|"]
+    for name, scores in scored.items():
+        cells = [_measured(scores[s]["per_run"], scores[s]["seeds"]) for s in SCENARIOS]
+        against = [_difference(scores, scored[b]) if b in scored and b != name else "" for b in ("base", "codes-8")]
+        lines.append(f"| {' | '.join([name, str(found[name]['reward']), *cells, *against])} |")
+    return "\n".join(lines)
+
+
+def _measured(per_run: list[float], seeds: list[int]) -> str:
+    values = np.array(per_run)
+    m = percentiles(float(values.mean()), values[grouped_resamples(np.array(seeds))].mean(1))
+    return f"{m.value:.2f} ± {(m.high - m.low) / 2:.2f}"
+
+
+def _difference(one: dict[str, Any], other: dict[str, Any]) -> str:
+    """Mean over scenarios of run by run differences (runs begin alike), with its interval."""
+    drawn = []
+    for s in SCENARIOS:
+        gap = np.array(one[s]["per_run"]) - np.array(other[s]["per_run"])
+        drawn.append(gap[grouped_resamples(np.array(one[s]["seeds"]))].mean(1))
+    value = np.mean([np.mean(one[s]["per_run"]) - np.mean(other[s]["per_run"]) for s in SCENARIOS])
+    m = percentiles(float(value), np.mean(drawn, axis=0))
+    return f"{m.value:+.2f} [{m.low:+.2f}, {m.high:+.2f}]"
 
 
 def estimate(arguments: argparse.Namespace, rungs: int) -> str:
@@ -215,6 +309,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--estimate", action="store_true")
+    parser.add_argument("--prepare", action="store_true", help="make the models that the rungs begin with, and end")
+    parser.add_argument("--table", action="store_true", help="print what was measured, with intervals")
     parser.add_argument("--tiny", action="store_true", help="to see that it runs")
     parser.add_argument("--output-dir", type=Path, default=Path("ladder"))
     return parser.parse_args()
