@@ -146,7 +146,7 @@ def world(a: argparse.Namespace) -> dict[str, Cell]:
         for model in ("true", "structured", "dense"):
             config = small(a, 60, variant=variant, load_moa=MODELS.file(a, "latent"), exact_step=model == "true")
             if model != "true":
-                config = replace(config, load_wm=MODELS.file(a, model))
+                config = replace(config, load_wm=MODELS.file(a, model), record=False)
             cells[f"{short}_{model}"] = Cell(config)
     return cells
 
@@ -212,7 +212,7 @@ def teams(a: argparse.Namespace) -> dict[str, Cell]:
     for variant, models in (("hop", "hunt"), ("hopplus-mcts", "latent"), ("hopplus", "latent")):
         config = small(a, 60, variant=variant, load_moa=MODELS.file(a, models), agent_roles="HOP,NH,NH,NH")
         if variant == "hopplus":
-            config = replace(config, load_wm=MODELS.file(a, "structured"))
+            config = replace(config, load_wm=MODELS.file(a, "structured"), record=False)
         cells[variant] = Cell(
             replace(config, seeds=count, num_envs=4 if a.tiny else 48), adjust=lambda t: seated(t, pairs), seats=seats
         )

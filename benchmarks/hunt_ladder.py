@@ -163,7 +163,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
         config = replace(config, num_envs=16, total_steps=256, learn=replace(config.learn, warm_updates=5, updates=2))
     config = replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
     if world is not None:
-        config = replace(config, load_wm=arguments.output_dir / f"world_{world}.pt")
+        config = replace(config, load_wm=arguments.output_dir / f"world_{world}.pt", record=False)
     if config.parts.coplayers == "learned":
         config = replace(config, load_moa=arguments.output_dir / f"{models_of(rung, config)}.pt")
     return config
