@@ -12,9 +12,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from marlab.hunt.others.vae import Code
-from marlab.hunt.players.rollout import OUTCOMES
+from marlab.hunt.players.rollout import HARE, NONE, OUTCOMES, STAG
 
 PROTOTYPES = 8
+SHARE_ROUNDS = 30
+"""Rounds in which the shares of stag hunters among the players of a prototype settle."""
 
 
 class Probe(NamedTuple):
@@ -117,10 +119,10 @@ def meant_by(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:
     return own * code.mean.unsqueeze(-2) + (1 - own) * candidates
 
 
-def make_codebook(codes: Tensor, outcomes: Tensor, goals: Tensor, count: int, generator: torch.Generator) -> Codebook:
+def make_codebook(codes: Tensor, outcomes: Tensor, count: int, generator: torch.Generator) -> Codebook:
     """k-means on one code per trajectory [R, D], with what became of the trajectories: `outcomes` [R].
 
-    goals: [R, 2] how probable it is that the player was after the stag and after hares, by what it captured.
+    Its goals are by captures alone; `judged_by_deeds` knows better where players captured nothing.
     """
     prototypes = k_means(codes, min(count, codes.shape[0]), generator)
     place = torch.cdist(codes, prototypes).argmin(1)
@@ -129,7 +131,38 @@ def make_codebook(codes: Tensor, outcomes: Tensor, goals: Tensor, count: int, ge
     apart = torch.zeros_like(prototypes).index_add_(0, place, (codes - prototypes[place]).square())
     spread = apart / members.clamp_min(1).unsqueeze(1)
     ones = one_hot(outcomes, len(OUTCOMES)).to(codes.dtype)
+    goals = captured(outcomes).to(codes.dtype)
     return Codebook(prototypes, spread, _shares(ones, place, size), members / len(place), _shares(goals, place, size))
+
+
+def judged_by_deeds(book: Codebook, codes: Tensor, outcomes: Tensor, deeds: Tensor) -> Codebook:
+    """The codebook with goals [2, K] that players without a capture have a part in, by what they did.
+
+    codes [R, D] and outcomes [R] as for `make_codebook`; deeds: [R, K] logarithm of how likely each prototype makes the
+    actions of a trajectory. What stag hunters and hare catchers do is what those do who captured one; the shares of
+    both among the players of a prototype are the most likely ones.
+    """
+    place, size = book.nearest(codes), len(book.usage)
+    hunted = torch.stack([torch.bincount(place[outcomes == prey], minlength=size) for prey in (STAG, HARE)])
+    among = (hunted + 1e-3) / (hunted + 1e-3).sum(1, keepdim=True)  # [2, K]
+    likely = (deeds.unsqueeze(1) + among.to(deeds).log()).logsumexp(2).softmax(1)  # [R, 2]
+    known, unknown = captured(outcomes).to(deeds), (outcomes == NONE).unsqueeze(1)
+    shares = deeds.new_full((2, size), 0.5)
+    for _ in range(SHARE_ROUNDS):
+        joint = shares.T[place] * likely
+        shares = _shares(torch.where(unknown, joint / joint.sum(1, keepdim=True), known), place, size)
+    return book._replace(goal=shares)
+
+
+def captured(outcome: Tensor) -> Tensor:
+    """[R, 2] goals by what players captured in the end [R]; even without a capture."""
+    return certain(outcome == STAG, outcome == HARE)
+
+
+def certain(stag: Tensor, hare: Tensor) -> Tensor:
+    """[R, 2] goals of players who are known to be after the stag [R] or after hares [R]; even for the others."""
+    known = torch.stack([stag, hare], 1)
+    return torch.where(known.any(1, keepdim=True), known.float(), 0.5)
 
 
 def _shares(labels: Tensor, place: Tensor, size: int) -> Tensor:

@@ -14,9 +14,9 @@ from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rows import mark_paths, row_layout, rows_of_planes
 from marlab.hunt.game.symmetry import Symmetry
+from marlab.hunt.others.codes import captured, certain
 from marlab.hunt.others.config import NO_FAULTS, Faults, GoalSource
 from marlab.hunt.others.history import Sequences, sequences_of, subgoal_rows
-from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.seats import Kind
 
 
@@ -86,7 +86,7 @@ def goal_data(
         raise ValueError("the data holds rows of players who had left")
     joint = global_actions(part, game.players) if faults.global_prev_actions else rows.joint_a
     outcome, kind = rows.outcome, rows.type
-    goal = _certain(kind == Kind.NS, kind == Kind.NH) if source == "type" else captured(outcome)
+    goal = certain(kind == Kind.NS, kind == Kind.NH) if source == "type" else captured(outcome)
     return GoalData(
         planes=rows.obs.to(device), seen=_seen(game, part, paths).to(device), mask=rows.mask.to(device),
         time=(rows.t / game.final_time).to(device),
@@ -104,16 +104,6 @@ def _seen(game: GameConfig, part: Part, paths: bool) -> Tensor:
         me = torch.zeros(1, dtype=torch.int64)  # a player's own view is a game in which it has the first seat
         mark_paths(layout, seen.unsqueeze(1), *restore(game, rows.obs, rows.t), me)
     return seen
-
-
-def captured(outcome: Tensor) -> Tensor:
-    """[R, 2] goals by what players captured in the end [R]; even without a capture."""
-    return _certain(outcome == STAG, outcome == HARE)
-
-
-def _certain(stag: Tensor, hare: Tensor) -> Tensor:
-    known = torch.stack([stag, hare], 1)
-    return torch.where(known.any(1, keepdim=True), known.float(), 0.5)
 
 
 def row_batches(data: GoalData, size: int, order: Tensor) -> Iterator[Tensor]:

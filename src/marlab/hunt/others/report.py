@@ -115,9 +115,9 @@ def evaluate_all(
     report["vae"] = vae_scores(models, parts["validation"][1])
     report["probes"] = probe_table(models, parts)
     part_done()
-    part, _, predicted = parts["train"]
+    _, data, predicted = parts["train"]
     assert predicted.code is not None
-    codebook = codebook_of(models, predicted.code, part.rows.outcome, part.offsets, config.seed)
+    codebook = codebook_of(models, data, predicted.code, config.seed)
     report["codebook"] = {k: getattr(codebook, k).tolist() for k in ("outcome", "usage", "goal")}
     write_codes(folder / "codes.parquet", *parts["validation"], codebook)
     part_done()

@@ -8,6 +8,7 @@ planners will ask it, or given the code of that moment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,14 +21,13 @@ from torch.nn.functional import cross_entropy
 
 from marlab.hunt.game.rows import Symmetries, row_layout
 from marlab.hunt.game.symmetry import symmetries
-from marlab.hunt.others.codes import PROTOTYPES, Codebook, make_codebook
+from marlab.hunt.others.codes import PROTOTYPES, Codebook, judged_by_deeds, make_codebook
 from marlab.hunt.others.data import (
     GoalBatch,
     GoalData,
     Turn,
     all_sequences,
     batch_of,
-    captured,
     row_batches,
     sequence_batches,
 )
@@ -37,7 +37,7 @@ from marlab.hunt.others.metrics import ActionScores, score_actions, write_evalua
 from marlab.hunt.others.moa import MoaLoss, action_loss, averaged_copy
 from marlab.hunt.others.models import GoalModels, ModelSpec
 from marlab.hunt.others.vae import Code, active_units, kl_factor, occupied_recall, recon_error
-from marlab.hunt.players.rollout import HARE, NONE, STAG
+from marlab.hunt.players.rollout import NONE
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.ppo.timing import Stopwatch
@@ -45,13 +45,17 @@ from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.trainer import Halfway
 
 if TYPE_CHECKING:
-    from marlab.hunt.others.config import PretrainGoalsConfig
+    from marlab.hunt.others.config import Balance, PretrainGoalsConfig
 
 Stage = Literal["labels", "vae", "history", "prototypes"]
 CURVE_POINTS = 32
 """Points of the loss curves that an epoch records."""
 CHUNK = 4096
 """Rows evaluated at once."""
+LIVED = 0.99
+"""When so many of the trajectories with a capture are over, later steps of the others say nothing more of goals."""
+LEAST = 1e-3
+"""Least chance that an action is given, so that no single one decides what a player was after."""
 LOOK_AHEAD, LOOK_BACK = 0.2, 0.4
 """Shares of the rows that explain later actions, and that are explained by the code at the end."""
 
@@ -239,7 +243,7 @@ class OthersTrainer:
         data = self.data.train
         code = read_codes(self.averaged, data)
         last = (data.offsets[1:] - 1).to(code.device)
-        book = codebook_of(self.averaged, code[:, 0], data.outcome, data.offsets, self.config.seed)
+        book = codebook_of(self.averaged, data, code[:, 0], self.config.seed)
         own = book.prototypes[book.nearest(code[last, 0])]
         return own.repeat_interleave(data.offsets.diff().to(code.device), 0), code
 
@@ -249,6 +253,8 @@ class OthersTrainer:
 
     def train_step(self, stage: Stage, batch: Tensor | Sequences) -> Losses:
         """One optimiser step on rows [R] or on whole sequences."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.learning_rate * self._rate_share(stage)
         turn = self._turn()
         if isinstance(batch, Sequences):
             losses = self._history_losses(batch, turn)
@@ -302,7 +308,10 @@ class OthersTrainer:
         noise = self.rngs.torch("noise")
         now = Code(*self.epoch.code[rows].unbind(1)).sample(noise)
         coin = torch.rand(len(rows), 1, generator=noise, device=now.device) < 0.5
-        moa = self._moa_loss(batch, torch.where(coin, self.epoch.goal[rows], now).unsqueeze(1), None)
+        goals = torch.where(coin, self.epoch.goal[rows], now).unsqueeze(1)
+        moa = self._moa_loss(
+            batch, goals, None, "none"
+        )  # beliefs need chances as they are, not those of rare actions raised
         zero = moa.total.new_zeros(())
         return Losses(moa.total, moa.given, moa.free, zero, zero, moa.entropy, zero, zero)
 
@@ -340,13 +349,16 @@ class OthersTrainer:
         ahead = rows + (place * (self.data.train.subgoal[rows] - rows + 1)).long()
         return torch.where(coin < LOOK_AHEAD, ahead, rows), coin >= 1.0 - LOOK_BACK
 
-    def _moa_loss(self, batch: GoalBatch, goals: Tensor, weight: Tensor | None) -> MoaLoss:
+    def _moa_loss(
+        self, batch: GoalBatch, goals: Tensor, weight: Tensor | None, balance: Balance | None = None
+    ) -> MoaLoss:
         c, slots = self.config, self.spec.game.players - 1
         slot = torch.randint(slots, batch.action.shape, generator=self.rngs.torch("slots"), device=self.device)
         given, free = self.models.moa.rows(batch.seen, batch.time, goals, slot)
         return action_loss(
             given, free if self.spec.goal_width else None, batch.action, batch.mask, weight,
-            balance=c.class_balance, entropy_bonus=c.entropy_bonus, legacy_double_softmax=c.legacy_double_softmax,
+            balance=balance or c.class_balance, entropy_bonus=c.entropy_bonus,
+            legacy_double_softmax=c.legacy_double_softmax,
         )  # fmt: skip
 
     def _label_goals(self, data: GoalData, rows: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -355,6 +367,15 @@ class OthersTrainer:
             return torch.zeros(len(rows), 1, 0, device=self.device), None
         goal = data.goal if self.epoch is None or self.epoch.goal is None else self.epoch.goal
         return torch.eye(2, device=self.device).expand(len(rows), 2, 2), goal[rows]
+
+    def _rate_share(self, stage: Stage) -> float:
+        """What of the step size is left: over the prototype stage it falls to 0 along a cosine."""
+        if stage != "prototypes":
+            return 1.0
+        c, data = self.config, self.data.train
+        batches = max(1, data.rows // c.batch_size)
+        done = (self.step - (c.epochs - c.prototype_epochs)) * batches + (self.epoch.done if self.epoch else 0)
+        return 0.5 * (1.0 + math.cos(math.pi * done / (c.prototype_epochs * batches)))
 
     def _kl_factor(self) -> float:
         """Weight of the autoencoder's KL term."""
@@ -442,19 +463,37 @@ def read_codes(models: GoalModels, data: GoalData) -> Tensor:
 
 
 @torch.no_grad()
-def codebook_of(models: GoalModels, code: Tensor, outcome: Tensor, offsets: Tensor, seed: int) -> Codebook:
-    """Prototypes of the codes [R, D] at the end of every trajectory, on their device; outcome: [R].
+def codebook_of(models: GoalModels, data: GoalData, code: Tensor, seed: int) -> Codebook:
+    """Prototypes of the codes [R, D] at the end of every trajectory, on their device.
 
-    What a player without a capture was after is what its code foretells, which many who did capture have taught.
+    What players without a capture were after is judged by what they did.
     """
-    last = offsets[1:] - 1
-    ends, result = code[last.to(code.device)], outcome.cpu()[last]
-    goal = captured(result)
-    if models.history is not None:
-        foretold = models.history.outcome(ends.unsqueeze(0))[0, :, STAG : HARE + 1].softmax(-1).cpu()
-        goal = torch.where((result == NONE).unsqueeze(1), foretold, goal)
-    made = make_codebook(ends.cpu(), result, goal, PROTOTYPES, Rngs(seed).torch("codebook"))
-    return Codebook(*(field.to(code.device) for field in made))
+    last = data.offsets[1:] - 1
+    ends, result = code[last.to(code.device)].cpu(), data.outcome.cpu()[last]
+    made = make_codebook(ends, result, PROTOTYPES, Rngs(seed).torch("codebook"))
+    judged = judged_by_deeds(made, ends, result, _deeds(models, data, made.prototypes.to(code)).cpu())
+    return Codebook(*(field.to(code.device) for field in judged))
+
+
+def _deeds(models: GoalModels, data: GoalData, goals: Tensor) -> Tensor:
+    """[S, K] logarithm of how likely each goal [K, V] makes what was done in each trajectory.
+
+    Steps that hardly anybody who captured something has lived to see are left out: of those the models know only what
+    players without a capture do, whatever the goal.
+    """
+    models.eval()
+    lengths = data.offsets.diff()
+    steps = torch.arange(data.rows) - data.offsets[:-1].repeat_interleave(lengths)
+    lived = lengths[data.outcome.cpu()[data.offsets[1:] - 1] != NONE].double()
+    early = steps < (lived.quantile(LIVED) if len(lived) else lengths.max())
+    trajectory = torch.arange(data.sequences).repeat_interleave(lengths).to(goals.device)
+    total = torch.zeros(data.sequences, len(goals), device=goals.device)
+    for rows in early.nonzero().squeeze(1).to(goals.device).split(CHUNK):
+        given, _ = _ask(models, data, rows, goals.expand(len(rows), -1, -1))
+        did = data.action[rows].view(-1, 1, 1).expand(-1, len(goals), 1)
+        chance = given.softmax(-1).gather(2, did).squeeze(2).clamp_min(LEAST)
+        total.index_add_(0, trajectory[rows], chance.log())
+    return total
 
 
 @torch.no_grad()
