@@ -5,9 +5,10 @@
     python benchmarks/hunt_protocol.py --tiny --scored-seed 7 --agents NS --output-dir protocol   # a minute on a CPU
 
 `marlab hunt eval --parts scored` measures the same cell by cell, each the same to the bit in any company; here all
-scenarios of an agent are one batch, which is what a GPU is good at, and scores agree within the intervals. Best
-responses are solved on the CPU meanwhile (--cores processes). What is in the output directory already is not measured
-again. The table is printed and kept in table.md; the first agent is compared with all others.
+scenarios of some agents (--together) are one batch, which is what a GPU is good at, and scores agree within the
+intervals. Best responses are solved on the CPU meanwhile (--cores processes). What is in the output directory already
+is not measured again. --estimate says how long agents take. The table is printed and kept in table.md; the first agent
+is compared with all others.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ SCRIPTS = ("NS", "NH", "EXPL", "WAIT(5)")
 """Set the reference where no best response is solved and no PPO response was trained."""
 CHUNK = 25
 """Starts that one process solves at a time."""
+WARM_STEPS = 40
+"""After so many steps it is clear how long a batch takes."""
 
 
 def main() -> None:
@@ -59,17 +62,14 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.cores, get_context("spawn")) as pool:
         solving = {} if arguments.agents_only else solve(pool, arguments, scenarios, list(met), folder)
         scripts = () if arguments.agents_only else SCRIPTS
-        for text in [*scripts, *arguments.agents, *(f"response/{team}={file}" for team, file in trained.items())]:
-            response, _, rest = text.partition("/")
-            agent = find_agent(rest.split("=", 1)[1]) if response == "response" else find_agent(text)
-            name = text.split("=")[0].replace("/", "-")
-            file = folder / f"{name}.json"
-            if file.exists() or time.monotonic() > until - 20:
-                continue
-            here = [s for s in scenarios if response != "response" or s.name == rest.split("=", 1)[0]]
-            began = time.monotonic()
-            file.write_text(json.dumps(score(agent, here, game, arguments.runs, arguments.steps, met)))
-            print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+        asked = [text for text in (*scripts, *arguments.agents) if not (folder / f"{name_of(text)}.json").exists()]
+        for k in range(0, len(asked), arguments.together):
+            batch = {name_of(text): find_agent(text) for text in asked[k : k + arguments.together]}
+            play(batch, scenarios, game, arguments, met, until)
+        for name, file in trained.items():  # a response plays among its own team alone
+            agent = {f"response-{name}": find_agent(file)}
+            if not (folder / f"response-{name}.json").exists():
+                play(agent, [s for s in scenarios if s.name == name], game, arguments, met, until)
         exact = collect(solving, folder, until)
     if arguments.agents_only:
         return
@@ -78,19 +78,51 @@ def main() -> None:
     print(text)
 
 
-def score(
-    agent: Agent, scenarios: list[Scenario], game: Any, runs: int, steps: int, met: dict[str, Agent]
-) -> dict[str, Any]:
-    """All scenarios in one batch: what the focal player earns in each run; episodes of the last half count."""
-    plan = seat_all(game, [Cell(agent, scenario) for scenario in scenarios], runs, met)
+def name_of(text: str) -> str:
+    return text.split("=")[0]
+
+
+class OutOfTime(Exception):
+    """The batch would not be done in time."""
+
+
+def play(
+    agents: dict[str, Agent], scenarios: list[Scenario], game: Any, arguments: argparse.Namespace,
+    met: dict[str, Agent], until: float,
+) -> None:  # fmt: skip
+    """All scenarios of some agents in one batch: what the focal player earns in each run; episodes of the last half
+    count. A file for each agent; a batch that would end too late is left after some steps."""
+    runs, steps, began = arguments.runs, arguments.steps, time.monotonic()
+    done = 0
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        if done == WARM_STEPS:
+            spent = time.monotonic() - began
+            expected = spent / done * steps
+            print(f"{', '.join(agents)}: {expected:.0f} s expected", flush=True)
+            if arguments.estimate or time.monotonic() + expected - spent > until:
+                raise OutOfTime
+
+    if time.monotonic() > until - 20:
+        return
+    plan = seat_all(game, [Cell(agent, one) for agent in agents.values() for one in scenarios], runs, met)
     chance = torch.Generator(device=game.device).manual_seed(HELD_OUT_SEED)
-    stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance)
+    try:
+        stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance, tick)
+    except OutOfTime:
+        return
     found = scores_of(plan, stream, steps, steps // 2)
-    return {
-        scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
-                        "by_episode": one.by_episode.tolist()}
-        for scenario, one in zip(scenarios, found)
-    }  # fmt: skip
+    for k, name in enumerate(agents):
+        mine = zip(scenarios, found[k * len(scenarios) :])
+        kept = {
+            scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
+                            "by_episode": one.by_episode.tolist()}
+            for scenario, one in mine
+        }  # fmt: skip
+        (arguments.output_dir / f"{name}.json").write_text(json.dumps(kept))
+    print(f"{', '.join(agents)}: {time.monotonic() - began:.0f} s", flush=True)
 
 
 # --- best responses ---------------------------------------------------------------------------------------------------
@@ -210,6 +242,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--populations", nargs="*", default=[], help="NAME=FILE: trained players to meet")
     parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
     parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
+    parser.add_argument("--together", type=int, default=3, help="agents of a batch")
+    parser.add_argument("--estimate", action="store_true", help="say how long batches take, and play none to its end")
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--layouts", type=int, default=200)

@@ -6,7 +6,8 @@
 
 `rivals` are PPO and prosocial PPO with everything that planning agents get: the same offline data, guests in 60 % of
 the games, shortest ways where planners have them, five seeds. `populations` are PPO players of other seeds without any
-of it: people to meet, not rivals. `response:TEAM` is a PPO player trained for that team at five times the budget.
+of it: people to meet, not rivals. `response:TEAM` is a PPO player trained for that team at five times the budget, four
+times as many games side by side; --populations NAME=FILE names trained players that may be in it.
 Each is one file NAME.pt that `marlab hunt eval` takes; one that is there already is not trained again, and one that the
 time cuts short is saved as it is with the steps that it had. results.json keeps what each took and earned.
 """
@@ -25,8 +26,10 @@ import torch
 from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset
+from marlab.hunt.evaluate.agents import find_agent
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.guests import GuestConfig
+from marlab.hunt.players.policy import Team
 from marlab.hunt.players.seats import team_members
 from marlab.hunt.ppo.config import NetworkConfig, PPOTrainConfig
 from marlab.hunt.ppo.network import KIND
@@ -47,6 +50,7 @@ def main() -> None:
     until = time.monotonic() + arguments.seconds
     arguments.output_dir.mkdir(parents=True, exist_ok=True)
     data: dict[str, Dataset] = {}
+    known = dict(text.split("=", 1) for text in arguments.populations)
     for what in arguments.what:
         for game in arguments.games:
             for name, config in trainings(what, game, arguments):
@@ -56,7 +60,9 @@ def main() -> None:
                 if config.warm_updates > 1 and game not in data:
                     rows = 3000 if arguments.tiny else ROWS[game]
                     data[game] = in_memory(HuntCollectConfig(game=config.game, rows=rows))
-                keep(arguments.output_dir, name, train(config, data.get(game), file, until))
+                team = team_members(what.partition(":")[2]) if ":" in what else []
+                met = {place + 1: known[one] for place, one in enumerate(team) if one in known}
+                keep(arguments.output_dir, name, train(config, data.get(game), file, until, met))
 
 
 def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple[str, PPOTrainConfig]]:
@@ -76,8 +82,11 @@ def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple
     head, _, team = what.partition(":")
     if head != "response" or not team:
         raise SystemExit(f"'{what}' is neither rivals, populations nor response:TEAM.")
-    roles = ",".join(["PPO", *team_members(team)])
-    response = replace(alone, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, seeds=arguments.seeds)
+    met = dict(text.split("=", 1) for text in arguments.populations)
+    # Trained players take their seats after the trainer is made; until then hare catchers keep them.
+    roles = ",".join(["PPO", *("NH" if name in met else name for name in team_members(team))])
+    games *= 1 if arguments.tiny else 4
+    response = replace(alone, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, num_envs=games, seeds="0,1")
     return [(f"response_{short}_{file_name(team)}", response)]
 
 
@@ -85,10 +94,14 @@ def file_name(team: str) -> str:
     return "".join(letter if letter.isalnum() else "." for letter in team)
 
 
-def train(config: PPOTrainConfig, data: Dataset | None, file: Path, until: float) -> dict[str, Any]:
-    """Train until the end or until the time is up, and save the agents."""
+def train(
+    config: PPOTrainConfig, data: Dataset | None, file: Path, until: float, met: dict[int, str]
+) -> dict[str, Any]:  # fmt: skip
+    """Train until the end or until the time is up, and save the agents. met: files of trained players by seat."""
     began = time.monotonic()
     trainer = PPOTrainer(config, data if config.warm_updates > 1 else None)
+    if met:
+        seat_trained(trainer, met)
     row: dict[str, Any] = {}
     while trainer.step < trainer.total and time.monotonic() < until:
         row = dict(trainer.iterate())
@@ -97,6 +110,20 @@ def train(config: PPOTrainConfig, data: Dataset | None, file: Path, until: float
     earned = [row.get(f"seed_{seed}/episode/reward") for seed in trainer.seeds]
     learner = row.get(f"episode/reward_player_{trainer.seats[0] + 1}")
     return {"iterations": trainer.step, "of": trainer.total, "seconds": seconds, "reward": earned, "learner": learner}
+
+
+def seat_trained(trainer: PPOTrainer, met: dict[int, str]) -> None:
+    """Trained players in some seats, each seat another seed of its population."""
+    world = trainer.world.world
+    game, others = world.game, world.others
+    assert others is not None
+    policies, places = [others], [0] * game.players
+    for seat, path in met.items():
+        found = find_agent(path)
+        places[seat] = len(policies)
+        policies.append(found.make(game, found.seeds[(seat - 1) % len(found.seeds)]))
+    world.others = Team(game, policies, places)
+    world.memory = world.others.begin(world.games, world.generator)
 
 
 def keep(folder: Path, name: str, found: dict[str, Any]) -> None:
@@ -112,6 +139,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("what", nargs="+", help="rivals, populations, response:TEAM")
     parser.add_argument("--games", nargs="+", default=list(GAMES[:2]), choices=GAMES)
     parser.add_argument("--seeds", default="0..4")
+    parser.add_argument("--populations", nargs="*", default=[], help="NAME=FILE: trained players of response teams")
     parser.add_argument("--length", type=float, default=1.0, help="times as many steps")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
     parser.add_argument("--device", default="cpu")
