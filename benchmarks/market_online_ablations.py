@@ -80,7 +80,8 @@ def base_of(flags: argparse.Namespace) -> OnlineConfig:
     """The settings that all variants share."""
     asked = {
         "generations": flags.generations, "worlds": flags.worlds, "steer_worlds": flags.judged, "device": flags.device,
-        "recorded": flags.recorded, "real_worlds": flags.real_worlds, "refit_units": flags.refit_units,
+        "recorded": flags.recorded, "clones": flags.clones, "real_worlds": flags.real_worlds,
+        "refit_units": flags.refit_units,
     }  # fmt: skip
     return replace(STARTS[flags.start], **{name: value for name, value in asked.items() if value is not None})
 
@@ -89,7 +90,8 @@ def learn(flags: argparse.Namespace, name: str, seed: int) -> None:
     """One variant."""
     torch.set_num_threads(1)
     device, base, began = torch.device(flags.device), base_of(flags), time.perf_counter()
-    judge = OnlineTrainer(replace(base, seed=JUDGED), device)  # the same seats and opponents for all
+    seats = replace(base, seed=JUDGED, clones=SHIPPED / "clones.npz")  # the same seats and opponents for all
+    judge = OnlineTrainer(seats, device)
     path = file_of(flags.folder, name, seed)
     if name in (RULE, START):
         net = None if name == RULE else judge.net
@@ -203,6 +205,7 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=None, help="worlds of the comparison")
     parser.add_argument("--updates", type=int, default=120, help="with --start rule")
     parser.add_argument("--seconds", type=float, default=1e9, help="with --start rule: no update is begun after this")
+    parser.add_argument("--clones", type=Path, default=None, help="to learn among; default and judge: those shipped")
     parser.add_argument("--recorded", type=Path, default=None, help="worlds that clones are fitted to, beside new ones")
     parser.add_argument("--real-worlds", type=int, default=None)
     parser.add_argument("--refit-units", type=int, default=None)
