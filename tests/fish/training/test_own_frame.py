@@ -11,11 +11,12 @@ from torch import Tensor
 
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import LEFT, RIGHT
-from marlab.fish.training.config import FishTrainConfig
+from marlab.fish.training.assemble import hidden_sizes
 from marlab.fish.training.networks import Trained, load_policy, net_for, save_policy
-from marlab.fish.training.own_frame import FEATURES, OwnFrameActorCritic, own_frame
+from marlab.fish.training.own_frame import OWN_FEATURES, OwnFrameActorCritic, own_frame
+from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered
-from marlab.lab.errors import UserError
+from tests.fish.cases import SMALL
 
 VECTORS = (0, 2, 6, 8, 12)
 """Where the pairs of an observation begin that have a direction."""
@@ -31,17 +32,21 @@ def seen(inputs: int) -> Tensor:
 
 def turned(obs: Tensor, angle: float, mirror: bool = False) -> Tensor:
     out, c, s = obs.clone(), math.cos(angle), math.sin(angle)
-    for first in VECTORS:
+    if obs.shape[-1] == 59 and mirror:  # three times 16 rays, the first one ahead
+        back = [-ray % 16 for ray in range(16)]
+        out[:, 11:] = obs[:, 11:].unflatten(-1, (3, 16))[..., back].flatten(1)
+    for first in {11: VECTORS, 18: VECTORS, 21: (*VECTORS[:-1], 11, 13, 16, 18), 59: VECTORS[:-1]}[obs.shape[-1]]:
         if first + 1 < obs.shape[-1]:
             x, y = obs[:, first], obs[:, first + 1] * (-1 if mirror else 1)
             out[:, first], out[:, first + 1] = c * x - s * y, s * x + c * y
     return out
 
 
-@pytest.mark.parametrize("inputs", [11, 18])
+@pytest.mark.parametrize("inputs", [11, 18, 21, 59])  # alone, a summary, two neighbours, rays
 def test_a_turned_tank_changes_nothing_and_a_mirrored_one_exchanges_left_and_right(inputs: int) -> None:
-    net = OwnFrameActorCritic(inputs, (5,), (16,), "relu", torch.Generator().manual_seed(0))
-    torch.nn.init.normal_(net.policy[-1].weight, generator=torch.Generator().manual_seed(1))
+    net = OwnFrameActorCritic(inputs, (5,), (16,), "relu", torch.Generator().manual_seed(0), attends=inputs == 21)
+    last = [weight for name, weight in net.policy.named_parameters() if name.endswith("weight")][-1]
+    torch.nn.init.normal_(last, generator=torch.Generator().manual_seed(1))
     obs = seen(inputs)
     logits, other = net.logits(obs), net.logits(turned(obs, 0.7, mirror=True))
     torch.testing.assert_close(net.logits(turned(obs, 2.1)), logits, atol=1e-4, rtol=1e-4)
@@ -56,7 +61,7 @@ def test_the_predator_sees_the_fish_ahead_and_aside() -> None:
     obs = torch.zeros(11)
     obs[2], obs[5], obs[6], obs[8], obs[10] = 0.5, 1.0, 2.0, -1.0, 2.0
     features, _ = own_frame(obs)
-    assert len(features) == FEATURES[11]
+    assert len(features) == OWN_FEATURES
     assert features[-2:].tolist() == [2.0, 0.0]
     obs[7] = 1.0  # and 1 unit to the left of the fish: the fish is 1 unit to the predator's left, seen from above
     assert own_frame(obs)[0][-2:].tolist() == [2.0, 1.0]
@@ -75,6 +80,12 @@ def test_the_policy_file_knows_its_frame(tmp_path: Path) -> None:
     assert torch.equal(loaded.net.logits(seen(11)), net.logits(seen(11)))
 
 
-def test_neighbours_one_by_one_are_refused() -> None:
-    with pytest.raises(UserError, match="policy_frame=own reads neighbours as a summary"):
-        altered(FishTrainConfig(), policy_frame="own", neighbor_view="rays")
+@pytest.mark.parametrize("view", ["nearest", "rays"])
+def test_a_shoal_with_eyes_for_its_neighbours_trains_and_is_loaded_again(view: str, tmp_path: Path) -> None:
+    settings = {"neighbor_view": view, "include_neighbor_features": True, "multi_eval_interval": 0}
+    trainer = FishTrainer(altered(SMALL, policy_frame="own", **settings))
+    trainer.iterate()
+    hidden = hidden_sizes(trainer.config)
+    save_policy(Trained(trainer.net, trainer.sea, hidden, trainer.config.activation, 1, "own"), tmp_path / "p.pt")
+    obs = trainer.world.observe()
+    assert torch.equal(load_policy(tmp_path / "p.pt").net.logits(obs), trainer.net.logits(obs))

@@ -21,9 +21,6 @@ def check(config: FishTrainConfig) -> None:
     """Refuse settings that cannot work together; every part says itself what is wrong with it."""
     hidden_sizes(config)
     schedules(config)
-    seen = config.sea.neighbor_view if config.sea.include_neighbor_features else "summary"
-    if config.policy_frame == "own" and seen != "summary":
-        raise UserError(f"policy_frame=own reads neighbours as a summary only, but neighbor_view is {seen}.")
 
 
 def schedules(config: FishTrainConfig) -> Schedules:

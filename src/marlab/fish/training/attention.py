@@ -22,20 +22,21 @@ NOBODY = -1e9
 
 
 class Attending(nn.Module):
-    """[*, OWN + 5 K] -> [*, n_out]"""
+    """[*, own + 5 K] -> [*, n_out]"""
 
     def __init__(
         self, hidden: Sequence[int], n_out: int, out_gain: float, activation: Activation,
-        generator: torch.Generator | None,
+        generator: torch.Generator | None, own: int = OWN_INPUTS,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.ask = orthogonal_linear(OWN_INPUTS, WIDTH, 1.0, generator)
+        self.own = own
+        self.ask = orthogonal_linear(own, WIDTH, 1.0, generator)
         self.key = orthogonal_linear(NEIGHBOUR_INPUTS, WIDTH, 1.0, generator)
         self.value = orthogonal_linear(NEIGHBOUR_INPUTS, WIDTH, 1.0, generator)
-        self.head = mlp(OWN_INPUTS + WIDTH, hidden, n_out, out_gain, activation, generator)
+        self.head = mlp(own + WIDTH, hidden, n_out, out_gain, activation, generator)
 
     def forward(self, obs: Tensor) -> Tensor:
-        own, others = obs[..., :OWN_INPUTS], obs[..., OWN_INPUTS:].unflatten(-1, (-1, NEIGHBOUR_INPUTS))
+        own, others = obs[..., : self.own], obs[..., self.own :].unflatten(-1, (-1, NEIGHBOUR_INPUTS))
         there = others[..., -1] > 0  # [*, K]
         score = (self.key(others) * self.ask(own)[..., None, :]).sum(-1) / math.sqrt(WIDTH)
         weight = torch.where(there, score, NOBODY).softmax(-1) * there  # zero for a lonely fish

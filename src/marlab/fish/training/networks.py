@@ -17,7 +17,7 @@ from marlab.fish.sea.constants import ACTION_COUNT
 from marlab.fish.training import assemble
 from marlab.fish.training.attention import AttendingActorCritic
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.own_frame import FEATURES, OwnFrameActorCritic
+from marlab.fish.training.own_frame import OwnFrameActorCritic
 from marlab.lab.config import defaults_of, from_dict, to_dict
 from marlab.lab.door import nothing_called, shipped_file
 from marlab.lab.errors import UserError
@@ -67,7 +67,7 @@ def net_for(
 ) -> ActorCritic:  # fmt: skip
     """The networks for what fish see in a sea."""
     if frame == "own":
-        return OwnFrameActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation, generator)
+        return OwnFrameActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation, generator, sea.attends)
     if sea.attends:
         return AttendingActorCritic((ACTION_COUNT,), hidden, activation, generator)
     return ActorCritic(sea.observation_size, (ACTION_COUNT,), hidden, activation=activation, generator=generator)
@@ -113,7 +113,7 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> Trained:
             config = from_dict(FishTrainConfig, state["config"], f"the config in {path}")
             sea, hidden, activation = assemble.sea_config(config), assemble.hidden_sizes(config), config.activation
             weights, frame = state["ppo"]["net"], config.policy_frame
-        inputs = FEATURES[sea.observation_size] if frame == "own" else sea.observation_size
+        inputs = sea.observation_size + (frame == "own")
         check_sizes(path, weights, hidden if sea.attends else (inputs, *hidden))
         net = net_for(sea, hidden, activation, frame=frame)
         net.load_state_dict(weights)

@@ -14,18 +14,19 @@ import torch
 from torch import Tensor
 
 from marlab.fish.sea import constants as sea
-from marlab.fish.sea.config import OWN_INPUTS
+from marlab.fish.sea.config import NEIGHBOUR_INPUTS, OWN_INPUTS, RAYS
+from marlab.fish.training.attention import Attending
 from marlab.lab.ppo.config import Activation
 from marlab.lab.ppo.nets import ActorCritic
 
-SUMMARY_INPUTS = OWN_INPUTS + 7
-FEATURES = {OWN_INPUTS: 12, SUMMARY_INPUTS: 19}  # both: one velocity becomes a speed, two places are added
-"""Inputs that a fish has -> features that its network reads."""
+SUMMARY_INPUTS, RAY_INPUTS = OWN_INPUTS + 7, OWN_INPUTS + 3 * RAYS
+OWN_FEATURES = OWN_INPUTS + 1
+"""One velocity becomes a speed, two places are added; what is seen of the neighbours keeps its size."""
 TINY = 1e-6
 
 
 def own_frame(obs: Tensor) -> tuple[Tensor, Tensor]:
-    """Observations [*, 11 or 18] -> features [*, 12 or 19], and whether each was mirrored [*]."""
+    """Observations [*, 11 or more] -> features [*, one more], and whether each was mirrored [*]."""
     social = obs.shape[-1] == SUMMARY_INPUTS
     velocity = obs[..., 2:4]
     speed = torch.linalg.vector_norm(velocity, dim=-1, keepdim=True)  # [*, 1]
@@ -43,19 +44,45 @@ def own_frame(obs: Tensor) -> tuple[Tensor, Tensor]:
     before = -(away * swims).sum(-1, keepdim=True) / pace  # the fish as the predator sees it: ahead, and aside
     aside = (away[..., :1] * swims[..., 1:] - away[..., 1:] * swims[..., :1]) / pace
     features = [ahead, left, speed, obs[..., 4:6], obs[..., 10:11], before, aside]
+    more = obs[..., OWN_INPUTS:]
     if social:
         features += [obs[..., 11:12], obs[..., 14:18]]
+    elif obs.shape[-1] == RAY_INPUTS:
+        features.append(_rays(more, mirrored))
+    elif obs.shape[-1] > OWN_INPUTS:
+        features.append(_neighbours(more, heading, side))
     return torch.cat(features, -1), mirrored
 
 
+def _rays(seen: Tensor, mirrored: Tensor) -> Tensor:
+    """Sectors begin ahead already; mirrored, they run the other way round."""
+    sectors = seen.unflatten(-1, (3, RAYS))
+    return torch.where(mirrored[..., None, None], sectors.flip(-1).roll(1, -1), sectors).flatten(-2)
+
+
+def _neighbours(seen: Tensor, heading: Tensor, side: Tensor) -> Tensor:
+    """Place and velocity of every neighbour, turned and mirrored."""
+    rows = seen.unflatten(-1, (-1, NEIGHBOUR_INPUTS))  # [*, K, 5]
+    x, y = rows[..., :4].unflatten(-1, (2, 2)).unbind(-1)  # [*, K, 2]: place, velocity
+    hx, hy = heading[..., :1, None], heading[..., 1:, None]
+    turned = torch.stack((x * hx + y * hy, (y * hx - x * hy) * side[..., None]), -1).flatten(-2)
+    return torch.cat((turned, rows[..., 4:]), -1).flatten(-2)
+
+
 class OwnFrameActorCritic(ActorCritic):
-    """Policy and value network behind `own_frame`."""
+    """Policy and value network behind `own_frame`; where a fish sees its neighbours one by one, they attend."""
 
     def __init__(
         self, obs_size: int, heads: Sequence[int], hidden: Sequence[int], activation: Activation,
-        generator: torch.Generator | None = None,
+        generator: torch.Generator | None = None, attends: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(FEATURES[obs_size], heads, hidden, activation=activation, generator=generator)
+        super().__init__(obs_size + 1, heads, hidden, activation=activation, generator=generator)
+        if attends:
+            outputs = (sum(self.heads), 0.01), (1, 1.0)
+            self.policy, self.critic = (
+                Attending(hidden, n_out, gain, activation, generator, OWN_FEATURES)  # type: ignore[assignment]
+                for n_out, gain in outputs
+            )
 
     def logits(self, obs: Tensor) -> Tensor:
         features, mirrored = own_frame(obs)
