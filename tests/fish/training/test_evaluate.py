@@ -14,8 +14,8 @@ from marlab.fish.measure.config import EvalConfig
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.training import evaluate as evaluate_module
 from marlab.fish.training.config import FishTrainConfig
-from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint, reference_lines, training_steps
-from marlab.fish.training.networks import KIND, PATTERN
+from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint, reference_lines, sea_of, training_steps
+from marlab.fish.training.networks import KIND, PATTERN, find_checkpoint, load_policy
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered
 from marlab.lab.errors import UserError
@@ -114,6 +114,22 @@ def test_reference_lines_have_the_length_of_the_episodes_they_stand_beside(monke
     assert training_steps(config) == 60 and training_steps(altered(config, tail_force_reset_steps=0)) == 500
     assert training["possible at best"] == whole["possible at best"]
     assert training["random"] > whole["random"] and all(training[name] >= whole[name] for name in whole)
+
+
+def test_reference_lines_of_a_hunted_sea_are_of_its_own_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marlab.fish.training.evaluate.REFERENCE_EPISODES", 2)
+    config = altered(FishTrainConfig(), predator_mode="pursuit", eval_multi_fish=4)
+    whole, _ = reference_lines(config, torch.device("cpu"))
+    assert len(whole) == 3 and set(whole) & {"slip", "dodge", "swerve", "evade"}
+
+
+@pytest.mark.parametrize(
+    ("name", "sea", "fish"), [("best", "trained", 96), ("best", "pack", 32), ("pull", "trained", 32)]
+)
+def test_a_sea_is_played_with_as_many_fish_as_it_has(name: str, sea: Any, fish: int) -> None:
+    trained = load_policy(find_checkpoint(name))
+    assert sea_of(EvalConfig(name, sea=sea), trained).num_fish == fish
+    assert sea_of(EvalConfig(name, sea=sea, fish=5), trained).num_fish == 5
 
 
 def test_the_last_film_has_the_length_and_speed_of_the_settings(

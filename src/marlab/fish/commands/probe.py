@@ -15,6 +15,8 @@ from marlab.lab.progress import stage
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import Sentence, say, stored, texts
 
+STANDARD_FISH = 96
+
 
 @dataclass(frozen=True)
 class ProbeConfig:
@@ -24,8 +26,8 @@ class ProbeConfig:
     """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""
     episodes: int = 10
     """Arenas."""
-    fish: int = 96
-    """Fish per arena."""
+    fish: int | None = None
+    """Fish per arena; none: 96, and in a sea where something else hunts as many as that sea has."""
     seed_base: int = 311232
     """Seed that the arenas' seeds are drawn from."""
     escape_boost: float | None = None
@@ -40,7 +42,7 @@ class ProbeConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish probe CHECKPOINT.")
-        at_least(self, 1, "episodes", "fish")
+        at_least(self, 1, "episodes", *(["fish"] if self.fish is not None else []))
 
 
 def probe(config: ProbeConfig, quiet: bool = True) -> tuple[dict[str, Any], Path]:
@@ -51,6 +53,7 @@ def probe(config: ProbeConfig, quiet: bool = True) -> tuple[dict[str, Any], Path
         from marlab.fish.measure.plots import plot_death_histogram, plot_step_one_polar
         from marlab.fish.measure.probe import at_settings, draw_seeds, film_worst, greedy, run_probe
         from marlab.fish.measure.record import probe_record
+        from marlab.fish.sea.seas import fish_in
         from marlab.fish.training.networks import SHIPPED, find_checkpoint, load_policy
         from marlab.lab.device import choose_device
         from marlab.lab.runs.files import write_json
@@ -63,8 +66,9 @@ def probe(config: ProbeConfig, quiet: bool = True) -> tuple[dict[str, Any], Path
     boost = cfg.escape_boost_speed if config.escape_boost is None else config.escape_boost
     path: list[Any] | None = [] if config.films > 0 else None
     seeds = draw_seeds(np.random.default_rng(config.seed_base), config.episodes)
-    with stage(f"probing {config.episodes} x {config.fish} fish", quiet):
-        arrays = run_probe(greedy(trained.net), at_settings(cfg, config.fish, boost, 0.0), seeds, device, path)
+    fish = fish_in(cfg, STANDARD_FISH) if config.fish is None else config.fish
+    with stage(f"probing {config.episodes} x {fish} fish", quiet):
+        arrays = run_probe(greedy(trained.net), at_settings(cfg, fish, boost, 0.0), seeds, device, path)
     record = probe_record(
         arrays, iteration=trained.step, timestamp=now(), density_penalty_coef=0.0,
         escape_boost_speed=boost,
@@ -107,7 +111,7 @@ def main(argv: list[str]) -> int:
         "step-one deaths": f"{record['step_one_death_count']} ({record['step_one_death_ratio']:.2%})",
         "doomed at step one": f"{record['doomed_count']} ({record['doomed_ratio']:.2%})",
     }
-    print(f"{config.episodes} x {config.fish} fish, seed {config.seed_base}")
+    print(f"{config.episodes} x {record['multi_eval_num_fish']} fish, seed {config.seed_base}")
     print("\n".join(f"{name:<32}{value}" for name, value in rows.items()))
     print("\n".join(texts(record["verdict"], str(folder))))
     print(f"written to {folder}")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from marlab.fish.measure.policies import Policy
     from marlab.fish.sea.config import SeaConfig
 
+STANDARD_FISH = 25
+
 
 @dataclass(frozen=True)
 class WatchConfig:
@@ -34,8 +36,8 @@ class WatchConfig:
     """A model_iter_N.pt, a run directory, a shipped policy (best), or the name of a scripted policy."""
     sea: SeaName = "trained"
     """The sea that the policy was trained in (scripts: v32), or a frozen one."""
-    fish: int = 25
-    """Fish in the arena."""
+    fish: int | None = None
+    """Fish in the arena; none: 25, and in a sea where something else hunts as many as that sea has."""
     seed: int = 0
     """Seed of the arena."""
     steps: int = EPISODE_STEPS
@@ -50,19 +52,19 @@ class WatchConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError(f"Name a checkpoint or one of the scripted policies: {', '.join(SCRIPTED)}.")
-        at_least(self, 1, "fish", "fps", "steps")
+        at_least(self, 1, "fps", "steps", *(["fish"] if self.fish is not None else []))
         if self.size < 64 or self.size % 2:
             raise UserError(f"size is {self.size}, expected an even number from 64 on.")
 
 
 def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
-    """The policy to watch, and its sea with `config.fish` fish."""
+    """The policy to watch, and its sea with as many fish as asked for."""
     import torch
 
     from marlab.fish.measure.policies import scripted
     from marlab.fish.measure.probe import greedy
     from marlab.fish.sea.config import SeaConfig
-    from marlab.fish.sea.seas import named_sea
+    from marlab.fish.sea.seas import fish_in, named_sea
     from marlab.fish.training.networks import find_checkpoint, load_policy
 
     if config.checkpoint in SCRIPTED:
@@ -72,7 +74,7 @@ def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
         policy, cfg = greedy(trained.net), trained.sea
     if config.sea != "trained":
         cfg = named_sea(config.sea, cfg)
-    return policy, replace(cfg, num_fish=config.fish)
+    return policy, replace(cfg, num_fish=fish_in(cfg, STANDARD_FISH) if config.fish is None else config.fish)
 
 
 def frames(config: WatchConfig) -> Iterator[np.ndarray]:
@@ -87,7 +89,7 @@ def frames(config: WatchConfig) -> Iterator[np.ndarray]:
     for state in chain([start], (moment.state for moment in moments(start, policy, cfg, steps))):
         t = int(state.t)
         if t % 50 == 0:
-            print(f"step {t:3d}: {int(state.alive.sum())} of {config.fish} alive", flush=True)
+            print(f"step {t:3d}: {int(state.alive.sum())} of {cfg.num_fish} alive", flush=True)
         yield paint(state, config.size)
 
 

@@ -36,8 +36,8 @@ class EvalConfig:
     """A model_iter_N.pt, a run directory (its best model, or the last one), or a shipped policy (best)."""
     episodes: int = 200
     """Arenas."""
-    fish: int = 96
-    """Fish per arena."""
+    fish: int | None = None
+    """Fish per arena; none: 96, and in a sea where something else hunts as many as that sea has."""
     seed_base: int | None = None
     """Seed of the arenas; none: the held-out set that all evaluations share."""
     sea: SeaName = "trained"
@@ -62,7 +62,7 @@ class EvalConfig:
     def __post_init__(self) -> None:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
-        at_least(self, 1, "episodes", "fish", "film_steps", "film_fps")
+        at_least(self, 1, "episodes", "film_steps", "film_fps", *(["fish"] if self.fish is not None else []))
         at_least(self, 0, "replays")
 
 

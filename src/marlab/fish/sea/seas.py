@@ -52,6 +52,14 @@ def name_of(cfg: SeaConfig) -> str | None:
     return None
 
 
+def fish_in(cfg: SeaConfig, standard: int) -> int:
+    """Fish that a sea is measured with if nobody says otherwise: its own number, but `standard` in the standard one."""
+    name = name_of(cfg)
+    if name is None:
+        return cfg.num_fish
+    return standard if name == "v32" else SEAS[name].num_fish
+
+
 INDIFFERENT = (
     *PERCEPTION, "num_fish", "density_penalty_coef", "density_target", "divergence_reward_coef", "vision_reward",
     "episode_end", "override_preroll",

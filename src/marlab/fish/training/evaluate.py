@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from marlab.fish.envs.frame import Scene, paint
-from marlab.fish.measure.compare import CODE, EvalReport, compare, ladder, rivals
+from marlab.fish.measure.compare import CODE, LADDER, EvalReport, compare, ladder, rivals
 from marlab.fish.measure.config import HELD_OUT_SEED, SCRIPTED, EvalConfig
 from marlab.fish.measure.pathfile import FILE, Paths
 from marlab.fish.measure.paths import Swimmer, follow, policy_field
@@ -22,7 +22,7 @@ from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.sea.dynamics import SeaState
-from marlab.fish.sea.seas import PERCEPTION, named_sea
+from marlab.fish.sea.seas import PERCEPTION, fish_in, named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
@@ -37,7 +37,9 @@ from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
 
+STANDARD_FISH = 96
 REFERENCE_EPISODES = 24
+STANDARD_LINES, REACTIVE = ("random", "brake", "sidestep"), ("slip", "dodge", "swerve", "evade")
 FILM_EPISODES = 4  # the film shows the worst of so many
 REPLAY_EPISODES = 8  # arenas whose deaths are on the map of a replay
 FILM_MARGIN = 2.0  # encoding a frame takes about as long as painting it
@@ -56,7 +58,7 @@ def evaluate(
     device = choose_device(config.device)
     trained = load_policy(file, device)  # a file that cannot be played is refused before anything is written
     if config.replays:
-        _rival(config, trained.sea_with(config.fish), device)
+        _rival(config, sea_of(config, trained), device)
     run = Run.open("fish", config, options, preset=preset, command=command)
     with run:
         run.set_device(device)
@@ -76,7 +78,8 @@ def measure(file: Path, config: EvalConfig, run: Run, quiet: bool = True) -> Non
     watch = say("fish.next_watch_checkpoint", checkpoint=config.checkpoint)
     run.set_verdict(*sentences, say("lab.go_on") if run.unfinished else watch)
     if not quiet:
-        print(f"{file}: {len(report.doomed)} x {config.fish} fish\n{report.text()}")
+        fish = report.scores["policy"].deaths.shape[1]
+        print(f"{file}: {len(report.doomed)} x {fish} fish\n{report.text()}")
 
 
 def draw(run: Run, config: EvalConfig, quiet: bool) -> None:
@@ -95,9 +98,7 @@ def evaluate_checkpoint(
     """
     device = choose_device(config.device)
     trained = load_policy(file, device)
-    cfg, policy = trained.sea_with(config.fish), greedy(trained.net)
-    if config.sea != "trained":
-        cfg = replace(named_sea(config.sea, cfg), num_fish=config.fish)
+    cfg, policy = sea_of(config, trained), greedy(trained.net)
     seeds = draw_seeds(
         np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
     )
@@ -123,7 +124,7 @@ def evaluate_checkpoint(
         write_json(folder / "death_stats.json", {"death_stats": death_stats(deaths), "seeds": list(report.arenas)})
         plot_death_histogram(deaths, folder / "death_histogram.png", f"When fish die, {file.stem}")
     if config.film_fish > 0 and can_film() and not (run is not None and run.must_stop()):
-        filmed = _film(policy, trained.sea_with(config.film_fish), seeds, config, folder, device, run, quiet)
+        filmed = _film(policy, replace(cfg, num_fish=config.film_fish), seeds, config, folder, device, run, quiet)
         if run is not None and not filmed:
             run.stop()
     if config.replays and run is not None and run.must_stop():
@@ -132,6 +133,12 @@ def evaluate_checkpoint(
         with stage("paths for the replay", quiet):
             _keep_paths(trained, cfg, config, seeds, folder / FILE, device)
     return report
+
+
+def sea_of(config: EvalConfig, trained: Trained) -> SeaConfig:
+    """The sea that is played, with as many fish as asked for."""
+    cfg = trained.sea if config.sea == "trained" else named_sea(config.sea, trained.sea)
+    return replace(cfg, num_fish=fish_in(cfg, STANDARD_FISH) if config.fish is None else config.fish)
 
 
 def _rival(config: EvalConfig, cfg: SeaConfig, device: torch.device) -> Swimmer:
@@ -178,16 +185,25 @@ def _film(
 def reference_lines(config: FishTrainConfig, device: torch.device) -> tuple[dict[str, float], dict[str, float]]:
     """Survival of a few scripted policies and the best possible one, as reference lines for plots.
 
-    After whole episodes, and after as many steps as the episodes of the training have.
+    After whole episodes, and after as many steps as the episodes of the training have. Where something else hunts than
+    in the standard sea, the best of its reactive scripts stands beside the random one.
     """
     fish = config.measure.eval_multi_fish
     cfg = sea_config(config, fish if fish > 1 else config.sea.num_fish)
     seeds = draw_seeds(np.random.default_rng(HELD_OUT_SEED), REFERENCE_EPISODES)
-    report = compare(lambda batch: ladder(device, ("random", "brake", "sidestep"), batch), cfg, seeds, device, False)
+    standard = rivals(cfg) == LADDER
+    names = STANDARD_LINES if standard else ("random", *REACTIVE)
+    report = compare(lambda batch: ladder(device, names, batch), cfg, seeds, device, False)
     assert report is not None  # nobody can stop it
+    reached = {name: float(score.survival.mean()) for name, score in report.scores.items()}
+    shown = names if standard else ("random", max(REACTIVE, key=lambda name: reached[name]))
     best = {"possible at best": float(1 - report.doomed.mean() / cfg.num_fish)}
     whole, training = (
-        {name: float(((score.deaths < 0) | (score.deaths > steps)).mean()) for name, score in report.scores.items()}
+        {
+            name: float(((score.deaths < 0) | (score.deaths > steps)).mean())
+            for name, score in report.scores.items()
+            if name in shown
+        }
         for steps in (EPISODE_STEPS, training_steps(config))
     )
     return {**whole, **best}, {**training, **best}

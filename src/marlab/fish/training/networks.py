@@ -6,7 +6,7 @@ some tens of kilobytes. Whatever loads the one loads the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,9 +50,6 @@ class Trained:
     activation: Activation
     step: int
     frame: Frame = "tank"
-
-    def sea_with(self, fish: int) -> SeaConfig:
-        return replace(self.sea, num_fish=fish)
 
 
 def make_net(config: FishTrainConfig, generator: torch.Generator | None = None) -> ActorCritic:

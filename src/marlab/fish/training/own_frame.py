@@ -78,11 +78,9 @@ class OwnFrameActorCritic(ActorCritic):
     ) -> None:  # fmt: skip
         super().__init__(obs_size + 1, heads, hidden, activation=activation, generator=generator)
         if attends:
-            outputs = (sum(self.heads), 0.01), (1, 1.0)
-            self.policy, self.critic = (
-                Attending(hidden, n_out, gain, activation, generator, OWN_FEATURES)  # type: ignore[assignment]
-                for n_out, gain in outputs
-            )
+            shape = activation, generator, OWN_FEATURES
+            self.policy = Attending(hidden, sum(self.heads), 0.01, *shape)  # type: ignore[assignment]
+            self.critic = Attending(hidden, 1, 1.0, *shape)  # type: ignore[assignment]
 
     def logits(self, obs: Tensor) -> Tensor:
         features, mirrored = own_frame(obs)
