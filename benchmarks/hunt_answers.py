@@ -1,6 +1,6 @@
 """Questions that the hunt's lab note left open, as trainings: docs/hunt-answers.md tells what came of them.
 
-    python benchmarks/hunt_answers.py --device cuda --seconds 450 --output-dir answers prepare losses world
+    python benchmarks/hunt_answers.py --device cuda --seconds 450 --output-dir answers prepare losses world planning
     python benchmarks/hunt_answers.py --device cuda --seconds 450 --output-dir answers buffer teams fall models
     python benchmarks/hunt_answers.py --tiny --output-dir answers fall --cells original   # a minute on a CPU
     python benchmarks/hunt_answers_figures.py --output-dir answers --images docs/images
@@ -28,15 +28,21 @@ from torch import Tensor, nn
 
 import marlab.hunt.selfplay.trainer as training
 from marlab.hunt.data.dataset import Dataset
+from marlab.hunt.game.build import make_game
 from marlab.hunt.museum.training import as_the_original, rows_after_exit
-from marlab.hunt.planner.agent import KIND
+from marlab.hunt.planner.agent import KIND, load_hop
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.replay import Experience, Replay
 from marlab.hunt.players.guests import GuestConfig
+from marlab.hunt.players.policy import Team
+from marlab.hunt.players.rollout import play
+from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Role, parse_roles, team_members
 from marlab.hunt.selfplay.config import HopTrainConfig, LearnConfig
 from marlab.hunt.selfplay.play import SelfPlay
+from marlab.hunt.world_model.model import load_world_model
+from marlab.lab.device import choose_device
 from marlab.lab.runs.checkpoint import save_checkpoint
 from marlab.lab.search.config import SearchConfig
 
@@ -68,6 +74,8 @@ def main() -> None:
             prepare(a, until)
         elif question == "losses":
             vae_losses(a, until)
+        elif question == "planning":
+            planning(a)
         else:
             cells = QUESTIONS[question](a)
             chosen = [name for name in cells if not a.cells or name in a.cells]
@@ -149,6 +157,34 @@ def world(a: argparse.Namespace) -> dict[str, Cell]:
                 config = replace(config, load_wm=MODELS.file(a, model), record=False)
             cells[f"{short}_{model}"] = Cell(config)
     return cells
+
+
+@torch.no_grad()
+def planning(a: argparse.Namespace) -> None:
+    """The agents that were trained with trees in the game itself, planning in each of the models: what they earn."""
+    agents = load_hop(a.output_dir / "world_trees_true.pt")
+    game, episodes = make_game(agents.game, device=choose_device(a.device)), 8 if a.tiny else 300
+    for model in ("true", "structured", "dense"):
+        file = a.output_dir / f"planning_{model}.json"
+        if file.exists():
+            continue
+        mind = agents.mind
+        if model != "true":
+            mind.config = replace(mind.config, exact_step=False)
+            mind.world = [load_world_model(MODELS.file(a, model), agents.game, game.device)]
+        found: dict[str, list[float]] = {"self-play": [], "among NS+2NH": []}
+        for seed in agents.seeds:
+            among = replace(agents, mind=mind).agent(game, seed, seats=[0])
+            rules = RulePlayers(game, parse_roles("NS,NS,NH,NH"))
+            for name, policy in (
+                ("self-play", replace(agents, mind=mind).agent(game, seed)),
+                ("among NS+2NH", Team(game, [among, rules], [0, 1, 1, 1])),
+            ):
+                chance = torch.Generator(device=game.device).manual_seed(20_260_303)
+                reward = play(game, policy, episodes, chance).reward
+                found[name].append(float(reward.mean() if name == "self-play" else reward[:, 0].mean()))
+        file.write_text(json.dumps(found))
+        print(f"planning in {model}: {found}", flush=True)
 
 
 # --- the memory of what others did --------------------------------------------------------------------------------
@@ -345,7 +381,7 @@ QUESTIONS: dict[str, Callable[[argparse.Namespace], dict[str, Cell]]] = {
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("questions", nargs="+", choices=("prepare", "losses", *QUESTIONS))
+    parser.add_argument("questions", nargs="+", choices=("prepare", "losses", "planning", *QUESTIONS))
     parser.add_argument("--cells", nargs="*", help="only these trainings")
     parser.add_argument("--part", default="0/1", help="which of the trainings, such as 1/4")
     parser.add_argument("--seeds", default="0..4")
