@@ -63,7 +63,7 @@ def main() -> None:
         solving = {} if arguments.agents_only else solve(pool, arguments, scenarios, list(met), folder)
         scripts = () if arguments.agents_only else SCRIPTS
         asked = [text for text in (*scripts, *arguments.agents) if not (folder / f"{name_of(text)}.json").exists()]
-        for k in range(0, len(asked), arguments.together):
+        for k in range(0, 0 if arguments.exact_only else len(asked), arguments.together):
             batch = {name_of(text): find_agent(text) for text in asked[k : k + arguments.together]}
             play(batch, scenarios, game, arguments, met, until)
         for name, file in trained.items():  # a response plays among its own team alone
@@ -148,12 +148,17 @@ def solve(
     parts = max(1, arguments.layouts // CHUNK)
     for scenario in scenarios:
         characters = scenario.characters(met)
-        if scenario.name in known or characters is None or not solvable(characters, config):
+        if characters is None or not solvable(characters, config) or sure(known.get(scenario.name), arguments.layouts):
             continue
         size = min(CHUNK, arguments.layouts)
         jobs = [pool.submit(solve_some, arguments.game, scenario.background, size, k) for k in range(parts)]
         pending[scenario.name] = jobs
     return pending
+
+
+def sure(known: tuple[float, float, int] | None, layouts: int) -> bool:
+    """Whether a best response's level needs no more starts: it has enough, or they hardly differ."""
+    return known is not None and (known[2] >= layouts or known[1] < 0.005 * known[0])
 
 
 def collect(
@@ -244,6 +249,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
     parser.add_argument("--together", type=int, default=3, help="agents of a batch")
     parser.add_argument("--estimate", action="store_true", help="say how long batches take, and play none to its end")
+    parser.add_argument("--exact-only", action="store_true", help="solve best responses, and leave playing to another")
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--layouts", type=int, default=200)
