@@ -2,9 +2,11 @@
 
     python benchmarks/market_vector.py                      # one core, beside the simulator where it is installed
     python benchmarks/market_vector.py --device cuda --worlds 16384 65536 --no-simulator
+    python benchmarks/market_vector.py --mixed --seats "rule W" --worlds 512 --compare 3 --no-simulator
 
-Worlds of 3 x 4 factories and 50 days; all rules are on. A step is a day of one world. On a CPU both sides are measured
-in CPU seconds of one core, so that other work on the machine does not count; on a GPU in seconds.
+Worlds of 3 x 4 factories and 50 days, or of 2 to 4 levels with 3 to 8 factories in one batch; all rules are on.
+A step is a day of one world. On a CPU both sides are measured in CPU seconds of one core, so that other work on the
+machine does not count; on a GPU in seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from machine import commit, describe
 
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.clones import load
-from marlab.market.vector.generate import generate_like
+from marlab.market.vector.generate import generate, generate_like
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.rule_w import RuleW
@@ -73,10 +75,16 @@ class Clock:
 
 
 def vector(
-    seats: str, worlds: int, days: int, device: torch.device, seconds: float = float("inf"), quick: bool = True
+    seats: str,
+    worlds: int,
+    days: int,
+    device: torch.device,
+    seconds: float = float("inf"),
+    quick: bool = True,
+    mixed: bool = False,
 ) -> tuple[float, dict[str, float], int]:
     """World-days per second, the share of each part, and the days played: no more are begun after `seconds`."""
-    market, generator = market_of(worlds, device), torch.Generator(device).manual_seed(0)
+    market, generator = market_of(worlds, device, mixed), torch.Generator(device).manual_seed(0)
     setup = market.setup
     kind = torch.zeros_like(setup.lines)
     others: dict[int, Policy] = {}
@@ -98,17 +106,18 @@ def vector(
     return worlds * played / total, {name: spent / total for name, spent in clock.parts.items()}, played
 
 
-def market_of(worlds: int, device: torch.device) -> Market:
-    """Worlds of 3 x 4 factories and 50 days."""
-    drawn = min(worlds, CONFIGS)
+def market_of(worlds: int, device: torch.device, mixed: bool = False) -> Market:
+    """Worlds of 3 x 4 factories and 50 days; `mixed`: of all shapes."""
+    drawn, draw = min(worlds, CONFIGS), np.random.default_rng(0)
     shape = (np.full(drawn, LEVELS), np.full((drawn, LEVELS), WIDE), np.full(drawn, DAYS))
-    setup = make_setup(generate_like(*shape, np.random.default_rng(0)), torch.float32, device)
+    configs = generate(drawn, draw, days=(DAYS, DAYS)) if mixed else generate_like(*shape, draw)
+    setup = make_setup(configs, torch.float32, device)
     return Market(setup.select(torch.arange(worlds, device=device) % drawn))
 
 
-def compared(worlds: int, days: int, device: torch.device) -> str:
+def compared(worlds: int, days: int, device: torch.device, mixed: bool) -> str:
     """Rule W in C beside the arrays, decision for decision."""
-    market = market_of(worlds, device)
+    market = market_of(worlds, device, mixed)
     rule = Twice(market, quick=True)
     policy = Seated(market, torch.ones_like(market.setup.lines), {1: rule}, None)
     for _ in range(days):
@@ -152,26 +161,30 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=DAYS - 1)
     parser.add_argument("--seats", nargs="+", choices=SEATS, default=list(SEATS))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further day after these")
+    parser.add_argument("--mixed", action="store_true", help="2 to 4 levels, 3 to 8 factories a level, in one batch")
     parser.add_argument("--arrays", action="store_true", help="rule W as arrays, not in C")
     parser.add_argument("--compare", type=int, default=0, help="days on which rule W in C is compared with the arrays")
     parser.add_argument("--no-simulator", dest="simulator", action="store_false")
     asked = parser.parse_args()
+    if asked.mixed and asked.simulator:
+        parser.error("--mixed has no worlds of the simulator beside it; add --no-simulator")
     device = torch.device(asked.device)
     if device.type == "cpu":
         torch.set_num_threads(1)
     print(describe())
-    print(f"commit {commit()}; {LEVELS} x {WIDE} factories, {asked.days} of {DAYS} days, float32, {device}")
+    shape = "2 to 4 levels of 3 to 8" if asked.mixed else f"{LEVELS} x {WIDE}"
+    print(f"commit {commit()}; {shape} factories, {asked.days} of {DAYS} days, float32, {device}")
     for seats in asked.seats:
         reference = simulator(seats, DAYS) if asked.simulator else None
         if reference is not None:
             print(f"{seats}: simulator {reference:.1f} world-days per CPU second", flush=True)
         for worlds in asked.worlds:
-            rate, parts, days = vector(seats, worlds, asked.days, device, asked.seconds, not asked.arrays)
+            rate, parts, days = vector(seats, worlds, asked.days, device, asked.seconds, not asked.arrays, asked.mixed)
             ratio = f", {rate / reference:.0f} times the simulator" if reference is not None else ""
             split = ", ".join(f"{name} {share:.0%}" for name, share in parts.items())
             print(f"{seats}: {worlds} worlds, {days} days, {rate:,.0f} world-days/s{ratio} ({split})", flush=True)
     if asked.compare:
-        print(compared(min(asked.worlds), asked.compare, device), flush=True)
+        print(compared(min(asked.worlds), asked.compare, device, asked.mixed), flush=True)
 
 
 if __name__ == "__main__":

@@ -62,3 +62,7 @@ def test_complete_seats_count_position_by_position() -> None:
     assert not wrong.ranks_alike and [line.holds for line in wrong.lines] == [False] * 4
     nothing = compared(config.names, seats, real * np.nan, vector)
     assert nothing.lines == [] and nothing.markets == 0
+    vector[1, :, 1] = vector[1, :, 0] + 0.2  # one of them was played twice: its mean counts
+    more = compared(config.names, seats, real, vector)
+    assert more.lines[0].vector.value == pytest.approx(found.lines[0].vector.value + 0.1)
+    assert more.lines[1].vector.value == found.lines[1].vector.value and more.repeats == 1

@@ -77,13 +77,13 @@ class Fidelity(NamedTuple):
 def compared(names: Sequence[str], seats: Sequence[Seat], real: Array, vector: Array) -> Fidelity:
     """Scores `real` [sellers, seats] and `vector` [sellers, seats, repeats]; nan where nothing was played.
 
-    Only seats that all sellers played in both markets count, and of the repeats those that all of them have.
+    Only seats that all sellers played in both markets count. Some may have been played more often than others.
     """
-    played = np.isfinite(vector).all(0)  # [seats, repeats]
-    repeats = played.sum(1)
-    there = np.isfinite(real).all(0) & (repeats > 0)
-    ours = real - real[0]
-    theirs = np.where(played, vector - vector[0], 0.0).sum(2) / np.maximum(1, repeats)
+    played = np.isfinite(vector)
+    repeats = played.sum(2)  # [sellers, seats]
+    there = np.isfinite(real).all(0) & (repeats > 0).all(0)
+    usual = np.where(played, vector, 0.0).sum(2) / np.maximum(1, repeats)
+    ours, theirs = real - real[0], usual - usual[0]
     markets = np.array([seat.config for seat in seats])
     lines, counts, correlation = [], {}, {}
     for position in POSITIONS:
@@ -100,7 +100,7 @@ def compared(names: Sequence[str], seats: Sequence[Seat], real: Array, vector: A
         correlation[position] = spearman(
             [0.0, *(line.real.value for line in mine)], [0.0, *(line.vector.value for line in mine)]
         )
-    least = int(repeats[there].min()) if there.any() else 0
+    least = int(repeats[:, there].min()) if there.any() else 0
     return Fidelity(lines, counts, len(np.unique(markets[there])), least, correlation)
 
 
