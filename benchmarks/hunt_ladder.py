@@ -95,47 +95,52 @@ def main() -> None:
     if arguments.table:
         print(table(arguments.output_dir))
         return
-    for rung in rungs[part::parts]:
+    mine = rungs[part::parts]
+    for rung in mine:
         if arguments.prepare:
             prepare(rung, settings(rung, arguments), arguments, until)
-            continue
-        kept = read(arguments.output_dir / f"{rung}.json")
-        if "scores" not in kept and time.monotonic() < until - 20:
-            climb(rung, arguments, until)
+        elif not (arguments.output_dir / f"{rung}.pt").exists() and time.monotonic() < until - arguments.reserve - 20:
+            climb(rung, arguments, until - arguments.reserve)
+    if not (arguments.prepare or arguments.train_only):
+        measure([rung for rung in mine if (arguments.output_dir / f"{rung}.pt").exists()], arguments)
 
 
 def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
-    """Train a rung if it has no agents yet, and score it."""
-    file, record = arguments.output_dir / f"{rung}.pt", arguments.output_dir / f"{rung}.json"
-    kept = read(record)
-    if not file.exists():
-        imagine = rung != "hindsight-off"
-        warm.with_hindsight = HINDSIGHT if imagine else lambda mind, steps, imagine: HINDSIGHT(mind, steps, False)
-        config = settings(rung, arguments)
-        prepare(rung, config, arguments, until)
-        kept = train(config, file, arguments, until)
-        record.write_text(json.dumps(kept))
-        print(
-            f"{rung}: {kept['iterations']} iterations in {kept['seconds']:.0f} s, reward {kept['reward']}", flush=True
-        )
-    if arguments.train_only:
+    """Train a rung."""
+    imagine = rung != "hindsight-off"
+    warm.with_hindsight = HINDSIGHT if imagine else lambda mind, steps, imagine: HINDSIGHT(mind, steps, False)
+    config = settings(rung, arguments)
+    prepare(rung, config, arguments, until)
+    kept = train(config, arguments.output_dir / f"{rung}.pt", arguments, until)
+    (arguments.output_dir / f"{rung}.json").write_text(json.dumps(kept))
+    print(f"{rung}: {kept['iterations']} iterations in {kept['seconds']:.0f} s, reward {kept['reward']}", flush=True)
+
+
+def measure(rungs: list[str], arguments: argparse.Namespace) -> None:
+    """Score the rungs that have no scores yet, all in one batch."""
+    agents: dict[tuple[str, str], Agent] = {}
+    for rung in rungs:
+        file = arguments.output_dir / f"{rung}.pt"
+        if "scores" in read(file.with_suffix(".json")):
+            continue
+        minds = agents_of(load_checkpoint(file, KIND).state["agents"], str(file))
+        for label, belief in BELIEFS.items() if arguments.far else [("", {})]:
+            make, name = Planners(minds, belief).make, f"{rung} {label}"
+            agents[rung, label] = Agent(name, minds.config.variant, make, make, minds.seeds, identity=name)
+    if not agents:
         return
+    config = game_config("msh_far" if arguments.far else arguments.game)
+    game = make_game(config, torch.Generator().manual_seed(START_SEED), device=choose_device(arguments.device))
     began = time.monotonic()
-    stored = load_checkpoint(file, KIND).state["agents"]
-    minds = agents_of(stored, str(file))
-    game = make_game(minds.game, torch.Generator().manual_seed(START_SEED), device=choose_device(arguments.device))
-    names = FAR_SCENARIOS if arguments.far else SCENARIOS
-    scores: dict[str, Any] = {}
-    for label, belief in BELIEFS.items() if arguments.far else [("", {})]:
-        if time.monotonic() > until - 15 and scores:
-            break
-        planners = Planners(minds, belief)
-        agent = Agent(rung, minds.config.variant, planners.make, planners.make, minds.seeds)
-        scores[label] = score(agent, [team(name) for name in names], game, arguments)
-        kept |= {"scores": scores, "score_seconds": time.monotonic() - began}
-        record.write_text(json.dumps(kept))
-        means = {name: round(found["mean"], 2) for name, found in scores[label].items()}
-        print(f"{rung} {label}: {means}", flush=True)
+    found = score(
+        list(agents.values()), [team(n) for n in (FAR_SCENARIOS if arguments.far else SCENARIOS)], game, arguments
+    )
+    for (rung, label), scores in zip(agents, found):
+        record = arguments.output_dir / f"{rung}.json"
+        kept = read(record)
+        record.write_text(json.dumps({**kept, "scores": {**kept.get("scores", {}), label: scores}}))
+        print(f"{rung} {label}: { {name: round(one['mean'], 2) for name, one in scores.items()} }", flush=True)
+    print(f"scored in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
@@ -226,18 +231,24 @@ def train(config: HopTrainConfig, file: Path, arguments: argparse.Namespace, unt
     }  # fmt: skip
 
 
-def score(agent: Agent, scenarios: list[Scenario], game: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """All scenarios in one batch: what the focal player earns in each run."""
-    runs, steps = (4 * len(agent.seeds), 60) if arguments.tiny else (arguments.runs, arguments.steps)
-    plan = seat_all(game, [Cell(agent, scenario) for scenario in scenarios], runs, {})
+def score(
+    agents: list[Agent], scenarios: list[Scenario], game: Any, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:  # fmt: skip
+    """All scenarios of all agents in one batch: what the focal player earns in each run."""
+    seeds = max(len(agent.seeds) for agent in agents)
+    runs, steps = (4 * seeds, 60) if arguments.tiny else (arguments.runs, arguments.steps)
+    plan = seat_all(game, [Cell(agent, scenario) for agent in agents for scenario in scenarios], runs, {})
     chance = torch.Generator(device=game.device).manual_seed(START_SEED)
     stream = play_stream(game, plan, Starts(game, runs, START_SEED), steps, chance)
     found = scores_of(plan, stream, steps, steps // 2)
-    return {
-        scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
-                        "by_episode": one.by_episode.tolist()}
-        for scenario, one in zip(scenarios, found)
-    }  # fmt: skip
+    return [
+        {
+            scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
+                            "by_episode": one.by_episode.tolist()}
+            for scenario, one in zip(scenarios, found[k * len(scenarios) :])
+        }
+        for k in range(len(agents))
+    ]  # fmt: skip
 
 
 def table(folder: Path) -> str:
@@ -307,6 +318,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
+    parser.add_argument("--reserve", type=float, default=150.0, help="seconds of these that are kept for the scoring")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--estimate", action="store_true")
     parser.add_argument("--prepare", action="store_true", help="make the models that the rungs begin with, and end")
