@@ -17,6 +17,7 @@ import argparse
 import json
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ import torch
 
 from marlab.hunt.evaluate.agents import Agent, find_agent
 from marlab.hunt.evaluate.families import scored
-from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.play import Cell, SeatingPlan, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.proximity import HEADER, Played, gap, proximity_rows, summarise
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
@@ -34,6 +35,7 @@ from marlab.hunt.exact.best_response import reference_values, solvable
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.characters import parse_character
+from marlab.hunt.players.strangers import KeepingPlayers
 from marlab.lab.device import choose_device
 from marlab.lab.runs.rng import Rngs
 
@@ -62,14 +64,14 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.cores, get_context("spawn")) as pool:
         solving = {} if arguments.agents_only else solve(pool, arguments, scenarios, list(met), folder)
         scripts = () if arguments.agents_only else SCRIPTS
-        asked = [text for text in (*scripts, *arguments.agents) if not (folder / f"{name_of(text)}.json").exists()]
+        asked = [text for text in (*scripts, *arguments.agents) if missing(folder, name_of(text), scenarios)]
         for k in range(0, 0 if arguments.exact_only else len(asked), arguments.together):
             batch = {name_of(text): find_agent(text) for text in asked[k : k + arguments.together]}
             play(batch, scenarios, game, arguments, met, until)
         for name, file in trained.items():  # a response plays among its own team alone
-            agent = {f"response-{name}": find_agent(file)}
-            if not (folder / f"response-{name}.json").exists():
-                play(agent, [s for s in scenarios if s.name == name], game, arguments, met, until)
+            own = [s for s in scenarios if s.name == name]
+            if missing(folder, f"response-{name}", own):
+                play({f"response-{name}": find_agent(file)}, own, game, arguments, met, until)
         exact = collect(solving, folder, until)
     if arguments.agents_only:
         return
@@ -82,6 +84,12 @@ def name_of(text: str) -> str:
     return text.split("=")[0]
 
 
+def missing(folder: Path, name: str, scenarios: list[Scenario]) -> list[Scenario]:
+    """The scenarios that an agent has not played yet."""
+    known = read(folder / f"{name}.json")
+    return [one for one in scenarios if one.name not in known]
+
+
 class OutOfTime(Exception):
     """The batch would not be done in time."""
 
@@ -92,7 +100,9 @@ def play(
 ) -> None:  # fmt: skip
     """All scenarios of some agents in one batch: what the focal player earns in each run; episodes of the last half
     count. A file for each agent; a batch that would end too late is left after some steps."""
-    runs, steps, began = arguments.runs, arguments.steps, time.monotonic()
+    runs, steps, began, folder = arguments.runs, arguments.steps, time.monotonic(), arguments.output_dir
+    lacking = {one.name for name in agents for one in missing(folder, name, scenarios)}
+    scenarios = [one for one in scenarios if one.name in lacking]
     done = 0
 
     def tick(count: int) -> None:
@@ -108,6 +118,7 @@ def play(
     if time.monotonic() > until - 20:
         return
     plan = seat_all(game, [Cell(agent, one) for agent in agents.values() for one in scenarios], runs, met)
+    even_draws(plan, game)
     chance = torch.Generator(device=game.device).manual_seed(HELD_OUT_SEED)
     try:
         stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance, tick)
@@ -121,8 +132,26 @@ def play(
                             "by_episode": one.by_episode.tolist()}
             for scenario, one in mine
         }  # fmt: skip
-        (arguments.output_dir / f"{name}.json").write_text(json.dumps(kept))
+        (folder / f"{name}.json").write_text(json.dumps({**read(folder / f"{name}.json"), **kept}))
     print(f"{', '.join(agents)}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+def even_draws(plan: SeatingPlan, game: Any) -> None:
+    """What players with a lasting goal want in run r is the same for every agent, and over all runs the stag as often as
+    their share says: with one draw a run, chance would decide who looks good among them."""
+    n, generator = game.players, torch.Generator().manual_seed(HELD_OUT_SEED)
+    order = torch.stack([torch.randperm(plan.runs, generator=generator) for _ in range(n)], 1)
+    strata = ((order + 0.5) / plan.runs).to(game.device)  # [R, n] by place in the list of members
+    for seat in plan.seats:
+        if isinstance(seat.policy, KeepingPlayers):
+            run = plan.run[seat.games]
+            place = (torch.arange(n, device=game.device) - run.unsqueeze(1)) % n
+            numbers, begin = strata[run.unsqueeze(1), place], seat.policy.begin
+            seat.policy.begin = partial(_begin, begin, numbers)  # type: ignore[method-assign]
+
+
+def _begin(begin: Any, drawn: torch.Tensor, batch: int, _: Any) -> Any:
+    return begin(batch, drawn)
 
 
 # --- best responses ---------------------------------------------------------------------------------------------------
