@@ -86,6 +86,8 @@ def main() -> None:
     arguments = parse()
     torch.set_num_threads(1)
     until = time.monotonic() + arguments.seconds
+    if arguments.train_only:
+        arguments.reserve = 0.0
     rungs = arguments.cells or (["far"] if arguments.far else list(RUNGS))
     part, parts = map(int, arguments.part.split("/"))
     if arguments.estimate:
