@@ -60,7 +60,7 @@ def prepare(a: argparse.Namespace, until: float) -> None:
         began = time.monotonic()
         if name in SOURCES:
             trainer, _ = pretrain(a, data, SOURCES[name], "joint", 0, until)
-            keep_models(file, trainer, data)
+            keep_models(file, trainer)
         else:
             world_model(a, data, "structured" if name == "structured" else "dense", file, until)
         print(f"{file.name}: {time.monotonic() - began:.0f} s", flush=True)
@@ -93,15 +93,15 @@ def pretrain(
     return trainer, rows
 
 
-def keep_models(file: Path, trainer: OthersTrainer, data: Dataset) -> None:
+def keep_models(file: Path, trainer: OthersTrainer) -> None:
     """As `marlab hunt pretrain vae` keeps them: averaged weights, and prototypes of codes where there are any."""
     models, book = trainer.averaged, None
     if models.vae is not None:
-        part, seen = data.part("train"), trainer.data.train
+        seen = trainer.data.train
         with torch.no_grad():
             code = predict(models, seen, trainer.final_stage).code
-        assert code is not None
-        book = codebook_of(models, code, part.rows.outcome, part.offsets, trainer.config.seed)
+            assert code is not None
+            book = codebook_of(models, seen, code, trainer.config.seed)
     save_goal_models(file, models.eval(), book, trainer.step)
 
 

@@ -196,7 +196,7 @@ def prepare(rung: str, config: HopTrainConfig, arguments: argparse.Namespace, un
         trainer, _ = pretrain(
             arguments, data, source, "joint", 0, until, epochs=epochs, hidden=config.hidden, paths=config.paths
         )
-        keep_models(models, trainer, data)
+        keep_models(models, trainer)
         print(f"{models.name} made", flush=True)
     if world is not None and not world.exists():
         kind = RUNGS[rung]["world"]

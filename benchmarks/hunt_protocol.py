@@ -137,8 +137,8 @@ def play(
 
 
 def even_draws(plan: SeatingPlan, game: Any) -> None:
-    """What players with a lasting goal want in run r is the same for every agent, and over the runs the stag as often as
-    their share says: with one draw a run, chance would decide who looks good among them."""
+    """What players with a lasting goal want in run r is the same for every agent, and over all runs it is the stag as
+    often as their share says: with one draw a run, chance would decide who looks good among them."""
     n, generator = game.players, torch.Generator().manual_seed(HELD_OUT_SEED)
     order = torch.stack([torch.randperm(plan.runs, generator=generator) for _ in range(n)], 1)
     strata = ((order + 0.5) / plan.runs).to(game.device)  # [R, n] by place in the list of members
