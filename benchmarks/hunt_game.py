@@ -1,14 +1,14 @@
-"""Speed of the hunt: the batched game beside the scalar reference on one CPU core, and 65,536 games on a GPU.
+"""Speed of the hunt: the batched game beside the scalar rules on one CPU core, and 65,536 games on a GPU.
 
     python benchmarks/hunt_game.py                     # about two minutes on one core; then the GPU, if there is one
     python benchmarks/hunt_game.py --presets msh_4x4   # one game only
 
 An env-step is one step of one game with all its players (four), restarts included; an agent-step would be four times
 as many. "step" is the game's step with restarts, "world" the same as PPO's world with its statistics, "world + view"
-also makes the observations and masks of all players, "rules" lets rule-based players choose. The reference is the plain
-Python of tests/hunt/reference.py, one game at a time; it keeps no statistics. CPU rates are per second of CPU time of
-one thread, the median of several rounds taken in turn with the reference. On a GPU the compiled step is compared with
-the eager one over whole episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
+also makes the observations and masks of all players, "rules" lets rule-based players choose. The scalar rules are
+those of `marlab.hunt.game.scalar`, one game at a time, without statistics. CPU rates are per second of CPU time of
+one thread, the median of several rounds taken in turn with the scalar rules. On a GPU the compiled step is compared
+with the eager one over whole episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
 """
 
 from __future__ import annotations
@@ -16,21 +16,17 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from machine import commit, describe
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from tests.hunt.reference import ReferenceGame
-
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.scalar import Rules
+from marlab.hunt.players.glance import Glance
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.world import HuntWorld
@@ -44,21 +40,22 @@ RULES = "NS,NH,RAND,NS"
 # --- one CPU core -------------------------------------------------------------------------------------------------
 
 
-def reference_stepper(name: str, view: bool) -> Callable[[], int]:
+def scalar_stepper(name: str, view: bool) -> Callable[[], int]:
     """A function that plays 35 steps in plain Python, restarts included, and says how many env-steps that was."""
     config = game_config(name)
-    game, rng = ReferenceGame(config), random.Random(0)
-    starts = [game.reset(rng) for _ in range(20)]  # drawing obstacles is not what is compared: both sides have a pool
+    rules, glance, rng = Rules(config), Glance(config), random.Random(0)
+    starts = [rules.start(rng) for _ in range(20)]  # drawing obstacles is not what is compared: both sides have a pool
     actions = [[rng.randrange(config.actions) for _ in range(config.players)] for _ in range(1000)]
-    now = [rng.choice(starts).copy()]
+    agents = [str(seat) for seat in range(config.players)]
+    seat = {agent: i for i, agent in enumerate(agents)}
+    now = [rng.choice(starts)]
 
     def play() -> int:
         for _ in range(35):
-            after, _, _, over, _ = game.step(now[0], rng.choice(actions))
+            step = rules.step(now[0], rng.choice(actions))
             if view:
-                for i in range(config.players):
-                    game.grid(after, i), game.mask(after, i), game.last_actions(after, i)
-            now[0] = rng.choice(starts).copy() if over else after
+                glance.all(rules, step.after, agents, seat)
+            now[0] = rng.choice(starts) if step.over else step.after
         return 35
 
     return play
@@ -123,10 +120,10 @@ def cpu_part(name: str) -> None:
         "world + view": lambda games: world_stepper(name, games, True),
     }
     for label, make in steppers.items():
-        compared = {"reference": reference_stepper(name, view="view" in label)}
+        compared = {"scalar": scalar_stepper(name, view="view" in label)}
         rates = cpu_rates(compared | {f"{games} games": make(games) for games in CPU_GAMES})
-        base = rates.pop("reference")
-        print(f"{name}, {label}: reference {base:,.0f} env-steps/s")
+        base = rates.pop("scalar")
+        print(f"{name}, {label}: scalar rules {base:,.0f} env-steps/s")
         for key, rate in rates.items():
             print(f"  {key:<13} {rate:>12,.0f} env-steps/s   {rate / base:6.0f} x")
     if game_config(name).rules == "hunt":

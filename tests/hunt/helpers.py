@@ -1,4 +1,4 @@
-"""Moving situations between the reference and the batched game, and building them by hand."""
+"""Moving situations between the scalar rules and the batched game, and building them by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game, State
+from marlab.hunt.game.scalar import Rules, Situation
 from marlab.hunt.game.views import View
-from tests.hunt.reference import Situation
 
 SMALL_MAPS = 32
 
@@ -22,44 +22,41 @@ def small_game(config: GameConfig, seed: int = 0) -> Game:
 
 
 def situations(game: Game, state: State) -> list[Situation]:
-    """The batched state as reference situations."""
-    c, found = game.config, []
+    """The batched state as situations of the scalar rules."""
+    found = []
     for b in range(state.batch):
-        blocks = game.maps.blocks[state.map[b]].nonzero().flatten().tolist()
-        prey = list(zip(state.prey_cell[b].tolist(), state.prey_alive[b].tolist(), game.prey_kind.tolist()))
-        where = [divmod(p, c.width) if a else None for p, a in zip(state.cell[b].tolist(), state.alive[b].tolist())]
-        first = int(state.first_hunt[b])
+        blocks = sum(1 << cell for cell in game.maps.blocks[state.map[b]].nonzero().flatten().tolist())
         found.append(
             Situation(
-                obstacles={divmod(p, c.width) for p in blocks},
-                stags={divmod(p, c.width) for p, there, kind in prey if there and kind == 0},
-                hares={divmod(p, c.width) for p, there, kind in prey if there and kind == 1},
-                where=where,
-                t=int(state.t[b]),
-                first_hunt=None if first < 0 else first,
-                last=state.last_action[b].tolist(),
+                blocks, state.cell[b].tolist(), state.alive[b].tolist(), state.prey_cell[b].tolist(),
+                state.prey_alive[b].tolist(), int(state.t[b]), int(state.first_hunt[b]), state.last_action[b].tolist(),
             )
-        )
+        )  # fmt: skip
     return found
 
 
 def board(config: GameConfig, s: Situation) -> torch.Tensor:
     """[H, W, channels] planes in seat order, for `restore`."""
-    n = config.players
-    planes = torch.zeros(config.height, config.width, config.channels, dtype=torch.uint8)
-    for i, cell in enumerate(s.where):
-        if cell is not None:
-            planes[cell[0], cell[1], i] = 1
-    for channel, cells in ((n, s.obstacles), (n + 1, s.stags), (n + 2, s.hares)):
-        for r, k in cells:
-            planes[r, k, channel] = 1
-    return planes
+    n, rules = config.players, Rules(config)
+    planes = torch.zeros(config.height * config.width, config.channels, dtype=torch.uint8)
+    for i, (cell, there) in enumerate(zip(s.cell, s.alive)):
+        planes[cell, i] = there
+    for cell in range(config.cells):
+        planes[cell, n] = s.blocks >> cell & 1
+    for cell, left, kind in zip(s.prey_cell, s.prey_alive, rules.kinds):
+        planes[cell, n + 1 + kind] |= left
+    return planes.view(config.height, config.width, -1)
 
 
 def placed(config: GameConfig, *, players, stags=(), hares=(), obstacles=(), t: int = 0) -> tuple[Game, State]:
     """One game with everything put by hand; a player given as None has left."""
-    s = Situation(set(obstacles), set(stags), set(hares), list(players), t)
-    return restore(config, board(config, s)[None], torch.tensor([t]))
+    planes = torch.zeros(config.height, config.width, config.channels, dtype=torch.uint8)
+    n = config.players
+    for channel, cells in (*((i, [cell]) for i, cell in enumerate(players) if cell is not None), (n, obstacles),
+                           (n + 1, stags), (n + 2, hares)):  # fmt: skip
+        for row, column in cells:
+            planes[row, column, channel] = 1
+    return restore(config, planes[None], torch.tensor([t]))
 
 
 def act(*actions: int) -> torch.Tensor:

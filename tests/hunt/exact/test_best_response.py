@@ -1,4 +1,4 @@
-"""Exact best responses against brute force in the reference, and against playing them out."""
+"""Exact best responses against brute force in the scalar rules, and against playing them out."""
 
 from __future__ import annotations
 
@@ -12,40 +12,38 @@ from marlab.hunt.exact import situations as situations_module
 from marlab.hunt.exact.best_response import best_response, reference_values, solvable, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.scalar import Rules, Situation
 from marlab.hunt.game.views import View
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.seats import Kind, Role, split_seats
 from marlab.hunt.players.strangers import seat_characters
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded, situations
-from tests.hunt.reference import ReferenceGame, Situation
+from tests.hunt.plain_players import options
 
 TINY = game_config("msh_tiny")
 
 
-def brute_force(reference: ReferenceGame, start: Situation, kind: str, gamma: float) -> float:
+def brute_force(rules: Rules, start: Situation, kind: str, gamma: float) -> float:
     """Expectimax of player 1 against one partner, in plain Python, every situation and time apart."""
 
     @cache
-    def value(t: int, where: tuple, stags: frozenset, hares: frozenset) -> float:
-        s = Situation(set(), set(stags), set(hares), list(where), t, None, [4, 4])
+    def value(t: int, cells: tuple, alive: tuple, left: tuple) -> float:
+        s = Situation(start.blocks, list(cells), list(alive), start.prey_cell, list(left), t, -1, [4, 4])
         best = 0.0
-        options = sorted(reference.options(s, 1, kind)) or [4]
-        for mine, legal in enumerate(reference.mask(s, 0)):
+        theirs = sorted(options(rules, s, 1, kind)) or [4]
+        for mine, legal in enumerate(rules.legal(s, 0)):
             if legal:
                 total = 0.0
-                for theirs in options:
-                    after, reward, done, _, _ = reference.step(s, [mine, theirs])
-                    later = (
-                        0.0
-                        if done[0]
-                        else value(t + 1, tuple(after.where), frozenset(after.stags), frozenset(after.hares))
-                    )
-                    total += (reward[0] + gamma * later) / len(options)
+                for other in theirs:
+                    step = rules.step(s, [mine, other])
+                    after = step.after
+                    key = (t + 1, tuple(after.cell), tuple(after.alive), tuple(after.prey_alive))
+                    total += (step.reward[0] + (0.0 if step.done[0] else gamma * value(*key))) / len(theirs)
                 best = max(best, total)
         return best
 
-    return value(0, tuple(start.where), frozenset(start.stags), frozenset(start.hares))
+    return value(0, tuple(start.cell), tuple(start.alive), tuple(start.prey_alive))
 
 
 @pytest.mark.parametrize(("kind", "gamma"), list(product(["NS", "NH", "RAND"], [1.0, 0.95])))
@@ -53,8 +51,8 @@ def test_tiny_values_equal_brute_force(kind: str, gamma: float) -> None:
     game = make_game(TINY)
     starts = game.reset(6, seeded(1))
     found = start_values(game, starts, [Kind.NS, Kind[kind]], gamma=gamma)
-    reference = ReferenceGame(TINY)
-    expected = [brute_force(reference, s, kind, gamma) for s in situations(game, starts)]
+    rules = Rules(TINY)
+    expected = [brute_force(rules, s, kind, gamma) for s in situations(game, starts)]
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 

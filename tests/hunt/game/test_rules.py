@@ -1,4 +1,4 @@
-"""Acceptance checks 1-8 and 10: the rules by hand, and the batched game against the scalar reference."""
+"""Acceptance checks 1-8 and 10: the rules by hand, and the batched game against the scalar rules."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.rules import _pick
+from marlab.hunt.game.scalar import Rules
 from marlab.hunt.game.views import View
 from marlab.lab.errors import UserError
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import act, board, placed, seeded, situations, small_game
-from tests.hunt.reference import ReferenceGame
 
 FOUR = game_config("msh_4x4")
 
@@ -128,39 +128,35 @@ def test_players_share_cells_where_there_is_no_room() -> None:
     assert set(state.cell.unique().tolist()) == set(range(6))
 
 
-# --- against the reference ----------------------------------------------------------------------------------------
+# --- against the scalar rules ----------------------------------------------------------------------------------------
 
 
 def follow(name: str, episodes: int, seed: int, **changes) -> None:
     """Play `episodes` with mixed actions in both implementations and compare everything at every step."""
     config = game_config(name, **changes)
-    reference, rng, generator = ReferenceGame(config), random.Random(seed), seeded(seed)
-    starts = [reference.reset(rng) for _ in range(episodes)]
+    rules, rng, generator = Rules(config), random.Random(seed), seeded(seed)
+    starts = [rules.start(rng) for _ in range(episodes)]
     game, state = restore(config, torch.stack([board(config, s) for s in starts]), torch.zeros(episodes))
-    scalar, live = starts, list(range(episodes))
+    scalar, live = situations(game, state), list(range(episodes))  # a restored game numbers its prey anew
     total = [[0.0] * config.players for _ in range(episodes)]
-    for t in range(config.final_time):
-        view = View(game, state)
-        looking = t % config.players  # everybody's eyes in turn: plain Python planes are slow
-        grids, masks, lasts = view.grid[:, looking].tolist(), view.mask.tolist(), view.actions.tolist()
+    for _ in range(config.final_time):
+        mask = View(game, state).mask
+        masks = mask.tolist()
         actions = torch.randint(0, 8, state.cell.shape, generator=generator)  # 7 is never legal
         # Random walkers rarely hunt together, so let most players hunt whenever they can.
-        hunts = view.mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.7)
-        actions = torch.where(hunts, 5 + view.mask[..., 5:].int().argmax(2), actions)
+        hunts = mask[..., 5:].any(2) & (torch.rand(state.cell.shape, generator=generator) < 0.7)
+        actions = torch.where(hunts, 5 + mask[..., 5:].int().argmax(2), actions)
         after, out = game.step(state, actions)
         asked, rewards, dones = actions.tolist(), out.reward.tolist(), out.done.tolist()
         overs, executed, still = out.over.tolist(), out.executed.tolist(), []
         for b in live:
-            s = scalar[b]
-            assert grids[b] == reference.grid(s, looking)
-            for i in range(config.players):
-                assert lasts[b][i] == reference.last_actions(s, i)
-                assert [int(x) for x in masks[b][i]] == reference.mask(s, i)
-            scalar[b], reward, done, over, did = reference.step(s, asked[b])
-            assert rewards[b] == pytest.approx(reward, abs=1e-5)
-            assert (dones[b], overs[b], executed[b]) == (done, over, did)
-            total[b] = [x + y for x, y in zip(total[b], reward)]
-            if not over:
+            assert masks[b] == [rules.legal(scalar[b], i) for i in range(config.players)]
+            step = rules.step(scalar[b], asked[b])
+            assert rewards[b] == pytest.approx(step.reward, abs=1e-5)
+            assert (dones[b], overs[b], executed[b]) == (step.done, step.over, step.after.last_action)
+            total[b] = [x + y for x, y in zip(total[b], step.reward)]
+            scalar[b] = step.after
+            if not step.over:
                 still.append(b)
         assert [situations(game, after.select(slice(b, b + 1)))[0] for b in still] == [scalar[b] for b in still]
         state, live = after, still
@@ -173,7 +169,7 @@ def follow(name: str, episodes: int, seed: int, **changes) -> None:
 
 
 @pytest.mark.parametrize("name", game_names())
-def test_the_batched_game_equals_the_scalar_reference(name: str) -> None:
+def test_the_batched_game_equals_the_scalar_rules(name: str) -> None:
     follow(name, episodes=92, seed=11)  # eleven games: 1,012 seeded episodes in all
 
 
@@ -186,7 +182,7 @@ def test_the_batched_game_equals_the_scalar_reference(name: str) -> None:
         {"height": 9, "width": 11, "hares": 20, "stags": 3},  # too many cells for codes of one byte
     ],
 )
-def test_the_options_of_the_game_equal_the_scalar_reference(changes: dict) -> None:
+def test_the_options_of_the_game_equal_the_scalar_rules(changes: dict) -> None:
     follow("msh_4x4", episodes=60, seed=12, **changes)
 
 

@@ -1,4 +1,4 @@
-"""Rule-based players against the scalar reference, and the special ones by hand."""
+"""Rule-based players against plain Python on the scalar rules, and the special ones by hand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from marlab.hunt.game.config import game_config, game_names
+from marlab.hunt.game.scalar import Rules
 from marlab.hunt.game.views import View
 from marlab.hunt.players.rollout import moments
 from marlab.hunt.players.rules import RulePlayers, rule_probabilities
 from marlab.hunt.players.seats import Kind, Role, parse_role, parse_roles
 from marlab.lab.runs.testing import assert_same
 from tests.hunt.helpers import placed, seeded, situations, small_game
-from tests.hunt.reference import ReferenceGame
+from tests.hunt.plain_players import options as plain_options
 
 FOUR = game_config("msh_4x4")
 
@@ -22,9 +23,9 @@ def sets(options: torch.Tensor) -> list[list[set[int]]]:
 
 
 @pytest.mark.parametrize("name", game_names())
-def test_every_rule_offers_what_the_reference_offers(name: str) -> None:
+def test_every_rule_offers_what_plain_python_offers(name: str) -> None:
     config = game_config(name)
-    game, reference = small_game(config, seed=5), ReferenceGame(config)
+    game, rules = small_game(config, seed=5), Rules(config)
     kinds = [Kind.ND, Kind.RAND] if config.rules == "snowdrift" else [Kind.NS, Kind.NH, Kind.RAND, Kind.EXPL]
     roles = [kinds[i % len(kinds)] for i in range(config.players)]
     players = RulePlayers(game, roles)
@@ -37,7 +38,8 @@ def test_every_rule_offers_what_the_reference_offers(name: str) -> None:
             options = sets(players.options(moment.view, memory))
             for b, s in enumerate(situations(game, moment.view.state)):
                 if moment.running[b]:
-                    assert options[b] == [reference.options(s, i, Kind(k).name) for i, k in enumerate(types.tolist())]
+                    names = [Kind(k).name for k in types.tolist()]
+                    assert options[b] == [plain_options(rules, s, i, name) for i, name in enumerate(names)]
                     seen += 1
     assert seen > 100
 
