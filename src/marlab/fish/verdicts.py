@@ -21,6 +21,8 @@ SENTENCES = {
         "than the intercepting one; the next shoal wins {back:+.4f} {back_interval:+.4f} back "
         "({arenas} held-out arenas).",
         "next_table": "Next: `selfplay.json` in the run's folder has every shoal against every predator.",
+        "of_foresight": "Where the same episodes are mended with the true dynamics {upper:.4f} survive; the policy "
+        "reaches {share:.1%} of that ({arenas} arenas).",
         "suite": "The policy is clearly ahead of every reactive script in {ahead} of {cells} seas, and behind the best "
         "one in {behind}.",
         "next_suite_file": "Next: `suite.json` and the figures in the run's folder say where.",

@@ -17,6 +17,7 @@ SENTENCES_ZH = {
     "learned_predator": "学得的捕食者比拦截式捕食者多捕获第一群鱼的 {lost:.4f} {lost_interval:.4f}；"
     "下一群鱼赢回 {back:+.4f} {back_interval:+.4f}（{arenas} 个未见过的场景）。",
     "next_table": "下一步：运行文件夹中的 `selfplay.json` 列出每群鱼对每个捕食者的结果。",
+    "of_foresight": "用真实动力学改进同样的回合后有 {upper:.4f} 存活；策略达到其 {share:.1%}（{arenas} 个场景）。",
     "suite": "策略在 {cells} 片海中的 {ahead} 片明显领先于所有反应式脚本，在 {behind} 片落后于其中最好的。",
     "next_suite_file": "下一步：运行文件夹中的 `suite.json` 和图说明在哪里。",
     "school": "鱼与最近邻居的平均距离为 {nearest:.2f} 米，另一群为 {other_nearest:.2f} 米。"

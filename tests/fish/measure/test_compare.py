@@ -42,6 +42,12 @@ def test_shares_and_paired_difference() -> None:
     assert results["minus side-step"]["value"] == 0.25 and results["survival"]["note"] == "2 x 4 held-out fish"
 
 
+def test_where_something_hunts_the_difference_is_to_the_best_script() -> None:
+    report = EvalReport({**REPORT.scores, "slip": score([-1] * 4, [-1, -1, 5, 5])}, REPORT.doomed, None, REPORT.arenas)
+    assert report.results()["minus best script"]["value"] == 0.125
+    assert "policy minus slip, paired: +0.1250" in report.text()
+
+
 def test_cases_are_named_by_what_makes_them_the_same() -> None:
     assert REPORT.cases() == {"arena 7 of v32, 4 fish": 0.75, "arena 11 of v32, 4 fish": 1.0}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import torch
 
 from marlab.fish.measure import compare
 from marlab.fish.measure.config import EvalConfig
+from marlab.fish.measure.foresight import Search
+from marlab.fish.measure.lookahead import LookAhead
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.training import evaluate as evaluate_module
 from marlab.fish.training.config import FishTrainConfig
@@ -130,6 +133,21 @@ def test_a_sea_is_played_with_as_many_fish_as_it_has(name: str, sea: Any, fish: 
     trained = load_policy(find_checkpoint(name))
     assert sea_of(EvalConfig(name, sea=sea), trained).num_fish == fish
     assert sea_of(EvalConfig(name, sea=sea, fish=5), trained).num_fish == 5
+
+
+def test_an_evaluation_can_look_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper reference is at least as good as the policy, and the share that the policy reaches is told."""
+    monkeypatch.setattr(evaluate_module, "LookAhead", lambda *_: LookAhead(1, ("slip",)))
+    monkeypatch.setattr(evaluate_module, "Search", partial(Search, candidates=2, rounds=1, stride=100, window=100))
+    settings = EvalConfig(
+        "pull", episodes=2, fish=2, device="cpu", look_ahead=1, baselines=False, ceiling=False, replays=0
+    )
+    run = evaluate(settings, RunOptions(output_dir=tmp_path / "eval"), quiet=True)
+    told = json.loads((run.path / "look_ahead.json").read_text())["survival"]
+    assert {len(each) for each in told.values()} == {1} and "scripts, 6 steps ahead" in told
+    assert told["mended with the true dynamics"] >= told["policy"]
+    assert 0 < run.results["share of the upper reference"]["value"] <= 1
+    assert any("of that (1 arenas)" in sentence for sentence in run.verdict)
 
 
 def test_the_last_film_has_the_length_and_speed_of_the_settings(

@@ -110,15 +110,20 @@ class EvalReport:
         }
         if not self.hunted:
             values["share of the possible"] = {"value": self.saved_share("policy"), "unit": "share of savable fish"}
-        if "sidestep" in self.scores:
-            mean, low, high = self.against("sidestep")
-            values["minus side-step"] = {"value": mean, "low": low, "high": high, "unit": "share of fish, paired"}
+        if (script := self.reference()) is not None:
+            mean, low, high = self.against(script)
+            name = "minus side-step" if script == "sidestep" else "minus best script"
+            values[name] = {"value": mean, "low": low, "high": high, "unit": "share of fish, paired"}
         return {name: {**value, "note": size} for name, value in values.items()}
 
     def best_script(self) -> str | None:
         """The scripted policy that saves most, None where none was played."""
         scripts = {name: float(s.survival.mean()) for name, s in self.scores.items() if name != "policy"}
         return max(scripts, key=lambda name: scripts[name]) if scripts else None
+
+    def reference(self) -> str | None:
+        """The script that differences are told to: side-step in the standard sea, in the others the best one."""
+        return self.best_script() if "slip" in self.scores else "sidestep" if "sidestep" in self.scores else None
 
     def verdict(self, iteration: int) -> list[Sentence]:
         """How well the policy of `iteration` did beside the best script, and how much is left to gain."""
@@ -169,8 +174,9 @@ class EvalReport:
             )
         if self.bounds is not None:
             lines.append(f"possible at best: {self.bounds[0]:.4f} to {self.bounds[1]:.4f}")
-        if "sidestep" in self.scores:
-            lines.append("policy minus side-step, paired: {:+.4f} [{:+.4f}, {:+.4f}]".format(*self.against("sidestep")))
+        if (script := self.reference()) is not None:
+            difference = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*self.against(script))
+            lines.append(f"policy minus {'side-step' if script == 'sidestep' else script}, paired: {difference}")
         return "\n".join(lines)
 
 

@@ -46,6 +46,9 @@ class EvalConfig:
     """Play the scripted policies on the same arenas too."""
     ceiling: bool = True
     """Bound what any policy could reach on these arenas."""
+    look_ahead: int = 0
+    """In so many of the arenas play two that know the true dynamics too: scripts that look six steps ahead, and the
+    policy's own episodes, mended by who knows how they end: the upper reference. Up to a minute an arena on a CPU."""
     film_fish: int = 0
     """Film one more episode with so many fish; 0: no film."""
     film_steps: int = EPISODE_STEPS
@@ -63,7 +66,7 @@ class EvalConfig:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
         at_least(self, 1, "episodes", "film_steps", "film_fps", *(["fish"] if self.fish is not None else []))
-        at_least(self, 0, "replays")
+        at_least(self, 0, "replays", "look_ahead")
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,18 @@ import torch
 from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.measure.compare import CODE, LADDER, EvalReport, compare, ladder, rivals
 from marlab.fish.measure.config import HELD_OUT_SEED, SCRIPTED, EvalConfig
+from marlab.fish.measure.foresight import Search, improve
+from marlab.fish.measure.lookahead import LookAhead
 from marlab.fish.measure.pathfile import FILE, Paths
 from marlab.fish.measure.paths import Swimmer, follow, policy_field
 from marlab.fish.measure.plots import plot_death_histogram
-from marlab.fish.measure.policies import Policy, scripted
+from marlab.fish.measure.policies import Policy, play, scripted
 from marlab.fish.measure.probe import draw_seeds, film_worst, greedy, run_probe
 from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.seas import PERCEPTION, fish_in, named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
@@ -35,7 +38,8 @@ from marlab.lab.runs.files import write_json
 from marlab.lab.runs.identity import code_identity, weights_digest
 from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.verdict import say
+from marlab.lab.stats import mean_interval
+from marlab.lab.verdict import Sentence, say
 
 STANDARD_FISH = 96
 REFERENCE_EPISODES = 24
@@ -75,6 +79,10 @@ def measure(file: Path, config: EvalConfig, run: Run, quiet: bool = True) -> Non
     run.add_results(report.results())
     run.add_cases("survival", {"": report.cases()})
     sentences = report.verdict(load_checkpoint(file).step)
+    if config.look_ahead and run.must_stop():
+        run.stop()
+    elif config.look_ahead:
+        sentences += look_further(file, config, run, quiet)
     watch = say("fish.next_watch_checkpoint", checkpoint=config.checkpoint)
     run.set_verdict(*sentences, say("lab.go_on") if run.unfinished else watch)
     if not quiet:
@@ -99,9 +107,7 @@ def evaluate_checkpoint(
     device = choose_device(config.device)
     trained = load_policy(file, device)
     cfg, policy = sea_of(config, trained), greedy(trained.net)
-    seeds = draw_seeds(
-        np.random.default_rng(HELD_OUT_SEED if config.seed_base is None else config.seed_base), config.episodes
-    )
+    seeds = arenas_of(config)
 
     def players(batch: int) -> dict[str, Policy]:
         scripts = ladder(device, rivals(cfg), batch) if config.baselines and beside is None else {}
@@ -133,6 +139,37 @@ def evaluate_checkpoint(
         with stage("paths for the replay", quiet):
             _keep_paths(trained, cfg, config, seeds, folder / FILE, device)
     return report
+
+
+def look_further(file: Path, config: EvalConfig, run: Run, quiet: bool) -> list[Sentence]:
+    """Who knows the true dynamics, in the first arenas: results, and what share of the upper one the policy reaches."""
+    device = choose_device(config.device)
+    trained = load_policy(file, device)
+    cfg, policy = sea_of(config, trained), greedy(trained.net)
+    seeds = arenas_of(config)[: config.look_ahead]
+    start, _ = seeded_reset(seeds, cfg, device=device)
+    values: dict[str, list[float]] = {"policy": play(start, policy, cfg).survival.tolist()}
+    with stage("looking ahead with scripts", quiet):
+        values["scripts, 6 steps ahead"] = play(start, LookAhead(6, ("slip", "swerve")), cfg).survival.tolist()
+    with stage("mending episodes with the true dynamics", quiet):
+        plan = improve(start, policy, cfg, Search(), torch.Generator(device=device).manual_seed(HELD_OUT_SEED))
+    values["mended with the true dynamics"] = plan.survival.tolist()
+    write_json(run.path / "look_ahead.json", {"survival": values, "arenas": list(seeds)})
+    note = f"{len(seeds)} x {cfg.num_fish} held-out fish"
+    for name, each in values.items():
+        mean, low, high = (float(v) for v in mean_interval(np.array(each)))
+        if name != "policy":
+            told = {"value": mean, "low": low, "high": high, "unit": "share of fish", "note": note}
+            run.add_results({f"survival of {name}": told})
+    upper, own = (float(np.mean(values[name])) for name in ("mended with the true dynamics", "policy"))
+    run.add_results({"share of the upper reference": {"value": own / upper, "unit": "ratio", "note": note}})
+    return [say("fish.of_foresight", upper=upper, share=own / upper, arenas=len(seeds))]
+
+
+def arenas_of(config: EvalConfig) -> list[int]:
+    """The seeds of the arenas that are played."""
+    base = HELD_OUT_SEED if config.seed_base is None else config.seed_base
+    return draw_seeds(np.random.default_rng(base), config.episodes)
 
 
 def sea_of(config: EvalConfig, trained: Trained) -> SeaConfig:
