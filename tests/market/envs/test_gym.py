@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 from marlab.lab.errors import UserError
-from marlab.market.envs.gym import ACTIONS, OFFERS, MarketEnv
+from marlab.market.envs.gym import ACTIONS, NAME, OFFERS, MarketEnv
 
 
 def small(level: str = "first", **more: object) -> MarketEnv:
@@ -68,8 +69,21 @@ def test_the_same_seed_gives_the_same_episode() -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(UserError, match="level"):
         small("middle")
-    with pytest.raises(UserError, match="not played"):
-        MarketEnv(others=("PenguinAgent",))
+    with pytest.raises(UserError, match="others has 'Nobody', expected some of"):
+        MarketEnv(others=("Nobody",))
+
+
+def test_clones_and_the_rule_can_sit_around_the_learner() -> None:
+    env = gymnasium.make(NAME, others=("PenguinAgent", "LitaAgentHRL", "RandomStdAgent"), levels=2, factories=3, days=2)
+    seen = []
+    for seed in (0, 0, 1):
+        rows, over = [env.reset(seed=seed)[0]], False
+        while not over:
+            row, reward, over, _, _ = env.step(2)  # one unit at the lowest price for today, whatever the market is
+            rows.append(np.append(row, reward))
+        seen.append(np.concatenate(rows))
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert seen[0].shape != seen[2].shape or (seen[0] != seen[2]).any()
 
 
 @pytest.mark.long

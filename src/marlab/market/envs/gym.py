@@ -3,6 +3,8 @@
 A step answers one thread: threads of a half-round share room and money, so they are decided one after the other, each
 seeing what the ones before it have taken. `action_masks()` says what can be done, as MaskablePPO of sb3-contrib asks
 for it. Rewards are paid in the evening, as shares of the opening balance: an episode's sum is the score less one.
+
+    env = gymnasium.make("marlab.market.envs.gym:MarketFactory-v0", others=("PenguinAgent", "LitaAgentHRL"))
 """
 
 from __future__ import annotations
@@ -13,17 +15,21 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
+from gymnasium.envs.registration import register, registry
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.market.vector.batch import OWN, THREAD, Batch
-from marlab.market.vector.builtin import Seated, by_name
+from marlab.market.vector.builtin import BUILTIN, Seated
+from marlab.market.vector.clones import load
+from marlab.market.vector.clones.pack import OURS
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.generate import generate
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import ACCEPT, END, OFFER, Moves
 from marlab.market.vector.setup import make_setup
 
+NAME = "MarketFactory-v0"
 LOTS = (1, 2, 3, 5, 7, 10)
 PLACES = (0.0, 0.5, 1.0)
 DAYS = (0, 1, 2, 5)
@@ -45,12 +51,16 @@ class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self, level: Level = "first", others: tuple[str, ...] = ("RandomStdAgent", "SyncRandomStdAgent"),
         levels: int = 3, factories: int = 4, days: int = 50, configs: Configs | None = None,
     ) -> None:  # fmt: skip
-        """`others`: built-in agents that take turns in the other seats."""
+        """`others` take turns in the other seats: built-in agents, experts whose clones come with the package, and
+        LitaAgentHRL, which is rule W."""
         if level not in ("first", "middle", "last") or (level == "middle" and configs is None and levels < 3):
             raise UserError(f"level is {level!r}; it must be first, last, or middle with three levels or more.")
         self._level, self._others, self._draw, self._configs = level, others, (levels, factories, days), configs
-        for name in others:
-            by_name(name, None)  # an unknown one is refused here
+        self._pack = load()
+        known = (*BUILTIN, OURS, *self._pack.names)
+        for name in others or ("",):
+            if name not in known:
+                raise UserError(f"others has {name!r}, expected some of: {', '.join(known)}.")
         size = OWN + 2 * THREAD + 2 + PLANNED
         self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
         self.action_space = spaces.Discrete(ACTIONS)
@@ -104,10 +114,9 @@ class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return mask
 
     def _sit(self, market: Market, seed: int) -> Seated:
+        turns = torch.arange(market.levels * market.wide) % len(self._others)
         generator = torch.Generator().manual_seed(seed)
-        kinds = 1 + torch.arange(market.levels * market.wide) % len(self._others)
-        policies = {i + 1: by_name(name, generator) for i, name in enumerate(self._others)}
-        return Seated(market, kinds.view(1, market.levels, market.wide), policies, generator)
+        return self._pack.seated(market, self._others, turns.view(1, market.levels, market.wide), generator)
 
     def _begin(self) -> None:
         """A half-round: which of my threads wait for an answer."""
@@ -161,3 +170,7 @@ class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             if len(self._open) > 1:
                 others = self._threads[self._open[1:]].mean(0)
         return torch.cat([self._own, thread, others, side, self._planned]).float().numpy()
+
+
+if NAME not in registry:
+    register(NAME, entry_point="marlab.market.envs.gym:MarketEnv")
