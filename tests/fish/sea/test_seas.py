@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from marlab.fish.measure.config import SeaName
-from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.config import SeaConfig, decided
 from marlab.fish.sea.constants import VISION_RADIUS
 from marlab.fish.sea.seas import SEAS, name_of, named_sea, scene
 from marlab.fish.training import assemble
@@ -64,7 +64,8 @@ def test_a_scene_is_the_same_for_all_eyes_and_rewards_and_for_nothing_else() -> 
     here = scene(SEAS["pursuit"])
     assert here.startswith("pursuit-")
     blind = replace(SEAS["pursuit"], include_neighbor_features=False, density_penalty_coef=0.1, num_fish=9)
-    assert scene(blind) == here
+    assert scene(blind) == here == scene(decided(blind, False))  # as trained policies have it, no switch open
+    assert scene(decided(blind, True)) != here
     for other in (SEAS["intercept"], replace(SEAS["pursuit"], escape_boost_speed=0.5)):
         assert scene(other) != here
     assert scene(replace(SEAS["pursuit"], predator_speed=1.0)).startswith("own-")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, replace
 
-from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.config import SeaConfig, decided
 from marlab.lab.errors import UserError
 
 FISH = 32
@@ -69,5 +69,6 @@ INDIFFERENT = (
 
 def scene(cfg: SeaConfig) -> str:
     """Where arenas are the same: the sea's name, and a mark of all that decides how they begin and go on."""
-    settings = [getattr(cfg, f.name) for f in fields(cfg) if f.name not in INDIFFERENT]
+    rules = decided(cfg, False)  # an open switch and one that says the same are one scene
+    settings = [getattr(rules, f.name) for f in fields(cfg) if f.name not in INDIFFERENT]
     return f"{name_of(cfg) or 'own'}-{hashlib.sha256(repr(settings).encode()).hexdigest()[:6]}"
