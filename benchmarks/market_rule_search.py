@@ -1,6 +1,7 @@
 """Are there better options of rule W? CMA-ES over all of them at once in the vector market, clones around.
 
     python benchmarks/market_rule_search.py --generations 20 --candidates 32 --repeats 4 --real 120 --workers 8
+    python benchmarks/market_rule_search.py --generations 0 --start '{"hold": 12}'     # only compared
 
 Every candidate plays the same selling seats of markets that no other comparison uses. At the end the options at the
 centre of the search are compared with the rule in fresh seats, and with `--real SECONDS` in worlds of the simulator,
@@ -10,6 +11,7 @@ in markets of their own. Needs `pip install cmaes`.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import numpy as np
 import torch
 from machine import describe
 
-from marlab.lab.config import to_dict
+from marlab.lab.config import from_dict, to_dict
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.market.fidelity.plan import FidelityConfig, Seat, seats_of
 from marlab.market.fidelity.real import play_task
@@ -72,6 +74,9 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=32)
     parser.add_argument("--configs", type=int, default=12, help="markets of a generation, four seats each")
     parser.add_argument("--repeats", type=int, default=1, help="plays of each seat by each candidate")
+    parser.add_argument("--start", type=json.loads, default={}, help="options to begin with that are not the rule's")
+    parser.add_argument("--sigma", type=float, default=0.2, help="how far candidates lie from them at first")
+    parser.add_argument("--fresh", type=int, default=8, help="plays of each fresh seat in the comparison at the end")
     parser.add_argument("--days", type=int, default=50)
     parser.add_argument("--clones", type=Path, default=None)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -82,7 +87,8 @@ def main() -> None:
     print(describe())
     began, device, pack = time.time(), torch.device(flags.device), load(flags.clones)
     config = FidelityConfig(configs=flags.configs, days=flags.days, first_config=FIRST, repeats=flags.repeats)
-    best, seats = RuleOptions(), seats_of(config)
+    begin, seats = from_dict(RuleOptions, flags.start, "--start"), seats_of(config)
+    best = begin
     ends, clock = began + 60 * flags.minutes, [began]
 
     def out_of_time() -> bool:
@@ -91,21 +97,25 @@ def main() -> None:
         return 2 * clock[-1] - clock[-2] > ends
 
     for step in search(
-        config, drawn(seats, 1), pack, device, flags.generations, flags.candidates, out_of_time
+        config, drawn(seats, 1), pack, device, flags.generations, flags.candidates, out_of_time,
+        begin, flags.sigma,
     ):  # fmt: skip
         best = step.centre
         print(
             f"[{time.time() - began:5.0f} s] {step.number:3d}  all candidates {step.usual:+.4f}, "
             f"the best of them {step.gain}, centre {changed(best)}", flush=True,
         )  # fmt: skip
-    fresh = FidelityConfig(configs=2 * flags.configs, days=flags.days, first_config=FIRST + 300, repeats=1)
-    others = seats_of(fresh)
-    gains = play_candidates([best], others, drawn(others, 2), pack, 5, device, repeats=2 * flags.repeats)[0]
-    markets = np.array([seat.config for seat in others])
     print(f"centre of the search: {changed(best)}")
-    for position in ("first", "middle"):
-        here = np.array([seat.position == position for seat in others])
-        print(f"in {here.sum()} fresh seats of the {position} level: {mean(gains[here], markets[here])}", flush=True)
+    if flags.fresh:
+        fresh = FidelityConfig(configs=2 * flags.configs, days=flags.days, first_config=FIRST + 300, repeats=1)
+        others = seats_of(fresh)
+        gains = play_candidates([best], others, drawn(others, 2), pack, 5, device, repeats=flags.fresh)[0]
+        markets = np.array([seat.config for seat in others])
+        for position in ("first", "middle"):
+            here = np.array([seat.position == position for seat in others])
+            print(
+                f"in {here.sum()} fresh seats of the {position} level: {mean(gains[here], markets[here])}", flush=True
+            )
     ours = "LitaAgentHRL(mode=heuristic"
     agents = {"rule": f"{ours})", "found": f"{ours}, rule={changed(best)})"}
     if flags.real > 0:

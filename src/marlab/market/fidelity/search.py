@@ -76,16 +76,17 @@ def play_candidates(
 
 def search(
     config: FidelityConfig, configs: Configs, pack: ClonePack, device: torch.device, generations: int,
-    candidates: int, stop: Callable[[], bool] = lambda: False,
+    candidates: int, stop: Callable[[], bool] = lambda: False, start: RuleOptions | None = None, sigma: float = 0.2,
 ) -> Iterator[Generation]:  # fmt: skip
-    """Generations one after the other; `configs`: a market for each seat of `config`."""
+    """Generations one after the other; `configs`: a market for each seat of `config`; `start`: the first centre, by
+    default the rule's own options, `sigma`: how far candidates lie from it at first, in the cube."""
     from cmaes import CMA
 
     seats = seats_of(config)
     markets = np.array([seat.config for seat in seats])
     unit = np.stack([np.zeros(len(RANGES)), np.ones(len(RANGES))], 1)
-    start = np.clip(point_of(RuleOptions()), 0.02, 0.98)
-    optimiser = CMA(mean=start, sigma=0.2, bounds=unit, seed=config.seed, population_size=candidates)
+    centre = np.clip(point_of(start or RuleOptions()), 0.02, 0.98)
+    optimiser = CMA(mean=centre, sigma=sigma, bounds=unit, seed=config.seed, population_size=candidates)
     for number in range(generations):
         if stop():
             return
@@ -96,5 +97,5 @@ def search(
         )  # fmt: skip
         optimiser.tell([(point, -float(gain)) for point, gain in zip(points, gains.mean(1))])
         best = int(gains.mean(1).argmax())
-        centre, usual = options_of(optimiser.mean), float(gains.mean())
-        yield Generation(number, options_of(points[best]), mean(gains[best], markets), usual, centre)
+        found, usual = options_of(optimiser.mean), float(gains.mean())
+        yield Generation(number, options_of(points[best]), mean(gains[best], markets), usual, found)
