@@ -41,6 +41,7 @@ from marlab.fish.training.config import PRESETS, FishTrainConfig
 from marlab.fish.training.networks import Trained, load_policy, save_policy
 from marlab.fish.training.train import FishTrainer
 from marlab.lab.config import altered, from_dict, load_preset
+from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.stats import mean_interval
 
 BEGAN = time.time()
@@ -116,6 +117,18 @@ def survival(who: Policy, cfg: SeaConfig, seeds: list[int], device: str, record:
     return [float(s) for s in (now.alive.sum(1) / now.exists.sum(1)).cpu()]
 
 
+def sampled(net: ActorCritic, device: str) -> Policy:
+    """The network's actions drawn by their chances, as in training, in place of the likeliest one."""
+    generator = torch.Generator(device=device).manual_seed(0)
+
+    def policy(obs: torch.Tensor) -> torch.Tensor:
+        logits = net.logits(obs)
+        lots = torch.rand(logits.shape, generator=generator, device=device).clamp(min=1e-20)
+        return (logits - (-lots.log()).log()).argmax(-1)
+
+    return policy
+
+
 def line(values: list[float]) -> dict[str, float]:
     mean, low, high = (float(v) for v in mean_interval(np.array(values)))
     return {"survival": mean, "low": low, "high": high, "arenas": len(values)}
@@ -152,7 +165,8 @@ def measure(name: str, args: argparse.Namespace, folder: Path, told: dict[str, d
             continue
         model = load_policy(file, args.device)
         own[seed] = survival(greedy(model.net), named_sea(name, model.sea), seeds, args.device, record=True)
-        report["seeds"][seed] = {**line(own[seed]), **told.get(seed, {})}
+        drawn = survival(sampled(model.net, args.device), named_sea(name, model.sea), seeds, args.device)
+        report["seeds"][seed] = {**line(own[seed]), "sampled": line(drawn), **told.get(seed, {})}
         write(report, args, name)
     scripts = ladder(torch.device(args.device), RIVALS)
     played = {n: survival(p, cfg, seeds, args.device, record=n != "random") for n, p in scripts.items()}

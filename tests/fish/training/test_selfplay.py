@@ -15,6 +15,7 @@ from marlab.fish.training.networks import load_policy
 from marlab.fish.training.selfplay import (
     HunterWorld,
     SelfPlayTrainer,
+    answered,
     blocks,
     exploitability,
     mixed,
@@ -92,3 +93,14 @@ def test_exploitability_is_the_distance_to_the_best_worst_case() -> None:
     shoals, predators = exploitability(means)
     assert shoals == pytest.approx({"a": 0.2, "b": 0.0})
     assert predators == pytest.approx({"p": 0.4, "q": 0.0})
+
+
+def test_every_round_tells_what_its_predator_took_and_what_the_next_shoal_won_back() -> None:
+    table = {
+        "shoal 0": {"intercept": [0.9, 0.8], "predator 1": [0.2, 0.2], "predator 2": [0.1, 0.0]},
+        "shoal 1": {"intercept": [0.9, 0.9], "predator 1": [0.8, 0.9], "predator 2": [0.7, 0.6]},
+        "shoal 2": {"intercept": [0.8, 0.8], "predator 1": [0.8, 0.8], "predator 2": [0.9, 0.8]},
+    }
+    assert [[round(each["value"], 6) for each in answered(table, number)] for number in (1, 2)] == [
+        [-0.65, 0.65], [-0.25, 0.2],
+    ]  # fmt: skip

@@ -306,16 +306,17 @@ def finish(trainer: SelfPlayTrainer, run: Run, done: bool, quiet: bool) -> None:
         net = trainer._loaded(trainer._shoal_net(), weights).cpu()
         trained = Trained(net, trainer.cfg, hidden, activation, trainer.step, frame)
         save_policy(trained, run.path / f"shoal_{number}.pt")
-    drop, back = (
-        _pair(table, "shoal 0", "intercept", "predator 1"),
-        _pair(table, "shoal 0", "predator 1", "predator 1", 1),
-    )
+    rounds = [answered(table, number) for number in range(1, len(shoals))]
+    drop, back = rounds[0]
     last = f"shoal {len(shoals) - 1}"
     worst = min(means[last], key=lambda name: means[last][name])
     note = f"{config.eval_arenas} x {config.num_fish} held-out fish"
     run.add_results({
-        "learned predator minus intercept": {**drop, "unit": "share of fish, paired", "note": note},
-        "next shoal wins back": {**back, "unit": "share of fish, paired", "note": note},
+        f"{what}{'' if number == 1 else f', round {number}'}": {**each, "unit": "share of fish, paired", "note": note}
+        for number, pair in enumerate(rounds, start=1)
+        for what, each in zip(("learned predator minus intercept", "next shoal wins back"), pair)
+    })  # fmt: skip
+    run.add_results({
         "last shoal against the worst predator": {
             **_interval(table[last][worst]), "unit": "share of fish", "note": f"{worst}, {note}",
         },
@@ -327,6 +328,12 @@ def finish(trainer: SelfPlayTrainer, run: Run, done: bool, quiet: bool) -> None:
         ),
         say("fish.next_table" if done else "lab.go_on"),
     )  # fmt: skip
+
+
+def answered(table: Mapping[str, Mapping[str, Sequence[float]]], number: int) -> tuple[dict[str, float], ...]:
+    """What the predator of a round changes for the shoal that it learned to hunt, and what the next shoal wins back."""
+    shoal, predator = f"shoal {number - 1}", f"predator {number}"
+    return _pair(table, shoal, "intercept", predator), _pair(table, shoal, predator, predator, 1)
 
 
 def _interval(values: Sequence[float]) -> dict[str, float]:
