@@ -321,12 +321,19 @@ def fall(a: argparse.Namespace) -> dict[str, Cell]:
         "frozen-others": Cell(old, adjust=freeze_others),
         "frozen-prior": Cell(old, adjust=lambda t: freeze_half(t, "prior")),
         "frozen-value": Cell(old, adjust=lambda t: freeze_half(t, "value")),
+        "frozen-all": Cell(old, adjust=freeze_all),
         **{f"mended-{name}": Cell(config) for name, config in mended.items()},
     }
 
 
 def freeze_others(trainer: training.HopTrainer) -> None:
     trainer.learner.learn_others = lambda *_: {}  # type: ignore[method-assign]
+
+
+def freeze_all(trainer: training.HopTrainer) -> None:
+    """Nobody learns after the warm start: what is left of a curve is how games that began together drift apart."""
+    freeze_others(trainer)
+    trainer.learner.learn_players = lambda *_: {}  # type: ignore[method-assign]
 
 
 class HalfFrozen(nn.Module):
