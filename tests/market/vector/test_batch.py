@@ -31,6 +31,7 @@ def test_shapes_and_turns() -> None:
     assert seen.acting[0].tolist() == [True, True, False, False] and not reward.any() and not done.any()
     assert seen.threads[0, 0, 2].tolist() == [1, 0.5, 0.5, 0, 0]  # five units in the middle of 18..22, for today
     assert seen.threads[0, 0, 0].tolist() == [0] * 5  # the first level has no suppliers to talk to
+    assert batch.waiting()[0].int().tolist() == [[0, 0, 1, 1]] * 2 + [[0] * 4] * 2  # both answer their consumers
 
 
 def test_rewards_come_in_the_evening_and_sum_to_the_score() -> None:

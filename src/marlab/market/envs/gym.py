@@ -121,10 +121,11 @@ class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def _begin(self) -> None:
         """A half-round: which of my threads wait for an answer."""
         assert self._batch is not None
-        seen = self._batch.observe()
-        self._own, self._threads = seen.own[0, self._seat], seen.threads[0, self._seat]
-        acts = bool(seen.acting[0, self._seat]) and not bool(self._batch.done[0])
-        self._open = [k for k in range(self._batch.partners) if acts and self._threads[k, 0] > 0]
+        waiting = self._batch.waiting()[0, self._seat] & ~self._batch.done[0]
+        self._open = waiting.nonzero()[:, 0].tolist()
+        if self._open or bool(self._batch.done[0]):  # nobody looks at the others
+            seen = self._batch.observe()
+            self._own, self._threads = seen.own[0, self._seat], seen.threads[0, self._seat]
         shape = (1, self._batch.factories, self._batch.partners)
         none = torch.zeros(shape, dtype=torch.int32)
         self._moves = Moves(none + END, none.clone(), none.clone(), none.clone())
@@ -134,8 +135,7 @@ class MarketEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Half-rounds in which there is nothing (more) to answer."""
         assert self._batch is not None
         while not self._open and not bool(self._batch.done[0]):
-            _, reward, _ = self._batch.step(self._moves)
-            self._earned += float(reward[0, self._seat])
+            self._earned += float(self._batch.advance(self._moves)[0, self._seat])
             self._begin()
 
     def _answer(self, k: int, action: int) -> None:

@@ -66,6 +66,11 @@ class Batch:
     def step(self, moves: Moves) -> tuple[Observation, Tensor, Tensor]:
         """One half-round. Returns what is seen then, rewards [B, F] (profit by opening balance, 0 but in the evening),
         and which worlds are over [B]."""
+        reward = self.advance(moves)
+        return self.observe(), reward, self.done
+
+    def advance(self, moves: Moves) -> Tensor:
+        """The same without a look at it: rewards [B, F]."""
         market = self.market
         shape = (market.worlds, market.levels, market.wide, 2, market.wide)
         mine = Moves(*(self._seats.threads(part.view(shape), market.half) for part in moves))
@@ -83,7 +88,7 @@ class Batch:
             market.close_day()
             reward = (market.balance - before) / self.setup.balance.clamp(min=1)
             self._open()
-        return self.observe(), reward.flatten(1), self.done
+        return reward.flatten(1)
 
     def observe(self) -> Observation:
         """What everybody sees now."""
@@ -109,6 +114,11 @@ class Batch:
         own = torch.zeros((*exists.shape, OWN), device=market.device)
         own[rows.seat] = torch.cat([part.float() for part in table], 1)
         return Observation(moving(market).flatten(1), own.flatten(1, 2), self._see_threads(low, high))
+
+    def waiting(self) -> Tensor:
+        """[B, F, K], bool: threads that the factory has to answer in this half-round."""
+        running: Tensor = self._seats.every(self.market.threads.running).flatten(3, 4).flatten(1, 2)
+        return running & moving(self.market).flatten(1)[..., None]
 
     def side_prices(self, values: Tensor) -> Tensor:
         """Bounds of prices [B, P, 1, 1] by factory and side: [B, L, A, 2]."""
