@@ -11,7 +11,7 @@ from marlab.hunt.game.rules import RIGHT, STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.dynamics import ImaginedGame, TrueGame, ego_first, legal_of_planes
 from marlab.hunt.world_model.model import make_model
-from tests.hunt.helpers import seeded, small_game
+from tests.hunt.helpers import placed, seeded, small_game
 
 FOUR = GameConfig()
 
@@ -54,3 +54,33 @@ def test_imagined_views_and_legal_actions_are_those_of_the_game(paths: bool) -> 
     late = (planes, torch.full((20,), game.config.final_time - 1), which)
     stepped = imagined.step(late, torch.full((20,), STAY), torch.full((20, 3), STAY))
     assert bool((stepped.stays == 0).all())  # the clock needs no model
+
+
+ALONE = [(0, 0), None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("players", "stags", "hares", "most"),
+    [
+        ([(0, 0), (3, 3), None, None], [(1, 1)], [(2, 2)], 5.0),  # two can share the stag
+        (ALONE, [(1, 1)], [(2, 2)], 1.0),  # nobody comes to the stag
+        ([(0, 0), (3, 3), None, None], [], [(2, 2)], 1.0),
+        (ALONE, [(1, 1)], [], 0.0),
+    ],
+)
+def test_the_most_that_a_planner_can_earn_is_what_the_rules_allow(players, stags, hares, most: float) -> None:
+    game, state = placed(FOUR, players=players, stags=stags, hares=hares)
+    model = make_model("structured", FOUR, width=8, generator=seeded(3)).eval()
+    for dynamics in (TrueGame(game), ImaginedGame(game, model)):
+        found = dynamics.most(
+            dynamics.root(state, torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+        )
+        assert found is not None and found.tolist() == [most]
+
+
+@pytest.mark.parametrize("change", [{"prosocial": True}, {"time_reward": -0.1}])
+def test_where_a_look_does_not_tell_there_is_no_bound(change: dict) -> None:
+    config = GameConfig(**change)
+    game = small_game(config)
+    root = TrueGame(game).root(game.reset(2, seeded(0)), torch.arange(2), torch.zeros(2, dtype=torch.int64))
+    assert TrueGame(game).most(root) is None

@@ -63,6 +63,7 @@ CASES = {
     "mean rewards and a price of time": ("msh_4x4", {"prosocial": True, "time_reward": -0.1}, {}),
     "an end after the first capture": ("msh_4x4", {"dynamic_final_time": True, "hares": 2}, {}),
     "no stag": ("msh_tiny", {"stags": 0}, {}),
+    "networks that hope for too much": ("msh_2p_4x4", {"hares": 1}, {}),
 }
 
 
@@ -73,6 +74,8 @@ def test_every_imagined_step_is_that_of_the_game(case: str) -> None:
     game = hunt.make_game(config, seeded(0), maps=5)
     agent = HopAgent(game, small_mind("hop", (0,), config, **mind))
     who, batch = agent.planner, 12
+    if "hope" in case:
+        who.nets.critic.bias.data.add_(3.0)
     state = positions(game, batch)
     roots = batch * game.players  # groups of seats, as a plan has them
     games = torch.arange(batch).repeat(game.players)

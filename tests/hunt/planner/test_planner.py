@@ -68,6 +68,16 @@ def test_the_hare_under_the_feet_is_taken_without_any_knowledge() -> None:
         assert int(found.visits[0, 0].sum()) == 48
 
 
+def test_a_player_left_alone_takes_a_hare_however_much_its_network_hopes_for() -> None:
+    game, state = placed(FOUR, players=[(1, 1), None, None, None], stags=[(1, 1)], hares=[(1, 2)])
+    nets = blank_nets(FOUR)
+    nets.critic.bias.data.fill_(1.0)  # worth a shared stag
+    planner = Planner(game, nets, RandomCoPlayers(), TrueGame(game), PlanConfig(trees=1, search=SearchConfig(64)))
+    want = torch.tensor([[True, False, False, False]])
+    plan = planner.plan(state, even(1, 4, 2), want, seeded(0))
+    assert float(plan.guess[0, 0]) == 1.0 and int(plan.policy[0, 0].argmax()) == RIGHT
+
+
 def test_a_partner_at_the_stag_is_used_if_its_goal_is_the_stag() -> None:
     """The same situation, two beliefs: hunt with a partner who is after the stag, take the hare otherwise."""
     game, state = placed(FOUR, players=[(0, 0), (0, 1), (3, 3), (3, 3)], stags=[(0, 1)], hares=[(0, 0), (3, 3), (3, 2)])

@@ -64,7 +64,7 @@ def test_one_learner_among_rules_and_ranks() -> None:
     assert math.isfinite(rows[-1][f"{pair}/excess"]) and math.isfinite(rows[-1][f"{pair}/floor"])
     labels = trainer.replay.store.value[0, : int(trainer.replay.sizes[0])]
     assert set(labels.sign().tolist()) <= {-1.0, 1.0} and float(labels.abs().max()) == 1.0
-    rings = trainer.learner._rings(trainer.replay)
+    rings = trainer.learner._rings(trainer.replay, 64)
     assert set(rings.flatten().tolist()) == {0}  # the rule-based seat's steps do not teach the learner
 
 

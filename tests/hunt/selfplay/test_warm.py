@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from marlab.hunt.planner.replay import Experience
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.selfplay.warm import WarmStart
 from marlab.lab.runs.testing import assert_resume_equal
@@ -37,3 +39,29 @@ def test_all_seats_begin_with_what_it_taught(tmp_path: Path) -> None:
             assert torch.equal(weights, taught[name].repeat_interleave(len(weights) // len(taught[name]), 0))
         assert torch.equal(weights, old) == name.startswith("others."), "models of others come from pretraining"
     assert torch.equal(trainer.guard.best_weights.kept[0], next(trainer.learner.fast.parameters()))
+
+
+def test_prior_and_value_go_on_learning_from_offline_steps(tmp_path: Path) -> None:
+    """A share of every batch; what the prior learns of players who caught nothing was judged once, at the start."""
+    data = offline(tmp_path / "data")
+    config = small_training(load_data=data, seeds="0,2")
+    trainer = HopTrainer(config)
+    lessons, rows = trainer.lessons, trainer.offline
+    assert lessons is not None and rows is not None
+    lost = rows.value <= 0
+    assert torch.equal(lessons.policy[~lost], rows.policy[~lost]) and bool(lost.any())
+    assert float(lessons.policy[lost].abs().sum()) == 0.0, "models that know nothing yet teach nothing"
+    shares, step = [], trainer.learner.player_step
+
+    def watched(steps: Experience, lr: float, entropy: float) -> dict[str, torch.Tensor]:
+        shares.append((steps.update < 0).float().mean(1).tolist())
+        return step(steps, lr, entropy)
+
+    trainer.learner.player_step = watched  # type: ignore[method-assign]
+    for _ in range(6):
+        trainer.iterate()
+    size = config.learn.batch_size
+    assert shares and all(share == [round(0.25 * size) / size] * 2 for share in shares)
+    assert HopTrainer(replace(config, r2=True)).lessons is None, "ranks and rewards are not the same currency"
+    without = replace(config, learn=replace(config.learn, lessons=0.0))
+    assert HopTrainer(without).lessons is None

@@ -42,6 +42,14 @@ class Stepped(NamedTuple):
     stays: Tensor  # [R] probability that the planner is still in the game
 
 
+class Left(NamedTuple):
+    """Who and what is left in imagined situations beside the planner: [R] bool each."""
+
+    anybody: Tensor
+    stag: Tensor
+    hare: Tensor
+
+
 class Dynamics(ABC):
     """Imagined steps of ego-first situations."""
 
@@ -64,6 +72,20 @@ class Dynamics(ABC):
     @abstractmethod
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         """The planner does `action` [R], the others do `others` [R, n - 1]."""
+
+    @abstractmethod
+    def left(self, embedding: Embedding) -> Left:
+        """Who and what is left."""
+
+    def most(self, embedding: Embedding) -> Tensor | None:
+        """[R] the most that the planner can still earn by the rules, in the units of the game; None where that takes
+        more than a look: a stag takes two hunters, so who is left alone earns a hare at best."""
+        c = self.game.config
+        if c.prosocial or c.time_reward:
+            return None
+        left = self.left(embedding)
+        hare = left.hare * c.hare_reward
+        return torch.where(left.anybody & left.stag, max(c.stag_reward / 2, c.hare_reward), hare)
 
     def own_view(self, embedding: Embedding) -> Seen:
         return self.see(embedding, self._me)
@@ -90,6 +112,11 @@ class TrueGame(Dynamics):
         state = State(*embedding)
         rows, legal = encode(self.game, state, players, self.paths)
         return Seen(rows, legal, state.t / self.game.config.final_time)
+
+    def left(self, embedding: Embedding) -> Left:
+        state = State(*embedding)
+        stags, hares = state.prey_alive.split(self.game.config.prey_kinds, 1)
+        return Left(state.alive[:, 1:].any(1), stags.any(1), hares.any(1))
 
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         joint = torch.cat([action.unsqueeze(1), others], 1)
@@ -121,6 +148,10 @@ class ImaginedGame(Dynamics):
         if self.paths:
             mark_paths(self.layout, rows, self.game, state_of_planes(self.game.config, planes, t, which), players)
         return Seen(rows, legal, t / self.game.config.final_time)
+
+    def left(self, embedding: Embedding) -> Left:
+        n, there = self.game.players, embedding[0].flatten(1, 2).bool().any(1)  # [R, C]
+        return Left(there[:, 1:n].any(1), there[:, n + 1], there[:, n + 2])
 
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         planes, t, which = embedding

@@ -194,6 +194,19 @@ static float step(const Mind *m, Situation s, const int64_t *joint, int32_t *aft
     return m->prosocial ? sum / (float)n * (float)s.alive[0] : reward[0];
 }
 
+/* The most that the planner can still earn, as `Dynamics.most` says it; no bound where it has none. */
+static float most_of(const Mind *m, Situation s) {
+    int anybody = 0, stag = 0, hare = 0;
+    if (m->prosocial || m->time_reward != 0) return INFINITY;
+    for (int64_t k = 1; k < m->players; k++) anybody |= s.alive[k];
+    for (int64_t p = 0; p < m->prey; p++) {
+        if (!s.left[p]) continue;
+        if (kind_of(m, p)) hare = 1; else stag = 1;
+    }
+    const double pair = m->stag_reward / 2 > m->hare_reward ? m->stag_reward / 2 : m->hare_reward;
+    return (float)((anybody && stag ? pair : hare ? m->hare_reward : 0) * m->reward_scale);
+}
+
 /* --- one node of every root ---------------------------------------------------------------------------------------- */
 
 static int64_t draw(const Mind *m, const float *logits, const float *log_noise, const uint8_t *legal) {
@@ -247,5 +260,7 @@ void expand(const Mind *m, const int32_t *situations, const int64_t *actions, co
         think(net, copy, net->goal ? net->goal + root * net->hidden : 0, x, y);
         head(net->actor + copy * net->hidden * A, net->actor_bias + copy * A, net->hidden, A, y, logits + root * A);
         head(net->critic + copy * net->hidden, net->critic_bias + copy, net->hidden, 1, y, value + root);
+        const float most = most_of(m, now);
+        if (value[root] > most) value[root] = most;
     }
 }

@@ -129,7 +129,7 @@ class Planner:
         if meant is None:
             meant = believed.new_zeros(*want.shape, believed.shape[-1], 0)
         means = meant[game.unsqueeze(1), others_of(self.game)[seat]]  # [GM, S', K, V]
-        logits, guess = self._evaluate(view, self._goal_input(believed))
+        logits, guess = self._evaluate(root, view, self._goal_input(believed))
         legal = self._something(view.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
         results = run(root, Evaluation(logits, guess, legal), believed, means, who.real.flatten(), generator)
@@ -200,7 +200,7 @@ class Planner:
             others = self._others(embedding, prepared, generator)
             stepped = self.dynamics.step(embedding, actions, others)
             view = self.dynamics.own_view(stepped.embedding)
-            logits, value = self._evaluate(view, goal_input)
+            logits, value = self._evaluate(stepped.embedding, view, goal_input)
             if self.rollout:
                 earned = self._roll_out(stepped.embedding, prepared, generator)
                 value = (1 - self.rollout) * value + self.rollout * earned
@@ -225,7 +225,7 @@ class Planner:
         wide = tuple(x.repeat_interleave(actions, 0) for x in start)
         tried = torch.arange(actions, device=goals.device).repeat(goals.shape[0])
         stepped = self.dynamics.step(wide, tried, others.repeat_interleave(actions, 0))
-        _, value = self._evaluate(self.dynamics.own_view(stepped.embedding), goal_input)
+        _, value = self._evaluate(stepped.embedding, self.dynamics.own_view(stepped.embedding), goal_input)
         q = self._reward(stepped, generator) + self.config.gamma * stepped.stays * value
         q = q.view(-1, draws, actions)  # [GM, draws, A]
         off = ~at.legal.unsqueeze(1)
@@ -266,11 +266,16 @@ class Planner:
         """What the planning players' networks make of goal probabilities [R, S', K] of the others."""
         return self.nets.goal_input(goals.unflatten(0, (self.nets.copies, -1)))
 
-    def _evaluate(self, view: Seen, goal_input: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Prior logits [R, A] and values [R] of the planning players."""
+    def _evaluate(self, embedding: Embedding, view: Seen, goal_input: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Prior logits [R, A] and values [R] of the planning players, never above what the rules still allow.
+
+        Networks hope where they have seen little: a player who is left alone with the stag would wait for nobody.
+        """
         rows, time = (x.unflatten(0, (self.nets.copies, -1)) for x in (view.rows.squeeze(1), view.time))
         logits, value = self.nets(rows, time, goal_input)
-        return logits.flatten(0, 1), value.flatten()
+        most = self.dynamics.most(embedding) if self.ranked is None else None
+        hoped = value.flatten()
+        return logits.flatten(0, 1), hoped if most is None else torch.minimum(hoped, most * self.reward_scale)
 
     def _something(self, legal: Tensor) -> Tensor:
         """Legal actions [R, A]; who is gone may stay, so that every row has one."""

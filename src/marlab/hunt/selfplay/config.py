@@ -40,6 +40,9 @@ class LearnConfig:
     """Steps in a minibatch for each pair of observer and other."""
     offline_ratio: float = 0.25
     """Share of offline steps in the batches of the models of others, where there are any."""
+    lessons: float = 0.25
+    """Share of offline steps in the batches of prior and value, where there are any: self-play seldom shows what
+    waiting alone is worth, and values forget it."""
     moa_newest: int = 4000
     """Models of others learn from so many newest steps of every player: players change, and old steps are others'."""
     moa_follow: float = 0.98
@@ -77,7 +80,7 @@ class LearnConfig:
         )
         at_least(self, 0, "warm_updates", "history_updates")
         positive(self, "learning_rate", "final_learning_rate", "moa_learning_rate", "max_grad_norm")
-        share(self, "offline_ratio", "follow", "moa_follow")
+        share(self, "offline_ratio", "lessons", "follow", "moa_follow")
         if 1 in (self.follow, self.moa_follow):
             raise UserError("follow or moa_follow is 1, expected less: planning would never see what was learnt.")
 

@@ -50,23 +50,35 @@ class HopLearner:
 
     # --- prior and value ------------------------------------------------------------------------------------------
 
-    def learn_players(self, replay: Replay, lr: float, entropy: float) -> dict[str, Tensor]:
-        """One iteration's steps on replayed plans and returns. All rings that learn must have rows."""
+    def learn_players(
+        self, replay: Replay, lr: float, entropy: float, lessons: Experience | None = None
+    ) -> dict[str, Tensor]:
+        """One iteration's steps on replayed plans and returns. All rings that learn must have rows.
+
+        lessons: offline steps [R] with what a prior should learn from them, for a share of every batch.
+        """
         losses = []
+        old = 0 if lessons is None else round(self.config.lessons * self.config.batch_size)
         for _ in range(self.config.updates):
-            steps = replay.draw(self._rings(replay), self.generator)
+            steps = replay.draw(self._rings(replay, self.config.batch_size - old), self.generator)
+            if lessons is not None and old:
+                lead = (self.fast.players.copies, old)
+                index = torch.randint(len(lessons.time), lead, generator=self.generator, device=lessons.time.device)
+                extra = lessons.select(index)
+                extra = extra._replace(goal=extra.goal.expand(*lead, *steps.goal.shape[2:]))  # as wide; nobody reads it
+                steps = Experience(*(torch.cat(pair, 1) for pair in zip(steps, extra)))
             losses.append(self.player_step(steps, lr, entropy))
         return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
-    def _rings(self, replay: Replay) -> Tensor:
+    def _rings(self, replay: Replay, size: int) -> Tensor:
         """[P, N] rings to draw from: a shared network learns from all seats that have rows, equally often."""
         nets, n = self.fast.players, self.fast.game.players
         device = replay.written.device
         if nets.copies == replay.groups:
-            return torch.arange(nets.copies, device=device).unsqueeze(1).expand(-1, self.config.batch_size)
+            return torch.arange(nets.copies, device=device).unsqueeze(1).expand(-1, size)
         filled = (replay.written > 0).view(-1, n).float()  # [S, n]; rule-based seats never plan
         planning = filled * self.learning_seats
-        seat = torch.multinomial(planning, self.config.batch_size, replacement=True, generator=self.generator)  # [S, N]
+        seat = torch.multinomial(planning, size, replacement=True, generator=self.generator)  # [S, N]
         return seat + torch.arange(nets.copies, device=device).unsqueeze(1) * n
 
     @property

@@ -150,10 +150,13 @@ class HopTrainer:
         self.learner.set_learning_seats(self.seats)
         self.rules = None if len(self.seats) == self.game.players else RulePlayers(self.game, self.roles)
         self.warm: WarmStart | None = None  # what of the warm start is still to be done
+        self.lessons: Experience | None = None  # what prior and value go on learning beside their own games
         if self.offline is not None:
             known = models is not None
             warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"), pretrained=known)
             self.warm = warm if warm.total else None
+            if config.learn.lessons and not config.r2:  # ranks and rewards are not the same currency
+                self.lessons = warm.lessons()
         generator = self.rngs.torch(f"games of seeds {label}")
         ranked = self._random_ranks(generator) if config.r2 else None
         self.planner = self.learner.slow.planner(self.game)
@@ -219,7 +222,8 @@ class HopTrainer:
         losses: dict[str, dict[str, Tensor]] = {}
         if bool((self.replay.written > 0).all()):  # every player of every seed has finished an episode
             with self.watch("train"):
-                losses["players"] = self.learner.learn_players(self.replay, rate, c.learn.entropy * (1 - progress))
+                entropy = c.learn.entropy * (1 - progress)
+                losses["players"] = self.learner.learn_players(self.replay, rate, entropy, self.lessons)
                 losses["moa"] = self.learner.learn_others(self.replay, self.offline, c.learn.moa_learning_rate)
                 losses["moa"] |= self.learner.learn_histories(self.play.histories, c.learn.moa_learning_rate)
         self.step, self.played = self.step + 1, 0

@@ -23,6 +23,8 @@ from marlab.lab.runs.run import Run
 from marlab.lab.runs.trainer import loop, restore
 
 KIND = "hunt/warm-start"
+CHUNK = 4096
+"""Steps judged at once."""
 SAVE_EVERY = 250
 """Updates between two checkpoints."""
 
@@ -50,6 +52,17 @@ class WarmStart:
             known = {k: w.unflatten(0, (seeds, -1))[:, 0] for k, w in mind.others.state_dict().items()}
             self.first.others.load_state_dict(known)
         self.teacher = HopLearner(self.first, learner.config, generator)
+
+    def lessons(self) -> Experience:
+        """The offline steps [R] with what the prior should learn from them, for self-play to go on with.
+
+        All seeds begin with the same models of others, so those of the first will do.
+        """
+        rows, copies = torch.arange(len(self.offline.time), device=self.offline.time.device), self.first.players.copies
+        parts = [self.offline.select(part.expand(copies, -1)) for part in rows.split(CHUNK)]
+        return self.offline._replace(
+            policy=torch.cat([with_hindsight(self.first, part, self.pretrained)[0] for part in parts])
+        )
 
     def iterate(self) -> Mapping[str, Any]:
         first, c, offline = self.first, self.learner.config, self.offline
