@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from marlab.fish.measure.policies import play, scripted
-from marlab.fish.measure.schooling import ANGLE_BINS, Watcher, best_escape_angle, escape_angles, schooling
+from marlab.fish.measure.schooling import ANGLE_BINS, Watcher, attack_speed, best_escape_angle, escape_angles, schooling
 from marlab.fish.sea.reset import seeded_reset
 from marlab.fish.sea.seas import SEAS
 from tests.fish.build import sea_of
@@ -53,6 +53,7 @@ def test_the_best_angle_passes_furthest_from_a_straight_attack() -> None:
     tried = {angle: passes(math.radians(angle), 2.5) for angle in (best - 6, best, best + 6)}
     assert max(tried, key=lambda angle: tried[angle]) == best
     assert best_escape_angle(1.0) == 0.0
+    assert attack_speed(SEAS["pursuit"]) == 2.4 and attack_speed(SEAS["burst"]) == pytest.approx(3.2)  # near its prey
 
 
 def test_a_watcher_gathers_over_an_episode() -> None:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from marlab.fish.sea import constants as sea
+from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.perception import sight
 
@@ -62,6 +63,12 @@ def escape_angles(state: SeaState) -> Tensor:
     chosen = seen.visible & state.alive & towards
     cross, dot = vx * state.vy - vy * state.vx, vx * state.vx + vy * state.vy
     return torch.rad2deg(torch.atan2(cross, dot).abs())[chosen]
+
+
+def attack_speed(cfg: SeaConfig) -> float:
+    """How fast (m/s) a hunter swims at its prey; one that bursts does so near it."""
+    burst = sea.BURST_FACTOR if cfg.predator_mode == "burst" else 1.0
+    return cfg.predator_speed * cfg.predator_speed_factor * burst
 
 
 def best_escape_angle(predator_speed: float, fish_speed: float = sea.FISH_MAX_SPEED) -> float:

@@ -15,7 +15,7 @@ from marlab.fish.measure.config import HELD_OUT_SEED, SuiteConfig
 from marlab.fish.measure.paths import policy_field
 from marlab.fish.measure.policies import Policy
 from marlab.fish.measure.probe import draw_seeds, greedy
-from marlab.fish.measure.schooling import best_escape_angle
+from marlab.fish.measure.schooling import attack_speed, best_escape_angle
 from marlab.fish.measure.suite import Cell, arenas_of, cells, measure
 from marlab.fish.measure.suite_plots import plot_carries, plot_escape_angles, plot_field
 from marlab.fish.sea.config import SeaConfig
@@ -131,8 +131,7 @@ def _tell(run: Run, cfg: SeaConfig, table: Table) -> None:
         name: {what: float(np.nanmean(values)) for what, values in each["schooling"].items()}
         for name, each in base.items()
     }
-    speed = cfg.predator_speed * cfg.predator_speed_factor if cfg.hunted else None
-    best = None if speed is None else best_escape_angle(speed)
+    best = best_escape_angle(attack_speed(cfg)) if cfg.hunted else None
     write_json(
         run.path / "suite.json",
         {
