@@ -49,8 +49,14 @@ def test_whoever_pastes_the_logs_command_hears_how_to_have_it_in_15_minutes() ->
 
 def test_a_limit_says_how_far_it_lets_the_training_come() -> None:
     _, second = told(LOG, IDLE, Budget(600.0))
-    assert second.startswith("the time limit of 10 min stops it after about 21 of them")
+    assert second.startswith("the time limit of 10 min stops it after about 25 of them")
     assert told(LOG, Pace(1e-4, 1e-5, 0.0, 0.0), Budget()) == []
+
+
+def test_what_fits_is_counted_phase_by_phase_with_its_probes() -> None:
+    """9 iterations of 16.5 s, 10 of 22.0 s and then 27.5 s each; a probe of 40 s after the 16th."""
+    done = {seconds: IDLE.done_in(LOG, seconds) for seconds in (16.0, 17.0, 9 * 16.53, 310.0, 369.0, 409.5, 1e6)}
+    assert list(done.values()) == [0, 1, 9, 16, 17, 19, 60]
 
 
 def test_an_iteration_that_cannot_end_in_time_does_not_begin() -> None:

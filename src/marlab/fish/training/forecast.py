@@ -66,6 +66,17 @@ class Pace:
     def iterations(self, config: FishTrainConfig) -> float:
         return sum(p.iterations * self.iteration(config, p.num_fish) for p in config.phases)
 
+    def done_in(self, config: FishTrainConfig, seconds: float) -> int:
+        """Iterations, with their probes, that end within so many seconds; early phases may have fewer fish."""
+        for phase in config.phases:
+            each = self.iteration(config, phase.num_fish)
+            for iteration in range(phase.first, phase.last + 1):
+                seconds -= each
+                if seconds < 0:
+                    return iteration - 1
+                seconds -= self.probe * config.measure.probe_due(iteration)
+        return config.iterations
+
     def whole(self, config: FishTrainConfig) -> float:
         return self.iterations(config) + probes(config) * self.probe + self.ending
 
@@ -171,7 +182,7 @@ def told(config: FishTrainConfig, pace: Pace, budget: Budget) -> list[str]:
     cost = f"{config.iterations} iterations of up to {duration(longest)}"
     lines = [f"this training takes about {duration(whole)} on this machine: {cost}, then probes, films and evaluation"]
     if budget.limited:
-        done = min(config.iterations, int(max(0.0, budget.left()) / longest))
+        done = pace.done_in(config, budget.left())
         if not budget.fits(whole):
             lines.append(f"the time limit of {duration(budget.limit_s)} stops it after about {done} of them")
     elif whole > QUARTER_S and (shorter := ways(config, pace)):
@@ -181,8 +192,7 @@ def told(config: FishTrainConfig, pace: Pace, budget: Budget) -> list[str]:
 
 def ways(config: FishTrainConfig, pace: Pace) -> list[str]:
     """What makes it a quarter of an hour, each with what it costs."""
-    longest = max(pace.iteration(config, p.num_fish) for p in config.phases)
-    done = int(max(0.0, QUARTER_S - pace.ending) / longest)
+    done = pace.done_in(config, QUARTER_S - pace.ending)
     found = [f"--time-limit 15 ends it there, evaluation and figures included (about {done} iterations)"] * (done > 0)
     fixed = pace.whole(config) - pace.iterations(config)
     share = (QUARTER_S - fixed) / pace.iterations(config)
