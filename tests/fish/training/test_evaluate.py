@@ -15,6 +15,7 @@ from marlab.fish.measure.config import EvalConfig
 from marlab.fish.measure.foresight import Search
 from marlab.fish.measure.lookahead import LookAhead
 from marlab.fish.sea.config import SeaConfig
+from marlab.fish.sea.learned import LearnedPredator, make_predator, save_predator
 from marlab.fish.training import evaluate as evaluate_module
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.evaluate import evaluate, evaluate_checkpoint, reference_lines, sea_of, training_steps
@@ -133,6 +134,20 @@ def test_a_sea_is_played_with_as_many_fish_as_it_has(name: str, sea: Any, fish: 
     trained = load_policy(find_checkpoint(name))
     assert sea_of(EvalConfig(name, sea=sea), trained).num_fish == fish
     assert sea_of(EvalConfig(name, sea=sea, fish=5), trained).num_fish == 5
+
+
+def test_a_predator_of_self_play_can_hunt_in_an_evaluation(tmp_path: Path) -> None:
+    save_predator(LearnedPredator(make_predator((8,)), (8,), 1), tmp_path / "p.pt")
+    quick: Any = {"episodes": 2, "fish": 2, "device": "cpu", "baselines": False, "replays": 0}
+    run = evaluate(
+        EvalConfig("pack", predator=str(tmp_path / "p.pt"), **quick),
+        RunOptions(output_dir=tmp_path / "eval"),
+        quiet=True,
+    )
+    assert all("of own-" in case for case in json.loads((run.path / "cases.json").read_text())["survival"][""])
+    with pytest.raises(UserError, match="nobody"):
+        evaluate(EvalConfig("pack", predator="nobody.pt", **quick), RunOptions(output_dir=tmp_path / "no"), quiet=True)
+    assert not (tmp_path / "no").exists()
 
 
 def test_an_evaluation_can_look_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

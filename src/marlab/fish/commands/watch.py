@@ -36,6 +36,8 @@ class WatchConfig:
     """A model_iter_N.pt, a run directory, a shipped policy (best), or the name of a scripted policy."""
     sea: SeaName = "trained"
     """The sea that the policy was trained in (scripts: v32), or a frozen one."""
+    predator: str = ""
+    """A predator of self-play (predator_N.pt) that hunts in place of the sea's."""
     fish: int | None = None
     """Fish in the arena; none: 25, and in a sea where something else hunts as many as that sea has."""
     seed: int = 0
@@ -64,7 +66,7 @@ def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
     from marlab.fish.measure.policies import scripted
     from marlab.fish.measure.probe import greedy
     from marlab.fish.sea.config import SeaConfig
-    from marlab.fish.sea.seas import fish_in, named_sea
+    from marlab.fish.sea.seas import fish_in, hunted_by, named_sea
     from marlab.fish.training.networks import find_checkpoint, load_policy
 
     if config.checkpoint in SCRIPTED:
@@ -74,6 +76,8 @@ def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:
         policy, cfg = greedy(trained.net), trained.sea
     if config.sea != "trained":
         cfg = named_sea(config.sea, cfg)
+    if config.predator:
+        cfg = hunted_by(cfg, config.predator)
     return policy, replace(cfg, num_fish=fish_in(cfg, STANDARD_FISH) if config.fish is None else config.fish)
 
 

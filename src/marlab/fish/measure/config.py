@@ -42,6 +42,8 @@ class EvalConfig:
     """Seed of the arenas; none: the held-out set that all evaluations share."""
     sea: SeaName = "trained"
     """The sea the policy was trained in, or a frozen one, to compare runs of different seas."""
+    predator: str = ""
+    """A predator of self-play (predator_N.pt) that hunts in place of the sea's."""
     baselines: bool = True
     """Play the scripted policies on the same arenas too."""
     ceiling: bool = True

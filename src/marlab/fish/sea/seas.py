@@ -52,6 +52,19 @@ def name_of(cfg: SeaConfig) -> str | None:
     return None
 
 
+LIMITS = (
+    "predator_speed", "predator_speed_factor", "predator_turn_rate", "predator_vision", "predator_count",
+    "predator_confusion", "predator_pull",
+)  # fmt: skip
+"""What a predator is able to do, whatever it wants."""
+
+
+def hunted_by(cfg: SeaConfig, file: str) -> SeaConfig:
+    """The sea with the predator of a file of self-play, which has the limits of `intercept`."""
+    limits = {field: getattr(SEAS["intercept"], field) for field in LIMITS}
+    return replace(cfg, **limits, predator_mode="learned", predator_policy=file)
+
+
 def fish_in(cfg: SeaConfig, standard: int) -> int:
     """Fish that a sea is measured with if nobody says otherwise: its own number, but `standard` in the standard one."""
     name = name_of(cfg)

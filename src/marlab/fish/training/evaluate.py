@@ -24,8 +24,9 @@ from marlab.fish.measure.stats import death_stats
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.sea.dynamics import SeaState
+from marlab.fish.sea.predators import predator_step
 from marlab.fish.sea.reset import seeded_reset
-from marlab.fish.sea.seas import PERCEPTION, fish_in, named_sea
+from marlab.fish.sea.seas import PERCEPTION, fish_in, hunted_by, named_sea
 from marlab.fish.training.assemble import sea_config
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy
@@ -61,6 +62,7 @@ def evaluate(
     file = find_checkpoint(config.checkpoint)
     device = choose_device(config.device)
     trained = load_policy(file, device)  # a file that cannot be played is refused before anything is written
+    predator_step(sea_of(config, trained))  # so is a predator
     if config.replays:
         _rival(config, sea_of(config, trained), device)
     run = Run.open("fish", config, options, preset=preset, command=command)
@@ -175,6 +177,8 @@ def arenas_of(config: EvalConfig) -> list[int]:
 def sea_of(config: EvalConfig, trained: Trained) -> SeaConfig:
     """The sea that is played, with as many fish as asked for."""
     cfg = trained.sea if config.sea == "trained" else named_sea(config.sea, trained.sea)
+    if config.predator:
+        cfg = hunted_by(cfg, config.predator)
     return replace(cfg, num_fish=fish_in(cfg, STANDARD_FISH) if config.fish is None else config.fish)
 
 
