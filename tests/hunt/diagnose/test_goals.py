@@ -27,6 +27,16 @@ def test_what_is_checked_is_what_is_measured(runs: Runs) -> None:
     assert run.learnt_after_exit == 0.0
 
 
+def test_a_learned_belief_is_held_against_what_four_steps_tell(runs: Runs) -> None:
+    assert goals.belief_bar(0.982, Gates().belief_learned) == pytest.approx(0.90, abs=0.001)  # as on msh_4x4
+    assert goals.belief_bar(0.5, 0.83) == 0.5 and goals.belief_bar(1.0, 1.0) == 1.0
+    run = open_goal_run(runs["goals"], "codes", None)
+    section, _ = diagnose_goals(run, Gates(), belief_games=4)
+    check = next(check for check in section.checks if "learned" in check.key)
+    exact = section.figures["belief"]["exact"]["true_type_by_step"][4]
+    assert check.gate == pytest.approx(0.5 + 0.83 * (exact - 0.5))
+
+
 def test_one_batch_by_heart_is_tried_where_no_record_is(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -267,16 +267,26 @@ def _loss_table(run: GoalRun) -> Table:
 # --- beliefs --------------------------------------------------------------------------------------------------------
 
 
+def belief_bar(exact: float, share: float) -> float:
+    """What a learned belief in the true type must reach where the exact rules reach `exact`.
+
+    Four steps tell less on a large grid with obstacles than on a small one, and no model can know more than they tell:
+    it is asked for a share of the exact belief's distance from an even guess.
+    """
+    return 0.5 + share * (exact - 0.5)
+
+
 def _add_beliefs(run: GoalRun, gates: Gates, games: int, section: Section) -> None:
     beliefs = run.record.get("belief") or belief_figures(run.loaded, run.dataset, games, run.config.seed)
     exact, learned = beliefs["exact"], beliefs["learned"]
     steps = {name: values["true_type_by_step"] for name, values in beliefs.items()}
+    bar = belief_bar(steps["exact"][4], gates.belief_learned)
     section.checks += [
         Check("belief", "true type at t = 4, exact rules", steps["exact"][4], gates.belief_step, "at least",
               run=run.name),
         Check("belief", "prior after 10 episodes, exact rules", exact["prior_by_episode"][-1], gates.belief_prior,
               "at least", run=run.name),
-        Check("belief", "true type at t = 4, learned MOA", steps["learned"][4], gates.belief_learned, "at least", None,
+        Check("belief", "true type at t = 4, learned MOA", steps["learned"][4], bar, "at least", None,
               ("data", "goal VAE", "MOA"), run.name),
     ]  # fmt: skip
     section.figures["belief"] = beliefs
