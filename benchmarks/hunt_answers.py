@@ -30,7 +30,7 @@ import marlab.hunt.selfplay.trainer as training
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.game.build import make_game
 from marlab.hunt.museum.training import as_the_original, rows_after_exit
-from marlab.hunt.planner.agent import KIND, load_hop
+from marlab.hunt.planner.agent import KIND, SHIPPED, load_hop
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.replay import Experience, Replay
@@ -155,22 +155,23 @@ def world(a: argparse.Namespace) -> dict[str, Cell]:
             config = small(a, 60, variant=variant, load_moa=MODELS.file(a, "latent"), exact_step=model == "true")
             if model != "true":
                 config = replace(config, load_wm=MODELS.file(a, model), record=False)
+            config = replace(config, learn=replace(config.learn, lessons=LearnConfig.lessons))
             cells[f"{short}_{model}"] = Cell(config)
     return cells
 
 
 @torch.no_grad()
 def planning(a: argparse.Namespace) -> None:
-    """The agents that were trained with trees in the game itself, planning in each of the models: what they earn."""
-    agents = load_hop(a.output_dir / "world_trees_true.pt")
+    """The agent that comes with the package, which was trained in the game itself, planning in each of the models."""
+    agents = load_hop(SHIPPED / "hop_4x4.pt")
     game, episodes = make_game(agents.game, device=choose_device(a.device)), 8 if a.tiny else 300
     for model in ("true", "structured", "dense"):
         file = a.output_dir / f"planning_{model}.json"
         if file.exists():
             continue
         mind = agents.mind
+        mind.config = replace(mind.config, variant="hopplus-mcts-wm", exact_step=model == "true")
         if model != "true":
-            mind.config = replace(mind.config, exact_step=False)
             mind.world = [load_world_model(MODELS.file(a, model), agents.game, game.device)]
         found: dict[str, list[float]] = {"self-play": [], "among NS+2NH": []}
         for seed in agents.seeds:

@@ -116,14 +116,15 @@ def models_of_others(museum: Museum) -> PretrainGoalsConfig:
 
 
 def as_the_original(config: HopTrainConfig) -> HopTrainConfig:
-    """The same training with the original's habits: raw beta = 2, Q shrunk to 0, only the newest episodes, no slow
-    weights for planning, no turned boards, and no way back."""
+    """The same training with the original's habits: raw beta = 2, Q shrunk to 0, only the newest episodes (and nothing
+    offline beside them), no slow weights for planning, no turned boards, and no way back."""
     search = replace(config.plan.search, root="puct", legacy_q=True, normalise="none", c1=1.0)
     plan = replace(config.plan, legacy_beta=2.0, target="boltzmann", search=search)
     fresh = max(64, config.num_envs * config.steps // 2)  # of each player: about what an iteration brings
     learn = replace(
-        config.learn, replay=fresh, follow=0.0, symmetries=False, final_learning_rate=config.learn.learning_rate
-    )
+        config.learn, replay=fresh, follow=0.0, symmetries=False, final_learning_rate=config.learn.learning_rate,
+        lessons=0.0,
+    )  # fmt: skip
     return replace(config, plan=plan, learn=learn, guard=replace(config.guard, drop=0.0))
 
 
