@@ -4,6 +4,7 @@ RUNS is a folder with the runs that pictures are drawn from; one that is missing
 
     fish/best           marlab fish train --preset best
     fish/suite          marlab fish suite pursuit
+    fish/selfplay       marlab fish selfplay --shoal intercept
     hunt/hop_4x4        marlab hunt train --preset hop_4x4 --seeds 0..4 --total-steps 285000 --phases P1,P2,P3,P6
     hunt/hopplus        marlab hunt train --preset hop_4x4 --variant hopplus --seeds 0,1 --total-steps 240000
     hunt/ppo            marlab hunt train --variant ppo --seeds 0..4 --total-steps 3000000 --num-envs 1024
@@ -45,25 +46,38 @@ def fish_film(runs: Path) -> None:
 
 def fish_seas(runs: Path) -> None:
     """The shipped policy of every sea side by side, the first 24 seconds."""
-    from marlab.fish.sea.seas import FISH, SEAS
+    from marlab.fish.sea.seas import SEAS
     from marlab.lab.film import write_gif
 
     names, size = [name for name in SEAS if name != "v32"], 250
-    films = [_captioned(name, FISH, size) for name in names]
+    films = [_captioned(name, name, size) for name in names]
     rows = (np.concatenate([np.concatenate(part, 1) for part in (six[:3], six[3:])]) for six in zip(*films))
     write_gif(IMAGES / "fish_seas.gif", rows, fps=8)
 
 
-def _captioned(name: str, fish: int, size: int) -> Iterator[np.ndarray]:
-    """Every fourth step of a policy in its sea, with the name below."""
+def fish_selfplay(runs: Path) -> None:
+    """A learned predator among the shoal that it studied, and among the one that answered it."""
+    from marlab.lab.film import write_gif
+
+    folder = runs / "fish" / "selfplay"
+    films = [
+        _captioned(str(folder / f"shoal_{number}.pt"), caption, 320, str(folder / "predator_1.pt"))
+        for number, caption in ((0, "the shoal it studied"), (1, "the next shoal"))
+    ]
+    write_gif(IMAGES / "fish_selfplay.gif", (np.concatenate(pair, 1) for pair in zip(*films)), fps=8)
+
+
+def _captioned(policy: str, caption: str, size: int, predator: str = "") -> Iterator[np.ndarray]:
+    """Every fourth step of a policy in its sea, with a caption below."""
     from PIL import ImageDraw
 
     from marlab.fish.commands.watch import WatchConfig, frames
 
-    for step, frame in enumerate(frames(WatchConfig(checkpoint=name, fish=fish, seed=3, steps=240, size=size))):
+    shown = WatchConfig(checkpoint=policy, predator=predator, seed=3, steps=240, size=size)
+    for step, frame in enumerate(frames(shown)):
         if step % 4 == 0:
             image = Image.fromarray(frame)
-            ImageDraw.Draw(image).text((6, size - 16), name, fill=(20, 20, 20))
+            ImageDraw.Draw(image).text((6, size - 16), caption, fill=(20, 20, 20))
             yield np.asarray(image)
 
 
@@ -225,6 +239,7 @@ def _market_frames(log: WorldLog) -> Iterator[np.ndarray]:
 MAKERS: dict[str, Callable[[Path], None]] = {
     "fish.gif": fish_film,
     "fish_seas": fish_seas,
+    "fish_selfplay": fish_selfplay,
     "fish_frame": fish_frame,
     "fish_suite": fish_suite,
     "fish_figures": fish_figures,
