@@ -170,16 +170,18 @@ def world(found: dict[str, dict[str, Any]], path: Path, folder: Path) -> str:
     swapped = {
         key: read(folder / f"planning_{key}.json") for key in words if (folder / f"planning_{key}.json").exists()
     }
-    figure, [trees, one, *rest] = panels(1, 3 if swapped else 2, size=(6.0, 4.8))
+    kinds = [(short, title) for short, title in (("trees", "Trees in"), ("one-step", "One step ahead in"))
+             if any(key.startswith(short) for key in found)]  # fmt: skip
+    figure, axes = panels(1, len(kinds) + bool(swapped), size=(6.0, 4.8))
     names: dict[str, str] = {}
-    for ax, short, title in ((trees, "trees", "Trees in"), (one, "one-step", "One step ahead in")):
+    for ax, (short, title) in zip(axes, kinds):
         mine = {f"{short}_{key}": word for key, word in words.items()}
         names |= {key: f"{title.lower()} {word}" for key, word in mine.items()}
         panel(ax, found, mine, "reward", f"{title} ...")
     if swapped:
         groups = list(next(iter(swapped.values())))
         values = {words[key]: [measured(np.array(one[g])) for g in groups] for key, one in swapped.items()}
-        bars(rest[0], groups, values, ylabel="mean reward", title="Trained in the game, planning in ...")
+        bars(axes[-1], groups, values, ylabel="mean reward", title="Trained in the game, planning in ...")
     legend(figure)
     save(figure, path)
     text = table(found, names)
@@ -201,6 +203,9 @@ def brief(metrics: dict[str, Any]) -> str:
 
 
 def buffer(found: dict[str, dict[str, Any]], path: Path, folder: Path) -> str:
+    """Before and after; the mended one is the same training as today's of the next question but one."""
+    if (folder / "fall_today.json").exists():
+        found.setdefault("mended", read(folder / "fall_today.json"))
     names = {"mended": "all steps, all learn", "rows-after-exit": "rows after exit",
              "successes-of-player-1": "successes only, player 1 alone learns", "both": "both faults"}  # fmt: skip
     figure, [reward, excess] = panels(1, 2, size=(6.4, 4.6))
