@@ -126,6 +126,10 @@ WRITING = {
         "--steer-every 1 --steer-worlds 2 --steer-days 5 --batch-size 64 --past-selves 0 --engine serial --quiet",
         _copy(recorded),
     ),
+    "market habits": Writing(
+        "market habits --steps 3 --batches 1 --markets 2 --draws 4 --days 5 --shapes 2x3 --opponents RandomStdAgent "
+        "--device cpu"
+    ),
     "market distill": Writing(
         f"market distill rule {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 2 --compare-days 5"
     ),

@@ -25,7 +25,7 @@ ROOMS = {
     "hunt": "game players exact data others world_model ppo planner selfplay evaluate training diagnose museum watch "
     "seat",
     "market": "logs rules vector envs simulator collect networks samples learn clones beliefs agent arena online "
-    "distill fidelity replay submit verify guide",
+    "distill fidelity habits replay submit verify guide",
 }
 """A room imports only from itself and from rooms to its left; modules beside the rooms may import all of them."""
 

@@ -65,6 +65,9 @@ COMMANDS: Table = {
         "samples": Command("marlab.market.samples.command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.learn.command:main", "L2, L3 and L4 learn from samples"),
         "online": Command("marlab.market.online.command:main", "learns to sell in the vector market, from rule W on"),
+        "habits": Command(
+            "marlab.market.habits.command:main", "learns the numbers of rule W from sellers that differ in them"
+        ),
         "distill": Command(
             "marlab.market.distill.command:main", "what several teachers do, learnt by one small network"
         ),

@@ -7,6 +7,7 @@ DRAWERS = {
     "marlab.market.clones.settings:CloneConfig": "marlab.market.clones.clone:draw_again",
     "marlab.market.beliefs.settings:BeliefsConfig": "marlab.market.beliefs.beliefs:draw_again",
     "marlab.market.distill.settings:DistillConfig": "marlab.market.distill.distill:draw_again",
+    "marlab.market.habits.settings:HabitsConfig": "marlab.market.habits.work:draw_again",
     "marlab.market.online.settings:OnlineConfig": "marlab.market.online.work:draw_again",
     "marlab.market.arena.plan:PlayConfig": "marlab.market.arena.play:draw_again",
     "marlab.market.fidelity.plan:FidelityConfig": "marlab.market.fidelity.work:draw_again",

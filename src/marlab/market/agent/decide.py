@@ -15,8 +15,9 @@ import numpy as np
 from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.rules import executor, rule_w
-from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.bargain import ManyOptions, RuleOptions, learnt_options
 from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator
+from marlab.market.rules.habits import Learnt, position_of
 from marlab.market.rules.l1 import Action, Bools
 from marlab.market.rules.plan import Revise, Wishes
 
@@ -84,8 +85,13 @@ def heuristic(at: Situation, alpha: Array) -> Intentions:
 class RuleW:
     """The decider of `rules.rule_w`."""
 
-    def __init__(self, options: RuleOptions | None = None) -> None:
+    def __init__(self, options: RuleOptions | None = None, habits: Learnt | None = None) -> None:
+        """`habits`: learnt ones instead of the options."""
         self._options = options or RuleOptions()
+        self._learnt = None if habits is None else [learnt_options(np.array([row])) for row in habits]
+
+    def _of(self, at: Situation) -> RuleOptions | ManyOptions:
+        return self._options if self._learnt is None else self._learnt[int(position_of(at.state))]
 
     def __call__(self, at: Situation, alpha: Array) -> Intentions:
         """Look at a round once."""
@@ -99,7 +105,7 @@ class RuleW:
             threads, issue = at.side(selling)
             shared = (at.batch, at.batch_caps, threads, issue, alpha[None, here])
             if selling:
-                wished, worth = rule_w.sell(*shared, self._options)
+                wished, worth = rule_w.sell(*shared, self._of(at))
                 cost = float(at.state.production_cost)
                 taken = threads.received.quantity[0] * (threads.received.price[0] - cost)
                 money[:, here] = taken, wished.quantity[0] * (wished.price[0] - cost), worth[0]

@@ -10,6 +10,7 @@ from typing import Literal, cast
 
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import read_json
 from marlab.market.agent import decide
 from marlab.market.agent.decide import Decider, RuleW, Weigh, heuristic_weights, uniform_weights
 from marlab.market.agent.learned import Learned
@@ -22,10 +23,13 @@ from marlab.market.networks.play import L2StrategicManager, load_for_play
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.beliefs import Observer, load_observer
 from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.habits import Learnt
 from marlab.market.rules.l1 import L1Options
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Where weights lie that come with the package."""
+HABITS = "habits.json"
+"""What the habits of a run of `marlab market habits` are called."""
 AROUND = "around.npz"
 """What the network of a training by `marlab market online` is called."""
 UNTRAINED = "untrained"
@@ -131,29 +135,36 @@ def _make(settings: AgentSettings) -> Layers:
 
 
 def _learned(rules: L1Options, settings: AgentSettings) -> Decider:
-    """The rule with what a network learnt online."""
+    """The rule with habits that it learnt, or with what a network around it learnt online."""
     if rules != ECONOMIC:
         raise UserError("LitaAgentHRL in learned mode plays with the economic L1 that it learnt with: leave l1 out.")
     if settings.rule is not None:
         raise UserError("LitaAgentHRL in learned mode plays around the rule that it learnt with: leave rule out.")
     if settings.weights == UNTRAINED:
         return Learned(around.untrained(), RuleOptions())
-    net = around.load(find_learned(settings.weights))
+    file = find_learned(settings.weights)
+    if file.suffix == ".json":
+        return RuleW(habits=load_habits(file))
+    net = around.load(file)
     return Learned(net, from_dict(RuleOptions, net.rule, "the rule of the learned network"))
 
 
 def find_learned(place: Place) -> Path:
-    """The file of a network that learnt online: itself, in a run, or the one that comes with the package."""
-    if place is None:
-        if not (SHIPPED / AROUND).is_file():
-            raise UserError("LitaAgentHRL in learned mode needs weights: no network around the rule is shipped.")
-        return SHIPPED / AROUND
-    path = Path(place)
+    """What was learnt: habits (.json) or a network (.npz); a file, one in a run, or that of the package."""
+    path = SHIPPED if place is None else Path(place)
     path = path if path.exists() else Path("runs") / "market" / path
-    for file in (path, path / AROUND, path / "checkpoints" / AROUND):
+    places = [path, *(folder / name for folder in (path, path / "checkpoints") for name in (HABITS, AROUND))]
+    for file in places:
         if file.is_file():
             return file
-    raise UserError(f"There is no network around the rule at {path}; give a run of `marlab market online` or a file.")
+    if place is None:
+        raise UserError("LitaAgentHRL in learned mode needs weights: nothing learnt is shipped.")
+    raise UserError(f"Nothing learnt is at {path}; give a run of `marlab market habits` or `online`, or a file.")
+
+
+def load_habits(file: Path) -> Learnt:
+    """Learnt habits from their file."""
+    return Learnt.from_json(read_json(file, UserError), str(file))
 
 
 def _decider(parts: Parts, settings: AgentSettings) -> Decider:

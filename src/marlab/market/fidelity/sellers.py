@@ -10,7 +10,7 @@ import torch
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market.agent.batched import Batched
-from marlab.market.agent.layers import UNTRAINED, find_learned, load_layers
+from marlab.market.agent.layers import UNTRAINED, find_learned, load_habits, load_layers
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.logs.daystate import DayState
 from marlab.market.networks import around
@@ -18,6 +18,7 @@ from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player
 from marlab.market.rules import l1, plan, rule_w
 from marlab.market.rules.bargain import RuleOptions, many_options
+from marlab.market.rules.habits import Learnt
 from marlab.market.simulator.experts import find_player
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.clones import ClonePack
@@ -97,7 +98,9 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
         if place in rules or not bool(mine.any()):
             continue
         kind[mine] = FIRST_OTHER + place
-        if settings.mode == "learned":
+        if settings.mode == "learned" and learnt_habits(settings) is not None:
+            policies[FIRST_OTHER + place] = RuleW(market, chosen=mine, quick=True, habits=learnt_habits(settings))
+        elif settings.mode == "learned":
             net, options = network_around(settings, market.device)
             rule = RuleW(market, options, chosen=mine, quick=True)
             policies[-1 - place] = rule  # it listens, and is asked nothing
@@ -105,6 +108,12 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
         else:
             policies[FIRST_OTHER + place] = Batched(market, settings, seated.generator, market.balance.dtype, mine)
     return Seated(market, kind, policies, seated.generator)
+
+
+def learnt_habits(settings: AgentSettings) -> Learnt | None:
+    """The habits of an agent in learned mode; None where a network around the rule plays."""
+    file = None if settings.weights == UNTRAINED else find_learned(settings.weights)
+    return None if file is None or file.suffix != ".json" else load_habits(file)
 
 
 def network_around(settings: AgentSettings, device: torch.device) -> tuple[AroundRule, RuleOptions]:

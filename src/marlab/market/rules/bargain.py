@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import Array
-from marlab.market.rules import economic, records
+from marlab.market.rules import records
 from marlab.market.rules.arrays import namespace
+from marlab.market.rules.habits import PLACE, Habits
 from marlab.market.rules.l1 import Bools
 from marlab.market.rules.offers import LARGEST_LOT, ROUNDS
 from marlab.market.rules.plan import FULLEST, NEAREST, NEXT, TODAY, Ints, Threads
@@ -26,23 +27,14 @@ from marlab.market.rules.prospects import Fitting, prospects
 LAST_ROUND = ROUNDS - 1
 """After an answer in this round a negotiation is over."""
 LARGE_LOT = 10.0
-LARGE_REQUEST = 8
-"""A request of at least this many units fills a day."""
-SMALL_REQUEST = 3
-"""A stranger's request at the highest price is taken from this many units on."""
-HOLD_FROM, CHEAP = 2, 0.6
-"""The round from which large requests are held back, and the position of the price below which they are."""
-SELDOM = 0.15
-"""A partner with a smaller chance of leaving is known to bargain long."""
-FEW_OFFERS = 4
-"""With fewer offers heard of a partner, nothing is known about what it will offer next."""
-GUESSED_OFFERS, GUESSED_TAKEN = 6.0, 0.3
-"""Own offers to a stranger that are assumed made and taken."""
 
 SALE_REASONS = (
     "takes the highest price", "takes only the lowest price", "keeps bargaining", "bargains to the end", "first days",
     "leaves early",
 )  # fmt: skip
+
+
+_USUAL = Habits()
 
 
 @dataclass(frozen=True)
@@ -72,6 +64,11 @@ class RuleOptions:
     """Price of all own offers; free: whatever suits the partner."""
     lot: int = 0
     """Units of all own offers; 0: whatever suits the partner."""
+
+    @property
+    def habits(self) -> Habits:
+        """The usual ones."""
+        return _USUAL
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
@@ -109,10 +106,13 @@ class ManyOptions(NamedTuple):
     wait: Bools
     price: Array  # position of the price of all own offers, nan: free
     lot: Array
+    habits: Habits = _USUAL
 
     def take(self, rows: Any) -> ManyOptions:
         """Those of some factories."""
-        return ManyOptions(*(values[rows] for values in self))
+        own = self.habits.values
+        habits = self.habits if own is None else Habits(own[rows])
+        return ManyOptions(*(values[rows] for values in self[:-1]))._replace(habits=habits)
 
 
 def many_options(options: Sequence[RuleOptions], like: Array) -> ManyOptions:
@@ -138,6 +138,23 @@ def many_options(options: Sequence[RuleOptions], like: Array) -> ManyOptions:
     )  # fmt: skip
 
 
+def learnt_options(rows: Array) -> ManyOptions:
+    """Options of N factories with learnt habits [N, H], as `habits.ALL` orders them."""
+    xp = namespace(rows)
+
+    def column(name: str) -> Array:
+        return rows[:, PLACE[name], None]
+
+    lots, prices = (
+        rows[:, None, PLACE[f"opening_{part}_1"] : PLACE[f"opening_{part}_3"] + 1] for part in ("lot", "price")
+    )
+    zero = xp.zeros_like(column("hold"))
+    return ManyOptions(
+        column("opening_days"), lots, prices, column("small_lot"), column("small_price"), column("hold"),
+        column("loss"), zero == 0, zero == 0, zero + math.nan, zero, Habits(rows[:, None, :]),
+    )  # fmt: skip
+
+
 class Terms(NamedTuple):
     """What all selling threads of a factory share: each [N, 1], room [N, S]."""
 
@@ -146,6 +163,7 @@ class Terms(NamedTuple):
     highest: Array
     cost: Array  # of making a unit
     room: Array  # [N, S] units that can be sold, by day
+    seen: Array | None = None  # [N, K, C] what habits lean on; None where they do not
 
     def price(self, position: Array | float) -> Array:
         """The price at a position between the lowest (0) and the highest (1)."""
@@ -178,7 +196,7 @@ def waiting(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) 
     rounds, most = xp.maximum(0, LAST_ROUND - threads.round), LAST_ROUND - threads.earliest
     taken, lot, leaving = chances(threads, terms, options)
     worth = worth_waiting(before.fitting(terms.room), today, taken, lot, rounds, leaving, most)
-    worth = xp.where(count >= FEW_OFFERS, worth, float("nan"))
+    worth = xp.where(count >= options.habits["few"], worth, float("nan"))
     return worth if isinstance(options, RuleOptions) else xp.where(options.wait, worth, 0.0)
 
 
@@ -194,12 +212,16 @@ def chances(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) 
     """By what the partners did so far."""
     xp, known = namespace(terms.cost), threads.records
     offered = known.offers + threads.offered
-    lot = (known.taken_units + LARGE_LOT * GUESSED_TAKEN) / (known.taken + GUESSED_TAKEN)
+    habits, guessed = options.habits, options.habits["taken"]
+    lot = (known.taken_units + LARGE_LOT * guessed) / (known.taken + guessed)
+    leaving = (known.left + 1) / (offered - known.taken + 2)
+    if habits.learnt:
+        leaving = xp.minimum(1.0, leaving * xp.exp(habits["leaving"]))
     price = xp.where(known.patient_highest >= known.patient_lowest, terms.highest, terms.lowest)
     return Chances(
-        (known.taken + GUESSED_TAKEN) / (offered + GUESSED_OFFERS),
+        (known.taken + guessed) / (offered + habits["offers"]),
         xp.minimum(lot, xp.max(terms.room)[..., None]) * (price - terms.cost),
-        xp.maximum(options.loss, (known.left + 1) / (offered - known.taken + 2)),
+        xp.maximum(options.loss, leaving),
     )
 
 
@@ -228,19 +250,22 @@ def worth_waiting(
     return worth
 
 
-def is_patient(threads: Threads) -> Bools:
+def is_patient(threads: Threads, habits: Habits | None = None) -> Bools:
     """[N, K] still there in round 3, or known to bargain long."""
-    known = records.is_patient(threads.records) | (records.leaving(threads.records) < SELDOM)
-    return known | (threads.round >= economic.PATIENT_ROUND)
+    habits = habits or _USUAL
+    known = records.is_patient(threads.records) | (records.leaving(threads.records) < habits["seldom"])
+    return known | (threads.round >= habits["patient_round"])
 
 
 def sale(threads: Threads, terms: Terms, worth: Array, options: RuleOptions | ManyOptions) -> Lots:
     """The lots that suit the partners in this round; never smaller ones than waiting is worth."""
     xp = namespace(terms.cost)
-    patient = is_patient(threads)
-    pairs = zip(_patient_sale(threads, terms), _hasty_sale(threads, terms, options))
+    patient = is_patient(threads, options.habits)
+    pairs = zip(_patient_sale(threads, terms, options.habits), _hasty_sale(threads, terms, options))
     lots = Lots(*(xp.where(patient, to_patient, to_hasty) for to_patient, to_hasty in pairs))
     lots = lots._replace(price=_at_one_price(lots.price, terms, options))
+    if options.habits.learnt:
+        worth = worth * xp.exp(options.habits["least"])
     least = xp.ceil(xp.zero_nan(worth) / xp.maximum(1.0, lots.price - terms.cost))
     quantity = xp.where(lots.quantity >= least, lots.quantity, xp.minimum(LARGE_LOT, least))
     if not isinstance(options, RuleOptions):
@@ -260,45 +285,70 @@ def _at_one_price(price: Array, terms: Terms, options: RuleOptions | ManyOptions
     return xp.zeros_like(price) + (terms.lowest if options.price == "lowest" else terms.highest)
 
 
-def _patient_sale(threads: Threads, terms: Terms) -> Lots:
+def _patient_sale(threads: Threads, terms: Terms, habits: Habits) -> Lots:
     """Large lots at the price the partner has shown to pay; to strangers at the highest, near the end at the lowest."""
     xp, known = namespace(terms.cost), threads.records
     turn = threads.round % 3
     pays_highest = known.patient_highest >= xp.maximum(1, known.patient_lowest)
     pays_lowest = ~pays_highest & (known.patient_lowest >= 2) & (known.patient_highest == 0)
-    early = threads.round < economic.YIELD_ROUND
+    early = threads.round < habits["yield_round"]
     last = ~pays_highest & ~pays_lowest & ~early
-    quantity = xp.where(pays_lowest & (turn == 1), 5.0, xp.where(pays_lowest & (turn == 2), 2.0, LARGE_LOT))
-    quantity = xp.where(last & (turn == 1), 2.0, xp.where(last & (turn == 2), 5.0, quantity))
+    zero = xp.zeros_like(turn)
+    low_1, low_2, last_1, last_2, large = (
+        zero + habits[name] for name in ("low_lot_1", "low_lot_2", "last_lot_1", "last_lot_2", "large")
+    )
+    quantity = xp.where(pays_lowest & (turn == 1), low_1, xp.where(pays_lowest & (turn == 2), low_2, large))
+    quantity = xp.where(last & (turn == 1), last_1, xp.where(last & (turn == 2), last_2, quantity))
+    quantity = xp.clip(xp.rint(quantity + habits.leaning("lot_patient", terms.seen)), 1.0, LARGE_LOT)
     now = (pays_lowest & (turn == 2)) | (last & (turn == 1))
-    price = xp.where(pays_lowest | last, terms.lowest, terms.highest)
-    choice = xp.where(pays_highest, NEAREST, xp.where(now, TODAY, NEXT))
+    low, high, first = (zero + habits[name] for name in ("price_low", "price_high", "price_early"))
+    position = xp.where(pays_lowest | last, low, xp.where(pays_highest, high, first))
+    price = terms.price(xp.clip(position + habits.leaning("price_patient", terms.seen), 0.0, 1.0))
+    far = xp.where(pays_highest, zero + habits["day_high"], zero + habits["day_early"])
+    choice = xp.where(now, TODAY, _day_choice(far + habits.leaning("day_patient", terms.seen)))
     return Lots(quantity, price, choice, xp.where(pays_highest, 0, xp.where(pays_lowest, 1, xp.where(early, 2, 3))))
+
+
+def _day_choice(far: Array) -> Ints:
+    """[N, K]: the fullest day, the next or the nearest one."""
+    xp = namespace(far)
+    return xp.where(far > 0.5, FULLEST, xp.where(far < -0.5, NEAREST, NEXT))
 
 
 def _hasty_sale(threads: Threads, terms: Terms, options: RuleOptions | ManyOptions) -> Lots:
     """What somebody who leaves after one or two offers takes at once: 5 to 7 units in the first days, later 3."""
-    xp = namespace(terms.cost)
+    xp, habits = namespace(terms.cost), options.habits
     lots, prices = (
         xp.asarray([float(v) for v in values], terms.cost) if isinstance(values, tuple) else values
         for values in (options.opening_lots, options.opening_prices)
     )
     lot = xp.take(lots, xp.minimum(threads.round, lots.shape[-1] - 1))
     position = xp.take(prices, xp.minimum(threads.round, prices.shape[-1] - 1))
-    quantity = xp.where(terms.opening, lot, xp.maximum(1, options.small_lot - threads.round))
-    price = xp.where(terms.opening, terms.price(position), terms.price(options.small_price))
+    quantity = xp.where(terms.opening, lot, options.small_lot - habits["small_step"] * threads.round)
+    quantity = xp.clip(xp.rint(quantity + habits.leaning("lot_hasty", terms.seen)), 1.0, LARGE_LOT)
+    position = xp.where(terms.opening, position, xp.zeros_like(position) + options.small_price)
+    price = terms.price(xp.clip(position + habits.leaning("price_hasty", terms.seen), 0.0, 1.0))
     now = ~terms.opening & records.only_today(threads.records)
-    return Lots(quantity, price, xp.where(now, TODAY, FULLEST), xp.where(terms.opening & (quantity > 0), 4, 5))
+    far = xp.zeros_like(price) + habits["day_hasty"] + habits.leaning("day_hasty", terms.seen)
+    choice = xp.where(now, TODAY, _day_choice(far))
+    return Lots(quantity, price, choice, xp.where(terms.opening & (quantity > 0), 4, 5))
 
 
 def takes(threads: Threads, terms: Terms, worth: Array, options: RuleOptions | ManyOptions) -> Bools:
     """[N, K] whether to sell on the partner's terms, if there is room."""
-    xp = namespace(terms.cost)
+    xp, habits = namespace(terms.cost), options.habits
     (quantity, price, ahead), round = threads.received, threads.round
-    large_and_cheap = (ahead == 0) & (quantity >= LARGE_REQUEST) & (price < terms.price(CHEAP))
-    hold = 0 if options.wait is False else options.hold
-    later = large_and_cheap & (round >= HOLD_FROM) & (round < hold) & records.stays(threads.records)
-    enough = quantity * (price - terms.cost) >= worth
-    good = (price >= terms.highest) & (quantity >= SMALL_REQUEST)
-    hasty = ~is_patient(threads) & (~terms.opening | (round >= 1) | (quantity >= 5))
+    large_and_cheap = (ahead == 0) & (quantity >= habits["large_request"]) & (price < terms.price(habits["cheap"]))
+    hold = (0 if options.wait is False else options.hold) + habits.leaning("hold", terms.seen)
+    later = large_and_cheap & (round >= habits["hold_from"]) & (round < hold) & records.stays(threads.records)
+    brings = quantity * (price - terms.cost)
+    if habits.learnt:
+        position = (price - terms.lowest) / xp.maximum(1.0, terms.highest - terms.lowest) - 0.5
+        offer = xp.stack([position, quantity / 10 - 0.4, ahead / 10 - 0.3])
+        shadow = habits["shadow"] + habits.leaning("shadow", xp.cat([terms.seen, offer]))
+        brings = quantity * (price - terms.cost - shadow * (terms.highest - terms.lowest))
+        worth = worth * xp.exp(habits["accept"])
+    enough = brings >= worth
+    good = (price >= terms.highest) & (quantity >= habits["small_request"])
+    hasty = ~is_patient(threads, habits) & (~terms.opening | (round >= 1) | (quantity >= habits["opening_request"]))
     return ~later & xp.where(xp.isnan(worth), good | hasty, enough)

@@ -20,6 +20,7 @@ from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import bargain, economic
 from marlab.market.rules.arrays import namespace
 from marlab.market.rules.bargain import ManyOptions, RuleOptions, Terms
+from marlab.market.rules.habits import sights
 from marlab.market.rules.l1 import Bools, Caps, Issue
 from marlab.market.rules.plan import AS_TOLD, Ints, Threads, Wishes, by_weight
 
@@ -64,6 +65,8 @@ def sell(
     xp = namespace(state.day)
     held = held_back(state, options)
     terms = terms_of(state, caps, issue, options, held)
+    if options.habits.learnt:
+        terms = terms._replace(seen=sights(state, threads, issue))
     room = terms.room
     worth = bargain.waiting(threads, terms, options) if worth is None else worth
     largest = _largest_first(threads)

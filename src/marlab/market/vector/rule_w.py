@@ -13,14 +13,15 @@ import torch
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import features, goals, l1, plan, records, rule_w
-from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.bargain import ManyOptions, RuleOptions, learnt_options
 from marlab.market.rules.executor import HeuristicL4Coordinator
+from marlab.market.rules.habits import Learnt
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.prospects import Fitting, Prospects, prospects
 from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
 from marlab.market.vector.memory import Memory
-from marlab.market.vector.quick.native import Call, native, option_values
+from marlab.market.vector.quick.native import Call, learnt_table, native, option_values
 from marlab.market.vector.rounds import ROUNDS, Moves
 from marlab.market.vector.seats import CONSUMERS, SUPPLIERS, Policy, Rows
 from marlab.market.vector.views import Mornings
@@ -122,10 +123,10 @@ class RuleW(Policy):
 
     def __init__(
         self, market: Market, options: RuleOptions | None = None, dtype: torch.dtype | None = None,
-        chosen: Tensor | None = None, quick: bool = False,
+        chosen: Tensor | None = None, quick: bool = False, habits: Learnt | None = None,
     ) -> None:  # fmt: skip
         """`chosen` [B, L, A]: the seats that it will be asked for, by default any; `quick`: decide by C code, where it
-        can be built; answers are the same."""
+        can be built; answers are the same. `habits`: learnt ones instead of the options."""
         self.options = options or RuleOptions()
         self.mornings = Mornings(market, dtype)
         self._native = native(market, self.mornings.dtype) if quick else None
@@ -135,9 +136,25 @@ class RuleW(Policy):
         self._outlooks = Outlooks(self.memory), Outlooks(self.memory)  # of callers, of those who answer
         self._call: tuple[Call, Tensor] | None = None  # while a learner sells
         self._sells_itself = type(self).sale is not RuleW.sale
-        like: Tensor = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
-        self.option_table = like.new_tensor([option_values(self.options)])  # [options, 30]
+        self._like: Tensor = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
+        self.option_table = self._like.new_tensor([option_values(self.options)])  # [options, O]
         self.option_number: Tensor | None = None  # [B, L, A]: which of them a seat follows; None: the first
+        self._many: ManyOptions | None = None  # the same, where they differ
+        if habits is not None:
+            place = torch.where(market.setup.first, 2 * (market.setup.n_levels == 2)[:, None], 1)  # [B, L]
+            self.follow(torch.tensor(list(habits)), place[..., None].expand(market.setup.shape))
+
+    def follow(self, habits: Tensor, number: Tensor) -> None:
+        """Play by learnt habits [M, H], rows as `habits.ALL` orders them; `number` [B, L, A]: which row a seat has."""
+        habits = habits.to(self._like)
+        self.option_table, self.option_number = learnt_table(habits), number.to(self._like.device)
+        self._many = learnt_options(habits)
+
+    def options_of(self, rows: Rows) -> RuleOptions | ManyOptions:
+        """What these rows follow."""
+        if self._many is None or self.option_number is None:
+            return self.options
+        return self._many.take(self.option_number[rows.seat])
 
     @property
     def goal(self) -> Tensor:
@@ -228,7 +245,7 @@ class RuleW(Policy):
         alpha: Tensor,
     ) -> plan.Answers:  # fmt: skip
         """What these rows answer their consumers; `alpha` [N, A]: L4's weights. A learner answers otherwise."""
-        wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, self.options)
+        wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, self.options_of(rows))
         return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
 
     def _threads(self, market: Market, rows: Rows, side: int, there: Tensor) -> plan.Threads:

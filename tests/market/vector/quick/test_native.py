@@ -11,6 +11,7 @@ import torch
 from marlab.market.fidelity.sellers import ManyRules
 from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.habits import OWN
 from marlab.market.vector.builtin import Seated, random_moves
 from marlab.market.vector.generate import generate
 from marlab.market.vector.market import Market
@@ -115,7 +116,7 @@ def test_learners_sell_by_themselves() -> None:
 
 def test_options_are_told_in_numbers() -> None:
     values = option_values(RuleOptions(opening_lots=(6, 2), opening_prices=(0.5,), wait=False, price="highest"))
-    assert len(values) == 30
+    assert len(values) == 30 + len(OWN)
     assert values[3] == 0  # without waiting nothing is held back
     assert values[7] == 1
     assert values[9:13] == [2, 6, 2, 2]

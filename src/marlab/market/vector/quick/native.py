@@ -20,6 +20,7 @@ from marlab.market.logs.daystate import LINES, SCALARS
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import bargain, economic, executor, features, offers, records, rule_w
 from marlab.market.rules.bargain import RuleOptions
+from marlab.market.rules.habits import OWN, PLACE, SIGHTS, USUAL
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.plan import Wishes
 from marlab.market.rules.prospects import Fitting
@@ -58,14 +59,11 @@ def _defines(dtype: torch.dtype, wide: int) -> dict[str, Any]:
         "REAL": "float" if dtype is torch.float32 else "double", "WIDE": wide, "LINES": LINES, "PRIOR": f"{{{prior}}}",
         "PRIOR_SALES": len(economic.PRIOR_SALES), "ACCEPT": ACCEPT, "REJECT": REJECT, "END": END, "FADES": offers.FADES,
         "SURE_SHARE": economic.SURE_SHARE, "REFILL_DAYS": economic.REFILL_DAYS, "RAISE_ROUND": economic.RAISE_ROUND,
-        "LAST_BUYING_DAYS": economic.LAST_BUYING_DAYS, "YIELD_ROUND": economic.YIELD_ROUND,
-        "PATIENT_ROUND": economic.PATIENT_ROUND, "RESERVE": L1Options().reserve, "PRICE_NORM": features.PRICE,
+        "LAST_BUYING_DAYS": economic.LAST_BUYING_DAYS, "RESERVE": L1Options().reserve, "PRICE_NORM": features.PRICE,
         "REACH": executor.REACH, "TINY": executor.TINY, "SPARE_NEED": rule_w.SPARE_NEED,
         "FILLING_DAYS": rule_w.FILLING_DAYS, "LATEST": records.LATEST, "PATIENT_MEAN": records.PATIENT_MEAN,
-        "RARELY": records.RARELY, "SELDOM": bargain.SELDOM, "LARGE_REQUEST": bargain.LARGE_REQUEST,
-        "SMALL_REQUEST": bargain.SMALL_REQUEST, "CHEAP": bargain.CHEAP, "HOLD_FROM": bargain.HOLD_FROM,
-        "LARGE_LOT": bargain.LARGE_LOT, "GUESSED_TAKEN": bargain.GUESSED_TAKEN,
-        "GUESSED_OFFERS": bargain.GUESSED_OFFERS, "FEW_OFFERS": bargain.FEW_OFFERS,
+        "RARELY": records.RARELY, "LARGE_LOT": bargain.LARGE_LOT,
+        "SEEN": len(SIGHTS),
     }  # fmt: skip
 
 
@@ -131,7 +129,7 @@ def _for_gpu(defines: dict[str, Any]) -> Native | None:
 
 
 def option_values(options: RuleOptions) -> list[float]:
-    """What the C code reads of options: 30 numbers."""
+    """What the C code reads of options: 30 numbers, and the usual habits."""
     lots, prices = options.opening_lots, options.opening_prices
     count = min(MOST_LOTS, max(len(lots), len(prices)))
 
@@ -144,7 +142,18 @@ def option_values(options: RuleOptions) -> list[float]:
         options.opening_days, options.small_lot, options.small_price, options.hold * options.wait, options.loss,
         options.fill_first, options.wait, price, options.lot, count,
     ]  # fmt: skip
-    return [*map(float, first), *padded(lots), *padded(prices)]
+    return [*map(float, first), *padded(lots), *padded(prices), *USUAL[: len(OWN)]]
+
+
+def learnt_table(habits: Tensor) -> Tensor:
+    """[N, O]: the same of learnt habits [N, H], rows as `habits.ALL` orders them."""
+    names = ["opening_days", "small_lot", "small_price", "hold", "loss"]
+    turns = [1, 2, *[3] * (MOST_LOTS - 2)]
+    opening = [f"opening_{part}_{turn}" for part in ("lot", "price") for turn in turns]
+    # stock is filled first, waiting is weighed, price and lot are free, and there are three opening lots
+    fixed = habits.new_tensor([1.0, 1.0, float("nan"), 0.0, 3.0]).expand(len(habits), 5)
+    columns = [habits[:, [PLACE[name] for name in part]] for part in (names, opening, list(OWN))]
+    return torch.cat([columns[0], fixed, *columns[1:]], 1)
 
 
 class Call:

@@ -42,7 +42,12 @@ enum {
 };
 enum {
   O_OPENING_DAYS, O_SMALL_LOT, O_SMALL_PRICE, O_HOLD, O_LOSS, O_FILL_FIRST, O_WAIT, O_PRICE, O_LOT, O_COUNT, O_LOTS = 10,
-  O_PRICES = 20, O_SIZE = 30
+  O_PRICES = 20, H_ACCEPT = 30, H_SHADOW, H_LEAST, H_TAKEN, H_OFFERS, H_FEW, H_LEAVING, H_LARGE, H_LOW1, H_LOW2, H_LAST1,
+  H_LAST2, H_PRICE_LOW, H_PRICE_EARLY, H_PRICE_HIGH, H_YIELD, H_PATIENT, H_SELDOM, H_HOLD_FROM, H_CHEAP, H_LARGE_REQUEST,
+  H_GOOD, H_OPEN_TAKES, H_SMALL_STEP, H_DAY_HIGH, H_DAY_EARLY, H_DAY_HASTY, W_SHADOW, W_PRICE_PATIENT = W_SHADOW + SEEN + 3,
+  W_PRICE_HASTY = W_PRICE_PATIENT + SEEN, W_LOT_PATIENT = W_PRICE_HASTY + SEEN, W_LOT_HASTY = W_LOT_PATIENT + SEEN,
+  W_HOLD = W_LOT_HASTY + SEEN, W_DAY_PATIENT = W_HOLD + SEEN, W_DAY_HASTY = W_DAY_PATIENT + SEEN,
+  O_SIZE = W_DAY_HASTY + SEEN
 };
 
 typedef struct {
@@ -292,11 +297,45 @@ INSIDE const REAL *options_of(const whole *a, const State *s) {
   return (const REAL *)a[A_OPTIONS] + (number ? number[s->seat] : 0) * O_SIZE;
 }
 
-INSIDE int is_patient(const whole *a, whole number, int k, REAL round) {
+INSIDE int is_patient(const whole *a, whole number, int k, REAL round, const REAL *o) {
   REAL met = least_of(known_of(a, number, R_patience_count, k), LATEST);
   REAL left = known_of(a, number, R_left, k), offers = known_of(a, number, R_offers, k);
   if (met > 0 && known_of(a, number, R_patience, k) >= C(PATIENT_MEAN) * met) return 1;
-  return (left + 1) / (offers - known_of(a, number, R_taken, k) + 2) < C(SELDOM) || round >= PATIENT_ROUND;
+  return (left + 1) / (offers - known_of(a, number, R_taken, k) + 2) < o[H_SELDOM] || round >= o[H_PATIENT];
+}
+
+/* What habits look at: the factory's days, the round, the partner */
+INSIDE void shared_context(const State *s, const Side *talks, REAL round, REAL low, REAL high, REAL cost, REAL *c) {
+  REAL lines = of(s, F_n_lines), near = 0, used = 0, far = 0;
+  int there = 0;
+  for (int k = 0; k < SLOTS; k++) {
+    if (k < 2) near += s->q_out[k];
+    if (k >= 1 && k < 6) used += s->q_out[k];
+    if (k >= 6) far += s->q_out[k];
+  }
+  for (int k = 0; k < WIDE; k++) there += talks->there[k];
+  c[0] = least_of(near / (2 * lines), 1) - C(0.5);
+  c[1] = least_of(used / (5 * lines), 1) - C(0.5);
+  c[2] = least_of(far / (5 * lines), 1) - C(0.25);
+  c[3] = of(s, F_day) / of(s, F_n_steps) - C(0.5);
+  c[4] = round / ROUNDS - C(0.3);
+  c[5] = C(there) / 8 - C(0.5);
+  c[6] = (low - cost) / most_of(high, 1) - C(0.5);
+}
+
+INSIDE void partner_context(const whole *a, whole number, int k, REAL round, REAL *c) {
+  REAL high = known_of(a, number, R_patient_highest, k), low = known_of(a, number, R_patient_lowest, k);
+  REAL taken = known_of(a, number, R_taken, k), offered = known_of(a, number, R_offers, k) + round;
+  c[7] = high / (high + low + 1) - C(0.25);
+  c[8] = (taken + C(0.3)) / (offered + 6) - C(0.1);
+  c[9] = (known_of(a, number, R_left, k) + 1) / (offered - taken + 2) - C(0.3);
+  c[10] = least_of((known_of(a, number, R_taken_units, k) + 3) / (taken + C(0.3)) / 10, 2) - C(0.6);
+}
+
+INSIDE REAL dot(const REAL *w, const REAL *c, int count) {
+  REAL sum = 0;
+  for (int i = 0; i < count; i++) sum += w[i] * c[i];
+  return sum;
 }
 
 /* Wishes for consumers; `worth` of waiting, nan: not known */
@@ -310,19 +349,25 @@ INSIDE void sell(
   int largest[WIDE], accepted[WIDE], patient[WIDE], count = (int)o[O_COUNT];
   for (int k = 0; k < SLOTS; k++) room[k] = k < held ? 0 : s->sell[k];
   largest_first(talks, largest);
+  REAL c[SEEN + 3];
+  shared_context(s, talks, round, low, high, cost, c);
   for (int i = 0; i < WIDE; i++) {
     int k = largest[i];
     REAL units = talks->quantity[k], price = talks->price[k], day = talks->day[k];
-    patient[k] = is_patient(a, number, k, round), accepted[k] = 0;
+    patient[k] = is_patient(a, number, k, round, o), accepted[k] = 0;
     if (!talks->there[k] || !(day >= 0 && day < SLOTS)) continue;
-    int large_and_cheap = day == 0 && units >= LARGE_REQUEST && price < low + C(CHEAP) * (high - low);
+    partner_context(a, number, k, round, c);
+    c[SEEN] = (price - low) / most_of(high - low, 1) - C(0.5), c[SEEN + 1] = units / 10 - C(0.4);
+    c[SEEN + 2] = day / HORIZON - C(0.3);
+    int large_and_cheap = day == 0 && units >= o[H_LARGE_REQUEST] && price < low + o[H_CHEAP] * (high - low);
     REAL late = most_of(10, known_of(a, number, R_late_offers, k));
     int stays = known_of(a, number, R_late_left, k) <= C(RARELY) * late;
-    int later = large_and_cheap && round >= HOLD_FROM && round < o[O_HOLD] && stays;
-    int wanted = units * (price - cost) >= worth[k];
+    int later = large_and_cheap && round >= o[H_HOLD_FROM] && round < o[O_HOLD] + dot(o + W_HOLD, c, SEEN) && stays;
+    REAL shadow = o[H_SHADOW] + dot(o + W_SHADOW, c, SEEN + 3);
+    int wanted = units * (price - cost - shadow * (high - low)) >= worth[k] * exp(o[H_ACCEPT]);
     if (isnan(worth[k])) {
-      int good = price >= high && units >= SMALL_REQUEST;
-      wanted = good || (!patient[k] && (!opening || round >= 1 || units >= 5));
+      int good = price >= high && units >= o[H_GOOD];
+      wanted = good || (!patient[k] && (!opening || round >= 1 || units >= o[H_OPEN_TAKES]));
     }
     accepted[k] = !later && wanted && units <= room[(int)day];
     if (accepted[k]) room[(int)day] -= units;
@@ -331,23 +376,30 @@ INSIDE void sell(
     REAL highest = known_of(a, number, R_patient_highest, k), lowest = known_of(a, number, R_patient_lowest, k);
     REAL quantity, price;
     int choice;
+    partner_context(a, number, k, round, c);
     if (patient[k]) {
       int pays_highest = highest >= most_of(1, lowest), pays_lowest = !pays_highest && lowest >= 2 && highest == 0;
-      int last = !pays_highest && !pays_lowest && !(round < YIELD_ROUND);
-      quantity = pays_lowest && turn == 1 ? 5 : pays_lowest && turn == 2 ? 2 : C(LARGE_LOT);
-      if (last && turn) quantity = turn == 1 ? 2 : 5;
+      int last = !pays_highest && !pays_lowest && !(round < o[H_YIELD]);
+      quantity = pays_lowest && turn == 1 ? o[H_LOW1] : pays_lowest && turn == 2 ? o[H_LOW2] : o[H_LARGE];
+      if (last && turn) quantity = turn == 1 ? o[H_LAST1] : o[H_LAST2];
+      quantity = between(rint(quantity + dot(o + W_LOT_PATIENT, c, SEEN)), 1, C(LARGE_LOT));
       int now = (pays_lowest && turn == 2) || (last && turn == 1);
-      price = pays_lowest || last ? low : high;
-      choice = pays_highest ? NEAREST : now ? TODAY : NEXT;
+      REAL at = pays_lowest || last ? o[H_PRICE_LOW] : pays_highest ? o[H_PRICE_HIGH] : o[H_PRICE_EARLY];
+      price = low + between(at + dot(o + W_PRICE_PATIENT, c, SEEN), 0, 1) * (high - low);
+      REAL far = dot(o + W_DAY_PATIENT, c, SEEN) + (pays_highest ? o[H_DAY_HIGH] : o[H_DAY_EARLY]);
+      choice = now ? TODAY : far > C(0.5) ? FULLEST : far < C(-0.5) ? NEAREST : NEXT;
     } else {
       int at = round < count - 1 ? (int)round : count - 1;
-      quantity = opening ? o[O_LOTS + at] : most_of(1, o[O_SMALL_LOT] - round);
-      price = low + (opening ? o[O_PRICES + at] : o[O_SMALL_PRICE]) * (high - low);
+      quantity = opening ? o[O_LOTS + at] : o[O_SMALL_LOT] - o[H_SMALL_STEP] * round;
+      quantity = between(rint(quantity + dot(o + W_LOT_HASTY, c, SEEN)), 1, C(LARGE_LOT));
+      REAL position = (opening ? o[O_PRICES + at] : o[O_SMALL_PRICE]) + dot(o + W_PRICE_HASTY, c, SEEN);
+      price = low + between(position, 0, 1) * (high - low);
       int only_today = known_of(a, number, R_heard_count, k) > 0 && known_of(a, number, R_heard_ahead, k) == 0;
-      choice = !opening && only_today ? TODAY : FULLEST;
+      REAL far = o[H_DAY_HASTY] + dot(o + W_DAY_HASTY, c, SEEN);
+      choice = !opening && only_today ? TODAY : far > C(0.5) ? FULLEST : far < C(-0.5) ? NEAREST : NEXT;
     }
     if (!isnan(o[O_PRICE])) price = low + o[O_PRICE] * (high - low);
-    REAL least = ceil((isnan(worth[k]) ? 0 : worth[k]) / most_of(1, price - cost));
+    REAL least = ceil((isnan(worth[k]) ? 0 : worth[k] * exp(o[H_LEAST])) / most_of(1, price - cost));
     if (!(quantity >= least)) quantity = least_of(C(LARGE_LOT), least);
     if (o[O_LOT] > 0) quantity = o[O_LOT];
     w->quantity[k] = quantity, w->price[k] = price, w->choice[k] = choice, w->op[k] = accepted[k] ? ACCEPT : REJECT;
@@ -455,12 +507,12 @@ INSIDE void answer_suppliers(const whole *a, whole n) {
   }
   for (int k = 0; k < WIDE; k++) {
     REAL taken = known_of(a, number, R_taken, k), offered = known_of(a, number, R_offers, k) + round;
-    REAL lot = (known_of(a, number, R_taken_units, k) + C(LARGE_LOT * GUESSED_TAKEN)) / (taken + C(GUESSED_TAKEN));
+    REAL lot = (known_of(a, number, R_taken_units, k) + C(LARGE_LOT) * o[H_TAKEN]) / (taken + o[H_TAKEN]);
     int high = known_of(a, number, R_patient_highest, k) >= known_of(a, number, R_patient_lowest, k);
-    chances[k] = (taken + C(GUESSED_TAKEN)) / (offered + C(GUESSED_OFFERS));
+    chances[k] = (taken + o[H_TAKEN]) / (offered + o[H_OFFERS]);
     chances[part + k] = least_of(lot, most) * ((high ? issue.price_max : issue.price_min) - cost);
     REAL leaves = (known_of(a, number, R_left, k) + 1) / (offered - taken + 2);
-    chances[2 * part + k] = most_of(o[O_LOSS], leaves);
+    chances[2 * part + k] = least_of(1, most_of(o[O_LOSS], leaves * exp(o[H_LEAVING])));
   }
 }
 
@@ -482,7 +534,7 @@ INSIDE REAL worth_of(const whole *a, const State *s, whole j, whole n, int k, co
     brings[heard++] = fitting ? units * ((REAL)((const int *)a[A_ALL_PRICE])[cell] - cost) : 0;
     count += 1;
   }
-  if (!(count >= FEW_OFFERS)) return NOTHING;
+  if (!(count >= o[H_FEW])) return NOTHING;
   REAL taken = chances[0], sure = taken * chances[part], worth = 0, all_fits = fits[size];
   REAL going_on = (1 - taken) * (1 - chances[2 * part]) / most_of(1, count);
   for (int done = 0; done < left; done++) {
