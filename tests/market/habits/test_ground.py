@@ -39,7 +39,7 @@ def test_two_seats_of_every_world_are_ours() -> None:
 
 
 def scores(habits: Learnt | None, quick: bool) -> torch.Tensor:
-    drawn = generate(3, np.random.default_rng(0), levels=(2, 3), factories=(3, 4), days=(14, 14))
+    drawn = generate(2, np.random.default_rng(0), levels=(2, 3), factories=(3, 4), days=(14, 14))
     market = Market(make_setup(drawn, torch.float64))
     rule = RuleW(market, quick=quick, habits=habits)
     sellers = torch.zeros_like(market.setup.lines)
