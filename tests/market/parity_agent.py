@@ -9,6 +9,7 @@ import numpy as np
 from negmas.sao import ResponseType, SAOResponse
 from scml.std import StdSyncAgent
 
+from marlab.market.agent.safety import Ledger
 from marlab.market.logs.daystate import DayState, stack
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import features, goals, l1
@@ -17,7 +18,6 @@ from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import Action, L1Options
 from marlab.market.rules.offers import OfferBook, offer_slots
 from marlab.market.rules.partners import Ended, PartnerBook, extra_features, pooled_features
-from marlab.market.rules.safety import Ledger
 from marlab.market.simulator.awi import Reader, reports_of
 
 Offer = tuple[int, int, int]

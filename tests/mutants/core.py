@@ -21,7 +21,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "lab/search/rules.py": ("tests/lab/search/test_rules.py", "tests/lab/search/test_search.py"),
     "market/rules/l1.py": ("tests/market/rules/test_l1.py", "tests/market/rules/test_economic.py"),
     "market/rules/economic.py": ("tests/market/rules/test_economic.py",),
-    "market/rules/safety.py": ("tests/market/rules/test_safety.py",),
+    "market/agent/safety.py": ("tests/market/agent/test_safety.py",),
     "market/simulator/settlement.py": ("tests/market/simulator/test_settlement.py",),
 }
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")

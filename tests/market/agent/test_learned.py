@@ -70,7 +70,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"nothing")
     with pytest.raises(UserError, match="does not hold a network around the rule"):
         load_layers(AgentSettings(mode="learned", weights=tmp_path / "a.npz"))
-    with pytest.raises(UserError, match="no network around the rule at"):
+    with pytest.raises(UserError, match="Nothing learnt is at"):
         load_layers(AgentSettings(mode="learned", weights=tmp_path / "b.npz"))
     with pytest.raises(UserError, match="leave rule out"):
         load_layers(AgentSettings(mode="learned", weights="untrained", rule={"hold": 3}))

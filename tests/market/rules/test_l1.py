@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
+from marlab.market.agent.safety import Ledger
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import l1
 from marlab.market.rules.l1 import Action, L1Options
-from marlab.market.rules.safety import Ledger
 from tests.market.days import a_day, random_days, schedule
 
 GUIDE = L1Options()

@@ -28,6 +28,7 @@ from marlab.market.agent.decide import pure_l1, uniform_weights
 from marlab.market.agent.layers import Layers, load_layers
 from marlab.market.agent.log import DecisionLog
 from marlab.market.agent.plan import Answer, RoundPlan, make_plan
+from marlab.market.agent.safety import Ledger
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.agent.threads import Morning, Offer, Situation, Thread
 from marlab.market.logs.daystate import DayState, stack
@@ -36,7 +37,6 @@ from marlab.market.rules import features
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.offers import OfferBook, offer_slots
 from marlab.market.rules.partners import Ended, PartnerBook, Talk, extra_features, pooled_features
-from marlab.market.rules.safety import Ledger
 from marlab.market.simulator.awi import Reader, reports_of, without_bankrupt
 
 WORDS = {ACCEPT: "accept", REJECT: "offer", END: "end"}

@@ -25,7 +25,7 @@ _HOMES = {
     "online.settings": ("OnlineConfig",),
     "rules.features": ("FeatureOptions", "StateBuilder"),
     "rules.l1": ("L1Options",),
-    "rules.safety": ("L1SafetyLayer",),
+    "agent.safety": ("L1SafetyLayer",),
     "samples.options": ("GoalSource", "SampleOptions"),
     "samples.records": (
         "L4DistillSample", "L4Samples", "MacroSample", "MacroSamples", "MicroSample", "MicroSamples",

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from marlab.market.agent.safety import L1SafetyLayer, Ledger
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import l1
 from marlab.market.rules.l1 import L1Options
-from marlab.market.rules.safety import L1SafetyLayer, Ledger
 from tests.market.days import a_day, random_days, schedule
 
 GUIDE = L1Options()
