@@ -20,7 +20,7 @@ SMALL = Search(candidates=8, rounds=1, stride=20, window=30)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sea, "EPISODE_STEPS", 120)
+    monkeypatch.setattr(sea, "EPISODE_STEPS", 80)
 
 
 def scene(name: str) -> tuple[SeaState, SeaConfig]:
