@@ -154,7 +154,7 @@ NOTHING_TO_GO_ON_WITH = {
     "fish probe": "figures and films of one probe", "fish watch": "one film", "hunt check": "prints",
     "hunt watch": "one film", "hunt diagnose": "figures of a finished run", "hunt compare": "one figure",
     "market eval-l2": "one table", "market new-agent": "a small folder that must not be there before",
-    "market submit": "one archive", "market verify": "prints", "market configs": "one file",
+    "market submit": "one archive", "market verify": "whole worlds, each once", "market configs": "one file",
     "market export": "one file for each world", "runs": "one record", "compare": "a table and a figure",
     "draw": "makes again what is there already", "report": "pages of what is there already",
     "note": "one note for each run",
