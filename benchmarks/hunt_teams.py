@@ -65,13 +65,13 @@ def main() -> None:
         planner = trained.agent(game, arguments.seed, seats=[0])
         players = Team(game, [planner, seat_characters(game, [others[0], *others])], [0] + [1] * len(others))
         earned = play(game, players, arguments.games, chance, start=starts).reward[:, 0].double().tolist()
-        row = {"reward": list(mean_interval(earned))}
+        row = {"reward": [float(x) for x in mean_interval(earned)]}
         text = "{:.3f} [{:.3f}, {:.3f}]".format(*row["reward"])
         if arguments.solved and solvable([others[0], *others], trained.game):
             few = starts.select(slice(0, arguments.solved))
             plain = hunt.make_game(trained.game, torch.Generator().manual_seed(SEED))  # solved on the CPU
             best = reference_values(plain, few.to("cpu"), [others[0], *others]).tolist()
-            row["best"] = list(mean_interval(best))
+            row["best"] = [float(x) for x in mean_interval(best)]
             row["share"] = [sum(earned[: len(best)]) / sum(best)]
             text += ", best response {:.3f} [{:.3f}, {:.3f}], share {:.3f}".format(*row["best"], row["share"][0])
         print(f"{team}: {text}", flush=True)
