@@ -62,7 +62,7 @@ def test_what_fits_is_counted_phase_by_phase_with_its_probes() -> None:
 
 def test_where_others_keep_the_cores_busy_one_thread_is_advised() -> None:
     busy = replace(IDLE, gradient=0.13, gradient_alone=0.02)
-    assert told(LOG, busy, Budget())[1].startswith("other programs keep the cores busy: with --threads 1 about 39 min 40 s")
+    assert told(LOG, busy, Budget())[1] == "other programs keep the cores busy: with --threads 1 about 39 min 40 s"
     assert "--threads 1 (" in (no_time_for_one(LOG, busy, Budget(60.0)) or "")
     assert replace(IDLE, gradient_alone=0.012).on_one_thread is None
 
