@@ -128,7 +128,7 @@ def draw(run: Run, found: Fidelity) -> None:
         lines = [line for line in found.lines if line.position == position]
         label(ax, "simulator [score less the rule's]", "vector market [score less the rule's]", f"{position} level")
         ends = [0.0, *(value for line in lines for value in (line.real.value, line.vector.value))]
-        low, high = min(ends) - 0.05, max(ends) + 0.05
+        low, high = 1.2 * min(ends) - 0.05, 1.2 * max(ends) + 0.05
         across = np.linspace(low, high, 50)
         ax.fill_between(across, across / 2, across * 2, color="0.9", zorder=0, label="half to twice")
         ax.plot(across, across, color="0.6", linewidth=1, linestyle="--", zorder=1)
