@@ -11,4 +11,4 @@ from marlab.cli import main
 
 def test_a_source_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["market", "distill", str(tmp_path / "none"), "--output-dir", str(tmp_path / "run")]) == 2
-    assert "no network around the rule" in capsys.readouterr().err
+    assert "Nothing learnt is at" in capsys.readouterr().err
