@@ -9,6 +9,7 @@ import torch
 from marlab.market.habits import evolve
 from marlab.market.habits.ground import CENTRE, THE_RULE, Sold
 from marlab.market.habits.trainer import HabitsTrainer, gains
+from marlab.market.rules.habits import WORDS
 from tests.market.habits_cases import tiny
 
 CPU = torch.device("cpu")
@@ -37,9 +38,6 @@ def test_a_training_that_was_cut_goes_on_to_the_same_habits() -> None:
 def test_the_last_word_is_about_other_worlds() -> None:
     trainer = HabitsTrainer(tiny(), CPU)
     told = trainer.last_word()
-    assert set(told) == {
-        "learner minus rule",
-        *(f"learner minus rule, {p} level" for p in ("first", "middle", "direct")),
-    }
+    assert set(told) == {"learner minus rule", *(f"learner minus rule, {words}" for words in WORDS.values())}
     learnt = {trainer.play(number).score.tobytes() for number in range(2)}
     assert trainer.play(10_000, drawn=False).score.tobytes() not in learnt

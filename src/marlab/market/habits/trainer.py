@@ -18,7 +18,7 @@ from marlab.market.habits.evolve import Moments
 from marlab.market.habits.ground import CENTRE, DRAWN, THE_RULE, Batch, Sold, plays_of, sell
 from marlab.market.habits.settings import RULE, HabitsConfig
 from marlab.market.online.settings import shape_of
-from marlab.market.rules.habits import POSITIONS, Learnt
+from marlab.market.rules.habits import POSITIONS, WORDS, Learnt
 from marlab.market.vector.clones import load
 
 HELD_OUT = 10_000
@@ -74,7 +74,9 @@ class HabitsTrainer:
             fitted = evolve.fit(self.known[position])
             self.centres[position], promised = evolve.step(self.centres[position], fitted, self.config.reach)
             self.told[position] = evolve.told(fitted)
-            values |= {f"habits/gain_{name}": float(np.concatenate(earned[position]).mean())}
+            mean, low, high = mean_interval(np.concatenate(earned[position]).tolist())
+            ends = {"": mean, "_low": low, "_high": high}
+            values |= {f"habits/gain_{name}{end}": float(value) for end, value in ends.items()}
             values |= {f"habits/promised_{name}": promised}
         every = np.concatenate([part for parts in earned for part in parts])
         self.step += 1
@@ -108,7 +110,7 @@ class HabitsTrainer:
                 if (sold.position == position).any():
                     earned[position].append(gains(sold, position))
         parts = {"learner minus rule": [part for parts in earned for part in parts]}
-        parts |= {f"learner minus rule, {name} level": earned[i] for i, name in enumerate(POSITIONS)}
+        parts |= {f"learner minus rule, {WORDS[name]}": earned[i] for i, name in enumerate(POSITIONS)}
         return {name: _mean(np.concatenate(values)) for name, values in parts.items() if values}
 
     def state_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from marlab.lab.verdict import Sentence, say, side
 from marlab.market.agent.layers import HABITS
 from marlab.market.habits.settings import HabitsConfig
 from marlab.market.habits.trainer import HabitsTrainer
-from marlab.market.rules.habits import ALL, POSITIONS
+from marlab.market.rules.habits import ALL, POSITIONS, WORDS
 
 KIND = "market/habits"
 
@@ -90,7 +90,7 @@ def as_markdown(trainer: HabitsTrainer) -> str:
     for position, name in enumerate(POSITIONS):
         changed = trainer.habits.to_json()[name]
         far = sorted(changed, key=lambda key: -abs(changed[key] - ALL[key].usual) / ALL[key].spread)
-        lines += [f"## {name} level", "", "| habit | rule | learnt |", "|---|---:|---:|"]
+        lines += [f"## {WORDS[name].capitalize()}", "", "| habit | rule | learnt |", "|---|---:|---:|"]
         lines += [f"| {key} | {ALL[key].usual:g} | {changed[key]:.3g} |" for key in far[:25]]
         lines += ["", "Clearest slopes (score per spread, and in errors):", ""]
         lines += [f"- {key}: {slope:+.4f} ({clear:+.1f})" for key, slope, clear in trainer.told[position]]
@@ -109,7 +109,8 @@ def draw(run: Run) -> None:
     for name in POSITIONS:
         steps, values = column(rows, f"habits/gain_{name}")
         if steps:
-            lines[f"{name} level"] = Curve(np.array(steps, float), np.array(values, float))
+            low, high = (np.array(column(rows, f"habits/gain_{name}_{end}")[1]) for end in ("low", "high"))
+            lines[WORDS[name]] = Curve(np.array(steps, float), np.array(values), low, high)
     curves(ax, lines, xlabel="step", ylabel="score less the rule's", title="Worlds that were learnt from")
     ax.axhline(0.0, linewidth=0.8, color="0.5")
     legend(ax)

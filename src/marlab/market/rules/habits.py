@@ -106,6 +106,7 @@ USUAL = tuple(number.usual for number in ALL.values())
 POSITIONS = FIRST, MIDDLE, DIRECT = ("first", "middle", "direct")
 """Who has habits of his own: the first level, levels in the middle, and the first of two, which sells to the last one
 directly. The last level sells to nobody."""
+WORDS = {FIRST: "first level", MIDDLE: "middle levels", DIRECT: "first of two levels"}
 KIND = "market/habits"
 
 
