@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.market.agent.layers import load_layers
+from marlab.market.agent.layers import find_learned, load_habits, load_layers
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.networks import around as network
 from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player
 from marlab.market.rules import around
+from marlab.market.rules.habits import USUAL
 from marlab.market.simulator.evidence import played
 from marlab.market.vector.builtin import Seated, play
 from marlab.market.vector.market import Market
@@ -103,3 +104,8 @@ def test_a_learner_sees_the_same_in_the_simulator_and_in_the_vector_market(monke
     assert len(ours) > 80
     # a number on the edge of the fifth digit may be rounded to either side
     assert all(np.abs(real - row).max(1).min() < 2e-5 for row in missing)
+
+
+def test_the_shipped_habits_are_the_rule_but_at_middle_levels() -> None:
+    first, middle, direct = load_habits(find_learned(None))
+    assert first == direct == USUAL and middle != USUAL

@@ -50,6 +50,12 @@ def test_networks_are_packed_as_arrays(tmp_path: Path) -> None:
     assert "'min_confidence': 0.2" in entry and 'HERE / "weights" / "l2.npz"' in entry
 
 
+def test_learnt_habits_travel_with_the_rule(tmp_path: Path) -> None:
+    packed = pack("LitaAgentHRL(mode=learned)", tmp_path)
+    assert (packed.folder / "weights" / "habits.json").is_file() and packed.networks == ()
+    assert '"weights" / "habits.json"' in (packed.folder / "agent.py").read_text()
+
+
 def test_an_own_agent_brings_its_files_and_what_it_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine_packed.py").write_text(MINE)
     (tmp_path / "beside.py").write_text("PRICE = 40\n")

@@ -28,7 +28,7 @@ class AgentSettings:
     """Every parameter of `LitaAgentHRL`, checked when made."""
 
     mode: Mode | None = None
-    """heuristic: rules only; neural: networks; learned: rule W with the changes of a network that learnt online
+    """heuristic: rules only; neural: networks; learned: rule W with habits or a network that it learnt
     (`weights`). None: neural if a model path is given, else heuristic, which earns more
     than the networks that come with the package."""
     horizon: int = HORIZON
@@ -37,7 +37,8 @@ class AgentSettings:
     """Keep the decision log in memory (`agent.log.lines`)."""
     weights: Place = None
     """A run of `marlab market train` (its name or folder) or a folder with weights: all three layers at once. With
-    mode learned: a run of `marlab market online`, or the .npz file of its network."""
+    mode learned: a run of `marlab market habits` or `marlab market online`, or the file that it made. Default: the
+    habits that come with the package."""
     l2_model_path: Place = None
     """Weights of L2, a file or a folder. None: those that come with the package; "untrained": a network that has
     learnt nothing, for L2 its rule."""

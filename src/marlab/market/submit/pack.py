@@ -9,6 +9,7 @@ import ast
 import importlib.util
 import inspect
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 
 import marlab
 from marlab.lab.errors import UserError
-from marlab.market.agent.layers import UNTRAINED, find_weights
+from marlab.market.agent.layers import UNTRAINED, find_learned, find_weights
 from marlab.market.agent.settings import LAYERS, AgentSettings
 from marlab.market.networks import forward
 from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND
@@ -108,8 +109,13 @@ class _Packed:
 
 
 def _write_weights(parameters: dict[str, Any], target: Path) -> dict[str, Any]:
-    """Weights of the layers that a network plays, as arrays; the parameters that name them there."""
+    """What was learnt: habits, or weights of the layers as arrays; the parameters that name them there."""
     settings = AgentSettings(**parameters)
+    if settings.mode == "learned" and settings.weights != UNTRAINED:
+        learnt = find_learned(settings.weights)
+        (target / WEIGHTS).mkdir()
+        shutil.copy(learnt, target / WEIGHTS / learnt.name)
+        return {"weights": _Packed(learnt.name)}
     if not settings.is_neural:
         return {}
     told: dict[str, Any] = {"mode": "neural", "weights": None}
