@@ -9,9 +9,7 @@ from typing import ClassVar
 from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
-from marlab.market.online.settings import EXPERTS, MOST_WORLDS, shape_of
-
-RULE = "rule"
+from marlab.market.online.settings import EXPERTS, MOST_WORLDS, RULE, shape_of
 
 
 @dataclass(frozen=True)

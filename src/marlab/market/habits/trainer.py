@@ -16,8 +16,8 @@ from marlab.market.agent.layers import find_learned, load_habits
 from marlab.market.habits import evolve
 from marlab.market.habits.evolve import Moments
 from marlab.market.habits.ground import CENTRE, DRAWN, THE_RULE, Batch, Sold, plays_of, sell
-from marlab.market.habits.settings import RULE, HabitsConfig
-from marlab.market.online.settings import shape_of
+from marlab.market.habits.settings import HabitsConfig
+from marlab.market.online.settings import RULE, shape_of
 from marlab.market.rules.habits import POSITIONS, WORDS, Learnt
 from marlab.market.vector.clones import load
 
