@@ -1,12 +1,15 @@
 """What the parts of online learning are worth: trainings that differ in one setting, with equal budgets.
 
     python benchmarks/market_online_ablations.py train FOLDER --start weak --seeds 0 1 --workers 2
-    python benchmarks/market_online_ablations.py train FOLDER --start rule --device cuda --worlds 2048 --seconds 250
+    python benchmarks/market_online_ablations.py train FOLDER --start rule --outright-start NETWORK --workers 2
+    python benchmarks/market_online_ablations.py train FOLDER --start long --device cuda --worlds 2048 --seconds 250
     python benchmarks/market_online_ablations.py table FOLDER
 
 Every variant is a process of its own, with one thread, that learns for so many generations in worlds of shipped clones,
-built-in agents and the rule: from a start that was made bad, or from the rule. Then all of them and the rule play the
-same seats of worlds that nobody learnt from. What is there is kept: the same command again trains what is missing.
+built-in agents and the rule: from a start that was made bad, from the rule with as small a budget, or from the rule in
+one long generation. Then all of them and the rule play the same seats of worlds that nobody learnt from. Free choices
+cannot begin at the rule, so they begin at a network of theirs that has learnt to earn as much. What is there is kept:
+the same command again trains what is missing.
 """
 
 from __future__ import annotations
@@ -41,12 +44,13 @@ WEAK = OnlineConfig(
     past_selves=0, clones=SHIPPED / "clones.npz", steer_every=0, steer_worlds=512, steer_days=14, device="cpu",
     opponents=(*BUILTIN, *CLONES),
 )  # fmt: skip
-FLOOR = replace(
-    WEAK, start="rule", bonus=1.5, share=0.5, gamma=0.95, learners=3, shapes=("2x6", "3x4", "4x3"), days=(50, 60),
+FLOOR = replace(WEAK, start="rule", bonus=1.0, share=0.5, gamma=0.95)
+LONG = replace(
+    FLOOR, bonus=1.5, learners=3, shapes=("2x6", "3x4", "4x3"), days=(50, 60),
     rollout_days=1, learning_rate=1e-3, batch_size=16384, target_kl=0.04,
     worlds=2048, steer_worlds=1536, steer_days=50,
 )  # fmt: skip
-STARTS = {"weak": WEAK, "rule": FLOOR}
+STARTS = {"weak": WEAK, "rule": FLOOR, "long": LONG}
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
     "ippo": {"algo": "ippo"},
@@ -97,7 +101,8 @@ def learn(flags: argparse.Namespace, name: str, seed: int) -> None:
         net = None if name == RULE else judge.net
         keep(path, fare(judge.config, judge.pool, net, device, which=HELD_OUT), {})
         return
-    trainer = OnlineTrainer(replace(base, seed=seed, **VARIANTS[name]), device)
+    changed = VARIANTS[name] | ({"start": str(flags.outright_start)} if begins_at_network(flags, name) else {})
+    trainer = OnlineTrainer(replace(base, seed=seed, **changed), device)
     if trainer.config.refits:
         run = flags.folder / f"{path.stem}_real"
         trainer.refits = Refits(
@@ -106,7 +111,7 @@ def learn(flags: argparse.Namespace, name: str, seed: int) -> None:
         trainer.refits.cloned = trainer.pool.cloned
     updates = 0
     for done, told in (
-        generations(trainer) if flags.start == "weak" else one_long(trainer, flags.updates, flags.seconds)
+        one_long(trainer, flags.updates, flags.seconds) if flags.start == "long" else generations(trainer)
     ):
         updates += done
         seconds = time.perf_counter() - began
@@ -115,6 +120,11 @@ def learn(flags: argparse.Namespace, name: str, seed: int) -> None:
     outcome = fare(judge.config, judge.pool, trainer.net, device, trainer._plays, HELD_OUT)
     keep(path, outcome, {"updates": updates, "seconds": seconds})
     print(f"{name} {seed}: judged, {time.perf_counter() - began:.0f} s", flush=True)
+
+
+def begins_at_network(flags: argparse.Namespace, name: str) -> bool:
+    """Whether this variant begins at a network of its own because it cannot begin at the rule."""
+    return name == "outright" and flags.start != "weak" and flags.outright_start is not None
 
 
 def generations(trainer: OnlineTrainer) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -147,7 +157,9 @@ def one_long(trainer: OnlineTrainer, updates: int, seconds: float) -> Iterator[t
 def train(flags: argparse.Namespace) -> None:
     """All variants that are missing, so many at a time."""
     flags.folder.mkdir(parents=True, exist_ok=True)
-    names = [name for name in flags.variants or VARIANTS if name != "outright" or flags.start == "weak"]
+    names = list(flags.variants or VARIANTS)
+    if flags.start != "weak" and flags.outright_start is None:
+        names = [name for name in names if name != "outright"]
     jobs = [(RULE, JUDGED)] + ([(START, JUDGED)] if flags.start == "weak" else [])
     jobs += [(name, seed) for seed in flags.seeds for name in names]
     waiting = [job for job in jobs if not file_of(flags.folder, *job).exists()]
@@ -203,8 +215,9 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=None)
     parser.add_argument("--worlds", type=int, default=None, help="worlds of a generation")
     parser.add_argument("--judged", type=int, default=None, help="worlds of the comparison")
-    parser.add_argument("--updates", type=int, default=120, help="with --start rule")
-    parser.add_argument("--seconds", type=float, default=1e9, help="with --start rule: no update is begun after this")
+    parser.add_argument("--updates", type=int, default=120, help="with --start long")
+    parser.add_argument("--seconds", type=float, default=1e9, help="with --start long: no update is begun after this")
+    parser.add_argument("--outright-start", type=Path, default=None, help="where outright begins, if not at weak")
     parser.add_argument("--clones", type=Path, default=None, help="to learn among; default and judge: those shipped")
     parser.add_argument("--recorded", type=Path, default=None, help="worlds that clones are fitted to, beside new ones")
     parser.add_argument("--real-worlds", type=int, default=None)
