@@ -5,7 +5,7 @@
     python benchmarks/hunt_ladder.py --far --device cuda --output-dir far     # beliefs where they can be worth much
     python benchmarks/hunt_ladder.py --tiny --output-dir ladder --cells base  # minutes on a CPU
 
-Every rung is a training of `hop` on 4x4 with the settings of the preset hop_quick, three seeds side by side, the same
+Every rung is a training of `hop` on 4x4 (or --game) with the settings of the preset hop_quick, three seeds, the same
 offline data, models of others that were pretrained on it, and the same number of iterations. Scored: six scenarios
 named here, RUNS runs of STEPS steps, the episodes that end in the last half. A rung that has its scores is not done
 again; several processes can share the rungs (--part 0/4, 1/4, ...), and whoever needs models first makes them
@@ -284,7 +284,7 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> str:
 
 def estimate(arguments: argparse.Namespace, rungs: int) -> str:
     """Seconds of all rungs, from one iteration and some steps of play here."""
-    trainer = training.HopTrainer(replace(settings("cold", arguments), load_data=None))
+    trainer = training.HopTrainer(replace(settings("cold", arguments), load_data=None, load_moa=None))
     trainer.iterate()
     began = time.monotonic()
     trainer.iterate()

@@ -6,8 +6,9 @@
 
 `rivals` are PPO and prosocial PPO with everything that planning agents get: the same offline data, guests in 60 % of
 the games, shortest ways where planners have them, five seeds. `populations` are PPO players of other seeds without any
-of it: people to meet, not rivals. `response:TEAM` is a PPO player trained for that team at five times the budget, four
-times as many games side by side; --populations NAME=FILE names trained players that may be in it.
+of it: people to meet, not rivals. `response:TEAM` is a PPO player trained for that team at five times the budget, with
+the same offline data (else it finds the hares and stays there) and four times as many games side by side;
+--populations NAME=FILE names trained PPO players that may be in it, each training seed in its share of the games.
 Each is one file NAME.pt that `marlab hunt eval` takes; one that is there already is not trained again, and one that the
 time cuts short is saved as it is with the steps that it had. results.json keeps what each took and earned.
 """
@@ -22,14 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.evaluate.agents import find_agent
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.views import View
 from marlab.hunt.players.guests import GuestConfig
-from marlab.hunt.players.policy import Team
+from marlab.hunt.players.policy import Memory, Policy, Team
 from marlab.hunt.players.seats import team_members
 from marlab.hunt.ppo.config import NetworkConfig, PPOTrainConfig
 from marlab.hunt.ppo.network import KIND
@@ -86,7 +89,10 @@ def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple
     # Trained players take their seats after the trainer is made; until then hare catchers keep them.
     roles = ",".join(["PPO", *("NH" if name in met else name for name in team_members(team))])
     games *= 1 if arguments.tiny else 4
-    response = replace(alone, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, num_envs=games, seeds="0,1")
+    response = replace(
+        base, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, num_envs=games, seeds="0,1",
+        warm_updates=100 if arguments.tiny else 2500,
+    )  # fmt: skip
     return [(f"response_{short}_{file_name(team)}", response)]
 
 
@@ -113,17 +119,30 @@ def train(
 
 
 def seat_trained(trainer: PPOTrainer, met: dict[int, str]) -> None:
-    """Trained players in some seats, each seat another seed of its population."""
+    """Trained players in some seats; a game has one seed of each population, as the games that are scored have."""
     world = trainer.world.world
     game, others = world.game, world.others
     assert others is not None
     policies, places = [others], [0] * game.players
-    for seat, path in met.items():
+    for path in dict.fromkeys(met.values()):
         found = find_agent(path)
-        places[seat] = len(policies)
-        policies.append(found.make(game, found.seeds[(seat - 1) % len(found.seeds)]))
+        for seat in (seat for seat, its in met.items() if its == path):
+            places[seat] = len(policies)
+        policies.append(BySeed([found.make(game, seed) for seed in found.seeds], world.games, game.device))
     world.others = Team(game, policies, places)
     world.memory = world.others.begin(world.games, world.generator)
+
+
+class BySeed(Policy):
+    """The training seeds of a population, each in its share of the games. Only for players without a memory."""
+
+    def __init__(self, seeds: list[Policy], games: int, device: torch.device) -> None:
+        self.seeds = seeds
+        self.number = (torch.arange(games, device=device) % len(seeds)).view(1, -1, 1)
+
+    def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
+        each = torch.stack([one.act(view, {}, generator)[0] for one in self.seeds])  # [seeds, B, n]
+        return each.gather(0, self.number.expand(1, *each.shape[1:])).squeeze(0), memory
 
 
 def keep(folder: Path, name: str, found: dict[str, Any]) -> None:

@@ -120,8 +120,10 @@ class PipelineConfig:
     """P0: episodes per population."""
     rows: int = 107_010
     """P1: offline rows to collect."""
-    goal_epochs: int = 10
+    goal_epochs: int = 12
     """P2: epochs of the models of others."""
+    vae_epochs: int = 3
+    """P2: how many of them, at most a third, train the autoencoder of situations first, where goals are codes."""
     goal_batch_size: int = 256
     """P2: rows of an optimiser step of the models of others."""
     belief_games: int = 128
@@ -142,8 +144,8 @@ class PipelineConfig:
     """P7: game steps of every one of them; the last quarter is scored."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "goal_batch_size", "world_rows", "world_epochs",
-                 "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
+        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "vae_epochs", "goal_batch_size", "world_rows",
+                 "world_epochs", "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
 
 
 @dataclass(frozen=True)
