@@ -1,0 +1,311 @@
+"""Do clones that were fitted again explain what habits earn in real worlds?
+
+    python benchmarks/market_refit.py play FOLDER --habits HABITS.json --markets 60 --workers 5 --seconds 450
+    python benchmarks/market_refit.py parts FOLDER --habits HABITS.json    # what each part of the habits earns
+    python benchmarks/market_refit.py predict FOLDER --habits HABITS.json --clones FILE --repeats 4
+    python benchmarks/market_refit.py likelihood FOLDER --clones OLD.npz NEW.npz
+
+`play`: three seats of ours in worlds of the simulator. Every market is played four times, and a seat has the rule, all
+of the learnt habits, some parts of them, and the other parts, in an order of its own; so every part is there twice and
+is not there twice. Worlds are recorded as `marlab market clone --recorded` reads them. `predict` plays the same seats
+in the vector market, among clones. Numbers of markets from 3000 on are used for nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from machine import describe
+
+from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
+from marlab.lab.runs.files import replacing, write_json
+from marlab.market.agent.layers import load_habits
+from marlab.market.clones.examples import examples
+from marlab.market.clones.fit import losses
+from marlab.market.clones.worlds import play_task
+from marlab.market.fidelity.sellers import VARIANTS, population
+from marlab.market.habits import evolve
+from marlab.market.online.settings import EXPERTS
+from marlab.market.rules.habits import ALL, DIRECT, FIRST, MIDDLE, POSITIONS, Learnt
+from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.vector.builtin import Seated, play
+from marlab.market.vector.clones import load
+from marlab.market.vector.configs import join
+from marlab.market.vector.market import Market
+from marlab.market.vector.replay import Recorded, from_bytes, read
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.setup import make_setup
+
+SHAPES = ((4, 4, 4), (3, 3, 3, 3)) * 4 + ((6, 6),)
+"""Factories by level, in turn."""
+PARTS = {
+    "worth": ("accept", "shadow", "least"),
+    "knowing": ("taken", "offers", "few", "leaving", "seldom", "patient", "yield"),
+    "lots": ("large", "low_lot", "last_lot", "lot_"),
+    "prices": ("price_",),
+    "waiting": ("hold", "cheap", "large_request", "small_request"),
+    "opening": ("opening", "small_lot", "small_price", "small_step", "loss"),
+    "days": ("day_",),
+}
+"""Parts of the habits, by how their names begin; the first that fits counts."""
+PLAYS = 4
+"""Worlds of a market."""
+STRAY = 0.1
+"""Share of the habits that are drawn anew in seats with some parts, in every second market."""
+
+
+def part_of(name: str) -> int:
+    """The part a habit belongs to."""
+    if name == "large_request":
+        return list(PARTS).index("waiting")
+    return next(i for i, begins in enumerate(PARTS.values()) if name.startswith(begins))
+
+
+PART = np.array([part_of(name) for name in ALL])
+
+
+class Seat(NamedTuple):
+    """One of our seats in one world."""
+
+    world: str
+    market: int
+    place: int  # counted over all factories, level by level
+    position: int  # place in `POSITIONS`
+    parts: tuple[int, ...]  # 1 where a part of the learnt habits is played
+    habits: tuple[float, ...]
+
+
+class World(NamedTuple):
+    """A world of the simulator; the agents of our seats are None."""
+
+    name: str
+    seeds: tuple[int, int]
+    sizes: tuple[int, ...]
+    agents: tuple[str | None, ...]
+    seats: tuple[Seat, ...]
+
+
+def planned(first: int, markets: int, learnt: Learnt) -> list[World]:
+    """All worlds, market by market."""
+    return [world for number in range(first, first + markets) for world in _of_market(number, learnt)]
+
+
+def _of_market(number: int, learnt: Learnt) -> list[World]:
+    rng = np.random.default_rng([21, number])
+    sizes = SHAPES[number % len(SHAPES)]
+    seeds = int(rng.integers(2**31)), int(rng.integers(2**31))
+    around = [EXPERTS[i] for i in rng.permutation(len(EXPERTS))]
+    places = [int(place) for place in rng.permutation(sizes[0])[: 2 if len(sizes) > 2 else 3]]
+    if len(sizes) > 2:
+        places.append(int(rng.integers(sizes[0], sum(sizes[:-1]))))
+    worlds: list[list[Seat]] = [[] for _ in range(PLAYS)]
+    for place in places:
+        name = MIDDLE if place >= sizes[0] else FIRST if len(sizes) > 2 else DIRECT
+        full = np.array(getattr(learnt, FIRST if name == DIRECT else name))
+        some = (rng.permutation(len(PARTS)) < len(PARTS) // 2 + rng.integers(2)).astype(int)
+        ways = [0 * some, 0 * some + 1, some, 1 - some]
+        for play_number, way in zip(rng.permutation(PLAYS).tolist(), ways):
+            habits = np.where(way[PART] > 0, full, evolve.USUAL)
+            stray = evolve.draw(habits, 1, 1.0, STRAY, rng)[0]
+            if number % 2 and 0 < way.sum() < len(PARTS):
+                habits = stray
+            row = Seat(
+                f"habits-{number}-{play_number}", number, place, POSITIONS.index(name), tuple(way.tolist()),
+                tuple(habits.tolist()),
+            )  # fmt: skip
+            worlds[play_number].append(row)
+    agents = tuple(None if place in places else name for place, name in enumerate(around))
+    return [World(seats[0].world, seeds, sizes, agents, tuple(seats)) for seats in worlds]
+
+
+# --- the simulator ------------------------------------------------------------------------------------------------
+
+
+def spec_of(world: World, folder: Path, days: int) -> WorldSpec:
+    """The world with files of habits for our seats."""
+    agents = list(world.agents)
+    for seat in world.seats:
+        file = folder / f"{world.name}-{seat.place}.json"
+        row = {POSITIONS[seat.position]: seat.habits}
+        write_json(file, Learnt(**row).to_json())
+        agents[seat.place] = f"marlab.market.agent.agent:LitaAgentHRL(mode=learned, weights={file})"
+    levels = tuple(level for level, size in enumerate(world.sizes) for _ in range(size))
+    names = tuple(str(name) for name in agents)
+    return WorldSpec(world.name, *world.seeds, days, levels, names, (True,) * len(levels))
+
+
+def simulate(args: argparse.Namespace, worlds: list[World]) -> None:
+    """Play what is missing, as far as the time allows."""
+    began, recorded, habits = time.time(), args.folder / "recorded", args.folder / "habits"
+    for folder in (recorded, habits):
+        folder.mkdir(parents=True, exist_ok=True)
+    missing = [world for world in worlds if not (recorded / f"{world.name}.npz").exists()]
+    specs = {world.name: spec_of(world, habits.resolve(), args.days) for world in missing}
+    tasks = [Task(name, (spec.to_dict(),), time_limit_s=600.0) for name, spec in specs.items()]
+    done = 0
+    for result in run_tasks(
+        play_task, tasks, EngineConfig("local", args.workers), stop=lambda: time.time() - began > args.seconds
+    ):
+        if not result.ok:
+            print(f"{result.key} failed: {result.error.strip()[-200:]}", flush=True)
+            continue
+        with replacing(recorded / f"{result.key}.npz") as temporary:
+            temporary.write_bytes(replace(from_bytes(result.value), mornings=np.zeros((0, 0, 0))).to_bytes())
+        done += 1
+        if done % 20 == 0:
+            print(f"{done} worlds, {time.time() - began:.0f} s", flush=True)
+    print(f"{done} worlds played, {time.time() - began:.0f} s", flush=True)
+
+
+def recorded_worlds(args: argparse.Namespace, worlds: list[World]) -> list[tuple[World, Recorded]]:
+    """Those that were played."""
+    files = [(world, args.folder / "recorded" / f"{world.name}.npz") for world in worlds]
+    return [(world, read(file)) for world, file in files if file.exists()]
+
+
+# --- what the parts earn ------------------------------------------------------------------------------------------
+
+
+class Effects(NamedTuple):
+    """What all habits and each part earn: value and standard error."""
+
+    seats: int
+    all: tuple[float, float]
+    parts: list[tuple[float, float]]
+
+
+def effects(seats: Sequence[Seat], scores: np.ndarray, position: int) -> Effects:
+    """Differences within the worlds of a seat, explained by the parts that it plays."""
+    here = [i for i, seat in enumerate(seats) if seat.position == position]
+    groups: dict[tuple[int, int], list[int]] = {}
+    for i in here:
+        groups.setdefault((seats[i].market, seats[i].place), []).append(i)
+    rows, values, pairs = [], [], []
+    for members in groups.values():
+        if len(members) < PLAYS:
+            continue
+        x, y = np.array([seats[i].parts for i in members], float), scores[members]
+        rows.append(x - x.mean(0))
+        values.append(y - y.mean())
+        pairs.append(y[x.sum(1) == len(PARTS)][0] - y[x.sum(1) == 0][0])
+    x, y, pair = np.concatenate(rows), np.concatenate(values), np.array(pairs)
+    inverse = np.linalg.inv(x.T @ x)
+    found = inverse @ (x.T @ y)
+    noise = ((y - x @ found) ** 2).sum() / (len(y) * (1 - 1 / PLAYS) - x.shape[1])
+    every = float(pair.mean()), float(pair.std(ddof=1) / len(pair) ** 0.5)
+    return Effects(len(groups), every, list(zip(found.tolist(), np.sqrt(np.diag(inverse) * noise).tolist())))
+
+
+def tell(name: str, seats: Sequence[Seat], scores: np.ndarray) -> None:
+    """A table of what the parts earn."""
+    for position in (FIRST, MIDDLE):
+        if len({(s.market, s.place) for s in seats if s.position == POSITIONS.index(position)}) > len(PARTS):
+            found = effects(seats, scores, POSITIONS.index(position))
+            told = ", ".join(f"{part} {value:+.4f} ± {error:.4f}" for part, (value, error) in zip(PARTS, found.parts))
+            value, error = found.all
+            print(f"{name}, {position}, {found.seats} seats: all {value:+.4f} ± {error:.4f}; {told}", flush=True)
+
+
+def real_scores(played: Sequence[tuple[World, Recorded]]) -> tuple[list[Seat], np.ndarray]:
+    """Our seats of these worlds and their scores."""
+    seats = [(seat, float(record.scores[seat.place])) for world, record in played for seat in world.seats]
+    return [seat for seat, _ in seats], np.array([score for _, score in seats])
+
+
+# --- the vector market --------------------------------------------------------------------------------------------
+
+
+def predicted(played: Sequence[tuple[World, Recorded]], clones: Path | None, repeats: int, seed: int) -> np.ndarray:
+    """[seats] mean scores of our seats in the same markets, clones of the same agents around."""
+    pack = load(clones)
+    scores: dict[str, np.ndarray] = {}
+    for sizes in dict.fromkeys(world.sizes for world, _ in played):
+        some = [pair for pair in played if pair[0].sizes == sizes]
+        found = _predicted(some, sizes, pack, repeats, seed)
+        scores |= {world.name: mine for (world, _), mine in zip(some, found)}
+    return np.concatenate([scores[world.name] for world, _ in played])
+
+
+def _predicted(
+    played: Sequence[tuple[World, Recorded]], sizes: tuple[int, ...], pack: Any, repeats: int, seed: int
+) -> list[np.ndarray]:
+    levels, wide = len(sizes), max(sizes)
+    configs = join([record.config for _, record in played]).take(np.repeat(np.arange(len(played)), repeats))
+    market = Market(make_setup(configs, torch.float32, torch.device("cpu")))
+    who = np.array([[-1 if n is None else EXPERTS.index(n) for n in world.agents] for world, _ in played])
+    who = np.repeat(who.reshape(-1, levels, wide), repeats, 0)
+    number, rows = np.full(who.shape, -1), []
+    for w, (world, _) in enumerate(played):
+        for seat in world.seats:
+            number[w * repeats : (w + 1) * repeats, seat.place // wide, seat.place % wide] = len(rows)
+            rows.append(seat.habits)
+    generator = torch.Generator().manual_seed(seed)
+    seated = population(pack, market, EXPERTS, torch.as_tensor(who), generator)
+    mine: Any = torch.as_tensor(number)
+    rule = RuleW(market, chosen=mine >= 0, quick=True)
+    rule.follow(torch.tensor(rows), mine.clamp(min=0))
+    play(
+        market,
+        Seated(market, torch.where(mine >= 0, VARIANTS, seated.kind), {**seated.policies, VARIANTS: rule}, generator),
+    )
+    scores = market.scores().double().numpy()
+    return [
+        np.array([scores[w * repeats : (w + 1) * repeats, s.place // wide, s.place % wide].mean() for s in world.seats])
+        for w, (world, _) in enumerate(played)
+    ]
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("play", "parts", "predict", "likelihood"))
+    parser.add_argument("folder", type=Path, help="worlds are recorded here")
+    parser.add_argument("--habits", type=Path, help="learnt habits: the parts are theirs")
+    parser.add_argument("--first", type=int, default=3000, help="number of the first market")
+    parser.add_argument("--markets", type=int, default=60)
+    parser.add_argument("--days", type=int, default=50)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1e9, help="no world is begun after them")
+    parser.add_argument("--clones", type=Path, nargs="*", default=[], help="files of clones; default: the package's")
+    parser.add_argument("--repeats", type=int, default=4, help="plays of each world in the vector market")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    print(describe())
+    torch.set_num_threads(1)
+    if args.what == "likelihood":
+        likelihood(args)
+        return
+    worlds = planned(args.first, args.markets, load_habits(args.habits))
+    if args.what == "play":
+        simulate(args, worlds)
+    played = recorded_worlds(args, worlds)
+    seats, scores = real_scores(played)
+    tell("simulator", seats, scores)
+    if args.what == "predict":
+        for clones in args.clones or [None]:
+            tell(str(clones or "clones of the package"), seats, predicted(played, clones, args.repeats, args.seed))
+
+
+def likelihood(args: argparse.Namespace) -> None:
+    """How well clones predict the experts of recorded worlds."""
+    files = sorted((args.folder / "recorded").glob("*.npz"))
+    for clones in args.clones or [None]:
+        pack = load(clones)
+        data = examples([read(file) for file in files], pack.names)
+        found = losses(pack.weights, [data[name] for name in pack.names], torch.device("cpu"))
+        told = {name: round(float(row[-1]), 3) for name, row in zip(pack.names, found)}
+        print(f"{clones or 'clones of the package'}: {found[:, -1].mean():.4f} nats a decision; {json.dumps(told)}")
+
+
+if __name__ == "__main__":
+    main()
