@@ -31,6 +31,25 @@ def test_code_and_weights_are_part_of_an_agent(tmp_path: Path, monkeypatch: pyte
     assert agent_identity(plain) != first[0]
 
 
+def test_what_was_learnt_is_part_of_an_agent_that_plays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped, run = tmp_path / "habits.json", tmp_path / "run"
+    mine = run / "checkpoints" / "habits.json"
+    mine.parent.mkdir(parents=True)
+    monkeypatch.setattr("marlab.market.agent.layers.SHIPPED", tmp_path)
+    names = "LitaAgentHRL(mode=learned)", f"LitaAgentHRL(mode=learned, weights={run})", "LitaAgentHRL(mode=heuristic)"
+    seen = []
+    for first, second in (("a", "b"), ("c", "b"), ("c", "d")):
+        shipped.write_text(first)
+        mine.write_text(second)
+        seen.append([agent_identity(name) for name in names])
+    package, own, rule = zip(*seen)
+    assert package[0] != package[1] == package[2] and own[0] == own[1] != own[2] and len(set(rule)) == 1
+
+
+def test_a_tournament_goes_on_with_another_numpy_or_torch_but_not_with_another_simulator() -> None:
+    assert set(identity.LIBRARIES) == {"scml", "negmas"}
+
+
 def test_a_world_is_known_by_everybody_in_it() -> None:
     one, two = ("RandomStdAgent", "GreedyStdAgent"), ("RandomStdAgent", "SyncRandomStdAgent")
     assert world_identity(one) == world_identity((*reversed(one), one[0])) != world_identity(two)

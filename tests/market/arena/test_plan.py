@@ -61,6 +61,16 @@ def test_pairs_share_everything_but_one_seat() -> None:
     assert {game.tested for game in games} == {(0,), (1,), (2,)}
 
 
+def test_seats_of_some_levels_are_worlds_of_the_whole_tournament() -> None:
+    every = Arena(seats(configs=4)).games(2)
+    middle = Arena(seats(configs=4, levels=("middle",))).games(2)
+    assert middle == [game for game in every if game.tested == (1,)] and len(middle) == 2
+    with pytest.raises(UserError, match="--levels belong"):
+        Arena(rotation(levels=("first",)))
+    with pytest.raises(UserError, match="levels must not be empty"):
+        seats(levels=())
+
+
 def test_an_agent_that_also_fills_is_counted_in_its_own_seat_only() -> None:
     config = rotation(shapes=("2x4",), fillers=("GreedyStdAgent",))
     for game in Arena(config).games(0):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("scml")
-from marlab.market.arena.world import Clock, downstream, position
+from marlab.market.arena.plan import position
+from marlab.market.arena.world import Clock, downstream
 from marlab.market.simulator.worlds import WorldSpec
 
 SPEC = WorldSpec(

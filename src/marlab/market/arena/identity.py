@@ -1,18 +1,21 @@
 """Who played a world, and by which code: a tournament that goes on does not mix the scores of two agents of one name.
 
-An agent is its class's source file, its parameters, and the weights that they name; around it are the simulator and the
-rooms that play and measure a world. A helper module of somebody's own agent is not looked into.
+An agent is its class's source file, its parameters, and the weights that they name or that come with the package;
+around it are the simulator and the rooms that play and measure a world. A helper module of somebody's own agent is not
+looked into.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from marlab.lab.errors import UserError
 from marlab.lab.runs.identity import HOUSE, code_identity
+from marlab.market.agent.layers import find_learned
 from marlab.market.simulator.experts import find_player
 
 CODE = (
@@ -20,7 +23,9 @@ CODE = (
     *(file.relative_to(HOUSE).as_posix() for file in sorted((HOUSE / "market" / "shipped").glob("*.pt"))),
 )  # fmt: skip
 """Where a world is played and measured, and the weights that come with the package."""
-LIBRARIES = ("torch", "numpy", "scml", "negmas")
+OURS = "LitaAgentHRL"
+LIBRARIES = ("scml", "negmas")
+"""The simulator. A tournament goes on on a machine with another NumPy or torch, where worlds are the same."""
 
 
 @cache
@@ -34,7 +39,7 @@ def agent_identity(text: str) -> str:
     """A name for `Name(key=value, ...)` that changes with its code and its weights."""
     cls, values = find_player(text)
     digest = hashlib.sha256(text.encode())
-    for file in [*_source(cls), *_weights(values.values())]:
+    for file in [*_source(cls), *_weights(values.values()), *_learnt(cls, values)]:
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -57,3 +62,14 @@ def _weights(values: Iterable[object]) -> list[Path]:
         elif path is not None and path.is_dir():
             found += sorted(path.glob("*.pt"))
     return found
+
+
+def _learnt(cls: type, values: Mapping[str, object]) -> list[Path]:
+    """What one of our agents has learnt: a file of the package, or of the run that its parameters name."""
+    place = values.get("weights")
+    if cls.__name__ != OURS or values.get("mode") in ("heuristic", "neural") or not isinstance(place, str | None):
+        return []
+    try:
+        return [find_learned(place)]
+    except UserError:  # it has learnt nothing, or is refused when it is made
+        return []

@@ -26,6 +26,7 @@ from marlab.market.simulator.worlds import WorldSpec
 
 OFFICIAL = "official"
 Design = Literal["rotation", "seats"]
+Level = Literal["first", "middle", "last"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class PlayConfig:
     """Number of the first market; other numbers are other markets."""
     shapes: tuple[str, ...] = ("2x6", "3x4", "4x3")
     """Levels x factories of a level, in turn from config to config; or `official`: 2 to 4 levels with fillers."""
+    levels: tuple[Level, ...] = ("first", "middle", "last")
+    """Levels whose seats are played (design seats); the worlds are those of a tournament with all levels."""
     turns: int | None = None
     """Worlds per config in each of which everybody moves on by one seat; default: a full rotation."""
     days: tuple[int, int] = (50, 50)
@@ -78,8 +81,8 @@ class PlayConfig:
         check_range("processes", self.processes, 2)
         if not 0 < self.alpha < 1:
             raise UserError(f"alpha is {self.alpha:g}, expected a number between 0 and 1.")
-        if not self.shapes or not self.fillers:
-            raise UserError("shapes and fillers must not be empty.")
+        if not self.shapes or not self.fillers or not self.levels:
+            raise UserError("shapes, fillers and levels must not be empty.")
 
     def check_agents(self) -> None:
         """Refuse agents that do not fit the design."""
@@ -91,8 +94,8 @@ class PlayConfig:
             if self.baseline is not None and self.against not in (*self.agents, self.replace):
                 raise UserError(f"baseline is {self.baseline}, expected the replaced agent or one of --agents.")
         else:
-            if self.replace is not None or self.population:
-                raise UserError("--replace and --population belong to --design seats.")
+            if self.replace is not None or self.population or len(set(self.levels)) < 3:
+                raise UserError("--replace, --population and --levels belong to --design seats.")
             if len(self.agents) < 2:
                 raise UserError(f"A rotation needs at least two --agents, not {len(self.agents)}.")
             if self.baseline is not None and self.against not in self.agents:
@@ -203,8 +206,15 @@ class Arena:
             yield game(None, agents, tested)
             return
         mine = seats.index(0)  # the replaced agent is the first of the seated
+        if position(levels[mine], levels[-1] + 1) not in config.levels:
+            return
         for player in (config.replace, *self.players):
             yield game(player, [*agents[:mine], player, *agents[mine + 1 :]], (mine,))
+
+
+def position(level: int, levels: int) -> Level:
+    """first, middle or last."""
+    return "first" if level == 0 else "last" if level == levels - 1 else "middle"
 
 
 def _factories(shape: str) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import marlab.market.agent.agent
 import marlab.market.networks.weights  # noqa: F401  here torch is imported once for all worlds of a batch
-from marlab.market.arena.plan import label
+from marlab.market.arena.plan import label, position
 from marlab.market.logs.worldfile import write_world
 from marlab.market.logs.worldlog import WorldLog
 from marlab.market.simulator.bounds import factory_bounds
@@ -147,11 +147,6 @@ def _measured(spec: WorldSpec, decisions: Path | None) -> tuple[dict[str, Any], 
         "hash_seed": log.meta["hash_seed"], "cpu_s": round(time.process_time() - started, 3), "seats": seats,
     }  # fmt: skip
     return record, log
-
-
-def position(level: int, levels: int) -> str:
-    """first, middle or last."""
-    return "first" if level == 0 else "last" if level == levels - 1 else "middle"
 
 
 def downstream(spec: WorldSpec, level: int) -> str:
