@@ -1,4 +1,4 @@
-"""Self-play beside imagined guests: who learns, who is met anew."""
+"""Self-play beside guests: who learns, who is met anew."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import torch
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
+from marlab.hunt.planner.config import VariantName
+from marlab.hunt.ppo.guests import RuleGuests
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
@@ -47,11 +49,26 @@ def test_a_new_party_is_met_without_prejudice() -> None:
     torch.testing.assert_close(play.memory["belief"][fresh], even)
 
 
-def test_no_guests_where_rules_play_or_nobody_is_modelled() -> None:
+def test_no_guests_where_rules_play() -> None:
     assert HopTrainer(small_training(agent_roles="HOP,NS")).play.guests is None
-    assert HopTrainer(small_training(variant="mcts-random")).play.guests is None
     assert HopTrainer(small_training(guests=GuestConfig(0.0))).play.guests is None
-    assert HopTrainer(small_training(variant="direct-om")).play.guests is not None
+    assert isinstance(HopTrainer(small_training()).play.guests, Guests)
+
+
+@pytest.mark.parametrize("variant", ["mcts-random", "direct-om"])
+def test_minds_without_goals_have_rule_based_guests(variant: VariantName) -> None:
+    """They cannot imagine whom they would meet, and rivals shall have the same help."""
+    trainer = HopTrainer(small_training(variant=variant, guests=GuestConfig(share=1.0)))
+    play = trainer.play
+    assert isinstance(play.guests, RuleGuests) and bool(play.guests.tables.all())
+    seats, expected = play.guests.seats.clone(), play.guests.probabilities(View(play.game, play.state))
+    play.step(trainer.replay, 0, 5.0)
+    torch.testing.assert_close(play.diary.policy[:, 0][seats], expected[seats])
+    assert bool((expected.gather(2, play.diary.action[:, 0].unsqueeze(2)).squeeze(2)[seats] > 0).all())
+    assert torch.equal(play.diary.there[:, 0], ~seats)  # guests teach nothing themselves
+    for _ in range(30):
+        play.step(trainer.replay, 0, 5.0)
+    assert not torch.equal(play.guests.seats, seats)
 
 
 def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> Guests:
@@ -110,7 +127,7 @@ def test_a_guest_acts_as_its_neighbour_expects_of_its_goal() -> None:
     assert guests is not None
     view = View(play.game, play.state)
     logits, legal = play.mind.others.by_goal(view)
-    found = guests.policies(logits, legal)
+    found = guests.imagined(logits, legal)
     game, seat = 2, 3
     neighbour = logits[game, seat - 1, 0, guests.goal[game, seat]]  # slot 0 of an observer is who sits after it
     allowed = play.game.legal(play.state)[game, seat]

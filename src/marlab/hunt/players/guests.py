@@ -12,7 +12,7 @@ class GuestConfig:
     """How much of a training is spent with guests."""
 
     share: float = 0.5
-    """Share of the games that have guests, where all seats learn and others are modelled; 0 is self-play alone."""
+    """Share of the games that have guests, where all seats learn; 0 is self-play alone."""
     stay: float = 0.9
     """Probability that a party stays for another episode; planners forget a party that leaves."""
     alike: float = 0.5

@@ -1,7 +1,8 @@
-"""Guests at the tables of PPO learners: stag hunters and hare catchers in some of the seats.
+"""Guests at the tables of learners that imagine none: stag hunters and hare catchers in some of the seats.
 
 They are drawn as the imagined guests of planning agents are (`marlab.hunt.selfplay.play`), but played by the rules
-themselves, so that PPO meets at least what planners imagine. Letters: B games, n players.
+themselves, so that PPO, and planners without goals, meet at least what others imagine. Letters: B games, n players, A
+actions.
 """
 
 from __future__ import annotations
@@ -45,14 +46,20 @@ class RuleGuests:
         marked = games.unsqueeze(1)
         self.seats, self.type = torch.where(marked, seats, self.seats), torch.where(marked, types, self.type)
 
-    def next_episode(self, over: Tensor) -> None:
-        """Parties of the games that are `over` [B] stay or leave."""
+    def next_episode(self, over: Tensor) -> Tensor:
+        """Parties of the games that are `over` [B] stay or leave; returns the games [B] with a new party."""
         leaves = torch.rand(len(over), generator=self.generator, device=over.device) >= self.config.stay
-        self.redraw(over & leaves)
+        new = over & leaves
+        self.redraw(new)
+        return new
 
     def act(self, view: View) -> Tensor:
         """[B, n] what every player would do as a guest."""
         return self.rules.act(view, self.rules.memory_of(self.type), self.generator)[0]
+
+    def probabilities(self, view: View) -> Tensor:
+        """[B, n, A] by which it would."""
+        return self.rules.probabilities(view, self.rules.memory_of(self.type))
 
     def state_dict(self) -> dict[str, Any]:
         return {"seats": self.seats, "type": self.type}

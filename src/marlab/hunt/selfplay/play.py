@@ -1,7 +1,8 @@
 """Games that planning agents play to learn from: every observer's beliefs and predictions are kept.
 
-Every seat plans, apart from those of rule-based players and of imagined guests. Games restart by themselves. An
-episode's steps wait until it is over; then they get their value labels and go to the replay.
+Every seat plans, apart from those of rule-based players and of guests: imagined ones, or, where a mind knows no goals
+to imagine them by, stag hunters and hare catchers themselves. Games restart by themselves. An episode's steps wait
+until it is over; then they get their value labels and go to the replay.
 
 Letters: S seeds, E games of a seed, B = S E games, n players, S' = n - 1 others, T steps of an episode, W row width,
 A actions, K goals, D code width.
@@ -24,6 +25,7 @@ from marlab.hunt.planner.planner import JointPlan, Planner
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.ppo.guests import RuleGuests
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask, sample
@@ -65,7 +67,7 @@ class Guests:
         self.redraw(new)
         return new
 
-    def policies(self, by_goal: Tensor, legal: Tensor) -> Tensor:
+    def imagined(self, by_goal: Tensor, legal: Tensor) -> Tensor:
         """[B, n, A] how every player would act as a guest, from predictions [B, n, S', K, A] and legal [B, n, S', A].
 
         Player j is imagined by its neighbour j - 1, who sees it in slot 0.
@@ -113,7 +115,7 @@ class SelfPlay:
         learns: tuple[int, ...], rules: RulePlayers | None, ranked: RankedRewards | None = None,
         guests: GuestConfig | None = None,
     ) -> None:  # fmt: skip
-        """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: imagined players, too."""
+        """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: other players, too."""
         self.game, self.mind, self.planner, self.generator = game, mind, planner, generator
         self.seeds, self.games, self.ranked = len(mind.seeds), games, ranked
         self.tracker: BeliefTracker = mind.tracker(game)
@@ -124,9 +126,12 @@ class SelfPlay:
         self.state = game.reset(batch, generator)
         self.memory = self.tracker.begin(batch)
         self.rule_memory = {} if rules is None else rules.begin(batch, generator)
-        self.guests: Guests | None = None
-        if guests is not None and guests.share and rules is None and mind.others is not None:
-            self.guests = Guests(guests, mind.goals, batch, n, generator)
+        self.guests: Guests | RuleGuests | None = None
+        if guests is not None and guests.share and rules is None:
+            if mind.others is not None and mind.count > 1:
+                self.guests = Guests(guests, mind.goals, batch, n, generator)
+            else:
+                self.guests = RuleGuests(guests, game, batch, generator)
         shape = (batch, game.config.final_time, n)
         self.diary = Diary(
             torch.zeros(*shape, mind.layout.size, dtype=torch.uint8, device=device),
@@ -220,9 +225,12 @@ class SelfPlay:
         """The distributions [B, n, A] that players act by, and their actions [B, n]."""
         policy = plan.policy
         if self.guests is not None:
-            assert self.mind.others is not None
-            imagined = self.guests.policies(*self.mind.others.by_goal(view))  # a guest's goal is what it is
-            policy = torch.where(self.guests.seats.unsqueeze(2), imagined, policy)
+            if isinstance(self.guests, RuleGuests):
+                theirs = self.guests.probabilities(view)
+            else:
+                assert self.mind.others is not None
+                theirs = self.guests.imagined(*self.mind.others.by_goal(view))  # a guest's goal is what it is
+            policy = torch.where(self.guests.seats.unsqueeze(2), theirs, policy)
         actions = sample(policy.clamp_min(1e-30).log(), (self.game.actions,), self.generator)
         if self.rules is None:
             return policy, actions
