@@ -90,7 +90,7 @@ def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple
     roles = ",".join(["PPO", *("NH" if name in met else name for name in team_members(team))])
     games *= 1 if arguments.tiny else 4
     response = replace(
-        base, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, num_envs=games, seeds="0,1",
+        base, agent_roles=roles, stay=0.95, total_steps=RESPONSE * steps, num_envs=games, seeds="0",
         warm_updates=100 if arguments.tiny else 2500,
     )  # fmt: skip
     return [(f"response_{short}_{file_name(team)}", response)]
