@@ -7,8 +7,9 @@
 
 Every rung is a training of `hop` on 4x4 (or --game) with the settings of the preset hop_quick, three seeds, the same
 offline data, models of others that were pretrained on it, and the same number of iterations. Scored: six scenarios
-named here, RUNS runs of STEPS steps, the episodes that end in the last half. A rung that has its scores is not done
-again; several processes can share the rungs (--part 0/4, 1/4, ...), and whoever needs models first makes them
+named here, RUNS runs of STEPS steps, the episodes that end in the last half; what KEEP players want in run r is the
+same for every rung. A rung that has its scores is not done again; several processes can share the rungs (--part 0/4,
+1/4, ...), and whoever needs models first makes them
 (--prepare makes them and ends). --far trains on msh_far, where the value of knowing is large
 (`marlab.hunt.exact.knowing`), and plays the same agents with beliefs on, off within an episode, off across episodes and
 off altogether. --table prints what is there.
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 from hunt_answers_models import keep_models, pretrain, world_model
+from hunt_protocol import even_draws
 
 import marlab.hunt.others.trainer as others_trainer
 import marlab.hunt.selfplay.trainer as training
@@ -240,6 +242,7 @@ def score(
     seeds = max(len(agent.seeds) for agent in agents)
     runs, steps = (4 * seeds, 60) if arguments.tiny else (arguments.runs, arguments.steps)
     plan = seat_all(game, [Cell(agent, scenario) for agent in agents for scenario in scenarios], runs, {})
+    even_draws(plan, game)
     chance = torch.Generator(device=game.device).manual_seed(START_SEED)
     stream = play_stream(game, plan, Starts(game, runs, START_SEED), steps, chance)
     found = scores_of(plan, stream, steps, steps // 2)

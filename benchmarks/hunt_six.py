@@ -4,9 +4,9 @@
     python benchmarks/hunt_six.py --tiny --output-dir six ppo ppo-helped hop             # a minute on a CPU
 
 `ppo` is `marlab hunt train --variant ppo --preset msh_12x12_6p`, told the shortest ways; `ppo-helped` gets the offline
-data and the guests that planners get, too; `hop` is `marlab hunt train --preset hop_12x12_6p`, its offline data made
-in memory. All stop in time, are saved as they are (NAME.pt, which `marlab hunt eval` takes) and then play: self-play,
-and one of them among teams of rule-based players, beside rules in the same seat.
+data and the guests that planners get, too; `hop` is `marlab hunt train --preset hop_12x12_6p`, its offline data and
+models of others made first. All stop in time, are saved as they are (NAME.pt, which `marlab hunt eval` takes) and then
+play: self-play, and one of them among teams of rule-based players, beside rules in the same seat.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from hunt_answers_models import keep_models, pretrain
 
 from marlab.hunt.api import load
 from marlab.hunt.commands import TRAININGS
 from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
+from marlab.hunt.evaluate.agents import only_in
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game
@@ -45,6 +47,8 @@ GAME = "msh_12x12_6p"
 TEAMS = ("5NS", "5NH", "NS+4NH", "2NS+3NH", "5RAND")
 SCORING_S = 150.0
 """Kept back for playing."""
+EPOCHS = 5
+"""Of the models of others."""
 
 
 def main() -> None:
@@ -97,7 +101,14 @@ def hop(a: argparse.Namespace) -> planning.HopTrainer:
     rows = 600 if a.tiny else config.pipeline.rows
     data = in_memory(HuntCollectConfig(game=config.game, rows=rows))
     planning.load_dataset = lambda path, game: data  # type: ignore[assignment]  # a machine without files of rows
-    return planning.HopTrainer(config)
+    models = a.output_dir / "others.pt"
+    if not models.exists():
+        began, size = time.monotonic(), {"hidden": config.hidden, "paths": config.paths}
+        made, found = pretrain(a, data, "outcome", "joint", 0, 1e18, epochs=2 if a.tiny else EPOCHS, **size)
+        keep_models(models, made)
+        top1 = found[-1]["moa/validation/top1"]
+        print(f"models of others: top-1 {top1:.3f}, {time.monotonic() - began:.0f} s", flush=True)
+    return planning.HopTrainer(replace(config, load_moa=models))
 
 
 def trained(trainer: Any, until: float, log: Path) -> dict[str, Any]:
@@ -123,6 +134,7 @@ def scored(file: Path, games: int, device: str, until: float) -> dict[str, Any]:
             break
         roles = ["RAND", *team_members(team)]
         others = RulePlayers(game, parse_roles(",".join(roles)))
+        only_in(agent, torch.arange(game.players, device=game.device).eq(0).expand(games, -1))
         mixed = Team(game, [agent, others], [0, *[1] * (game.players - 1)])
         rows = {"agent": mean(game, mixed, games, 0)}
         for rule in ("NS", "NH", "RAND"):
