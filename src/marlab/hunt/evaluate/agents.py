@@ -170,6 +170,13 @@ def _share(text: str) -> float:
     return number
 
 
+def _chance(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < 1:
+        raise ValueError
+    return number
+
+
 def _answer(text: str) -> bool:
     return {"yes": True, "no": False}[text]
 
@@ -178,6 +185,7 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "simulations": (_whole, "a whole number from 1"),
     "trees": (_whole, "a whole number from 1"),
     "discount": (_share, "a number above 0 and at most 1"),
+    "followers": (_chance, "a number from 0 to below 1"),
     "greedy": (_answer, "yes or no"),
     "intra": (_answer, "yes or no"),
     "inter": (_answer, "yes or no"),
@@ -204,9 +212,10 @@ class Planners:
         rollout = settings.pop("rollout", None)
         agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **settings)
         if belief:
-            agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief))
+            agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief), agent.hypotheses)
         if rollout is not None:
-            agent.planner = agent.mind.planner(game, agent.planner.config, rollout)  # rollouts cannot be recorded
+            # Rollouts cannot be recorded.
+            agent.planner = agent.mind.planner(game, agent.planner.config, rollout, agent.hypotheses)
         return agent
 
 

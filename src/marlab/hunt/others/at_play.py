@@ -23,10 +23,12 @@ from marlab.hunt.others.belief import Likelihoods
 from marlab.hunt.others.codes import Goals, meant_by
 from marlab.hunt.others.copies import copy_generators, fold, spread, unfold
 from marlab.hunt.others.history import HistoryEncoder
+from marlab.hunt.others.hypotheses import Hypotheses, others_at
 from marlab.hunt.others.moa import Moa, others_of
 from marlab.hunt.others.models import GoalModels, LoadedModels
 from marlab.hunt.others.vae import Code
 from marlab.hunt.players.policy import Memory
+from marlab.hunt.players.rules import on_stag
 from marlab.lab.ppo.choices import apply_mask
 
 
@@ -127,10 +129,11 @@ def pretrained(loaded: LoadedModels) -> OtherModels:
 
 
 class LearnedLikelihoods(Likelihoods):
-    """How likely each goal makes what the others did, by every observer's own models."""
+    """How likely each goal makes what the others did, by every observer's own models; or each of some hypotheses."""
 
-    def __init__(self, game: Game, models: OtherModels) -> None:
-        self.models, self.goals = models, models.candidates.shape[0]
+    def __init__(self, game: Game, models: OtherModels, hypotheses: Hypotheses | None = None) -> None:
+        self.models, self.hypotheses = models, hypotheses
+        self.goals = models.candidates.shape[0] if hypotheses is None else hypotheses.count
         self.about = (game.players, game.players - 1)
         self.players = others_of(game)
 
@@ -147,4 +150,7 @@ class LearnedLikelihoods(Likelihoods):
         logits, legal = self.models.by_goal(view)
         chance = apply_mask(logits, legal.unsqueeze(-2)).softmax(-1)
         taken = actions[:, self.players].clamp_max(chance.shape[-1] - 1)[..., None, None]
-        return chance.gather(-1, taken.expand(*chance.shape[:-1], 1)).squeeze(-1)
+        by_goal = chance.gather(-1, taken.expand(*chance.shape[:-1], 1)).squeeze(-1)  # [B, n, S', K]
+        if self.hypotheses is None:
+            return by_goal
+        return self.hypotheses.now(by_goal, others_at(on_stag(view.game, view.state))[:, self.players])

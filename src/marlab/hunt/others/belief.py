@@ -61,10 +61,11 @@ def counted(counts: Tensor, goals: Tensor, discount: float) -> Tensor:
     return discount * counts + goals
 
 
-def prior_of(counts: Tensor, strength: float) -> Tensor:
-    """[*S, G] belief at the start of an episode from counts of past goals."""
+def prior_of(counts: Tensor, strength: float, first: Tensor | None = None) -> Tensor:
+    """[*S, G] belief at the start of an episode from counts of past goals. first: [G] of strangers, even by default."""
     total = counts.sum(-1, keepdim=True)
-    return (counts + strength / counts.shape[-1]) / (total + strength)
+    start = strength / counts.shape[-1] if first is None else strength * first
+    return (counts + start) / (total + strength)
 
 
 # --- where likelihoods come from ----------------------------------------------------------------------------------
@@ -114,11 +115,13 @@ class BeliefTracker:
     """
 
     def __init__(
-        self, game: Game, likelihoods: Likelihoods, config: BeliefConfig | None = None, evidence: Tensor | None = None
-    ) -> None:
+        self, game: Game, likelihoods: Likelihoods, config: BeliefConfig | None = None, evidence: Tensor | None = None,
+        first: Tensor | None = None,
+    ) -> None:  # fmt: skip
         """evidence: [3, G] probability of each outcome (none, stag, hare) under each goal; the default is {stag, hare}.
 
-        The row of "none" is not used: a player without a capture keeps the belief that its actions gave.
+        The row of "none" is not used: a player without a capture keeps the belief that its actions gave. first: [G]
+        what is believed of strangers, even by default.
         """
         self.game, self.likelihoods, self.config = game, likelihoods, config or BeliefConfig()
         if evidence is None:
@@ -126,12 +129,13 @@ class BeliefTracker:
         if evidence.shape != (len(OUTCOMES), likelihoods.goals):
             raise ValueError(f"evidence {tuple(evidence.shape)} does not fit {likelihoods.goals} goals")
         self.evidence = evidence.to(game.device)
+        self.first = None if first is None else first.to(game.device)
 
     def begin(self, batch: int) -> Memory:
         """Beliefs about strangers, at the start of an episode."""
         shape = (batch, *self.likelihoods.about, self.likelihoods.goals)
         counts = torch.zeros(shape, device=self.game.device)
-        prior = prior_of(counts, self.config.strength)
+        prior = prior_of(counts, self.config.strength, self.first)
         outcome = torch.zeros(batch, self.game.players, dtype=torch.int64, device=self.game.device)
         return {
             "belief": prior, "prior": prior.clone(), "counts": counts, "outcome": outcome,
@@ -141,7 +145,7 @@ class BeliefTracker:
     def reset(self, memory: Memory, games: Tensor) -> Memory:
         """A new episode with the same players in the games [B] (bool) that are marked."""
         counts = memory["counts"] if self.config.inter else torch.zeros_like(memory["counts"])
-        prior = prior_of(counts, self.config.strength)
+        prior = prior_of(counts, self.config.strength, self.first)
         marked = games.view(-1, *[1] * (prior.dim() - 1))
         fresh = self.likelihoods.begin(len(games))
         return {

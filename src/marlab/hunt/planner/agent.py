@@ -42,6 +42,8 @@ PATTERN = "model_iter_{step}.pt"
 FILE = "agents.pt"
 """Finished agents alone, without what their training would need to go on."""
 SHIPPED = Path(__file__).parents[1] / "shipped"
+FOLLOWERS = 0.5
+"""How probable evaluated agents think it, of a stranger who takes hares, that it comes once somebody stands on the stag."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 
@@ -52,6 +54,7 @@ class Explanation(NamedTuple):
     decided: Tensor  # [B, n] bool: seats that planned
     belief: Tensor  # [B, n, n - 1, K] over goals
     stag: Tensor  # [B, n, n - 1] the part of the belief that is about the stag
+    follows: Tensor  # [B, n, n - 1] the part that says it comes once somebody else stands on the stag
     expected: Tensor  # [B, n, n - 1, A] predicted next moves of the others
     plan: JointPlan  # policy, prior, q, visits, value, guess: [B, n, ...], values in reward units
     line: Tensor  # [B, n, D] most visited line of play of the first tree, -1 after its end
@@ -64,19 +67,22 @@ class HopAgent(Policy):
     def __init__(
         self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
         plan: PlanConfig | None = None, belief: BeliefConfig | None = None, record: bool = False,
+        followers: float = 0.0,
     ) -> None:  # fmt: skip
         """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
 
+        followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag.
         record: on a GPU, record the search of each size of batch as one CUDA graph.
         """
         chosen = range(game.players) if seats is None else seats
         if not all(0 <= seat < game.players for seat in chosen):
             raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
         self.game, self.mind, self.greedy = game, mind, greedy
-        self.planner = mind.planner(game, plan)
+        self.hypotheses = mind.hypotheses(followers)
+        self.planner = mind.planner(game, plan, hypotheses=self.hypotheses)
         self.planner.record = record and game.device.type == "cuda"
         self.planner.native = game.device.type == "cpu"
-        self.tracker = mind.tracker(game, belief)
+        self.tracker = mind.tracker(game, belief, self.hypotheses)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True
         self._last: tuple[View, Tensor, Tensor | None, JointPlan, Tensor, Tensor] | None = None
@@ -117,8 +123,11 @@ class HopAgent(Policy):
         if self._last is None:
             raise ValueError("there is no decision to explain yet")
         view, belief, meant, plan, want, actions = self._last
-        stag = (belief * self.mind.goals.stag.to(belief)).sum(-1)
-        return Explanation(want, belief, stag, self.mind.predict(view, belief, meant), plan, plan.line, actions)
+        known = self.hypotheses
+        stag = (belief * (self.mind.goals if known is None else known).stag.to(belief)).sum(-1)
+        follows = torch.zeros_like(stag) if known is None else belief[..., known.follows].sum(-1)
+        expected = self.mind.predict(view, belief, meant, known)
+        return Explanation(want, belief, stag, follows, expected, plan, plan.line, actions)
 
 
 # --- trained agents on disk ---------------------------------------------------------------------------------------
@@ -144,13 +153,13 @@ class HopAgents:
     def agent(
         self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
         greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
-        discount: float = FEW_SHOT_DISCOUNT,
+        discount: float = FEW_SHOT_DISCOUNT, followers: float = FOLLOWERS,
     ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
 
         simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
-        next.
+        next. followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag.
         """
         check_same_size(self.game, game.config, "These agents were trained in")
         chosen = self.seeds[:1] if seed is None else (seed,) if isinstance(seed, int) else tuple(seed)
@@ -163,7 +172,9 @@ class HopAgents:
         if trees is not None:
             plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
         belief = replace(self.config.beliefs, discount=discount)
-        return HopAgent(game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, record=record)
+        return HopAgent(
+            game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, record=record, followers=followers
+        )
 
     policy = agent  # what PPO agents call it
 

@@ -20,6 +20,7 @@ from marlab.hunt.game.maps import MOVES
 from marlab.hunt.game.rows import encode, mark_paths, row_layout, rows_of_planes
 from marlab.hunt.game.rules import ABSENT, Game, State
 from marlab.hunt.game.views import View
+from marlab.hunt.players.rules import on_stag
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 
@@ -77,6 +78,10 @@ class Dynamics(ABC):
     def left(self, embedding: Embedding) -> Left:
         """Who and what is left."""
 
+    @abstractmethod
+    def on_stag(self, embedding: Embedding) -> Tensor:
+        """[R, n] bool: who stands on a stag that is still there."""
+
     def most(self, embedding: Embedding) -> Tensor | None:
         """[R] the most that the planner can still earn by the rules, in the units of the game; None where that takes
         more than a look: a stag takes two hunters, so who is left alone earns a hare at best."""
@@ -118,6 +123,9 @@ class TrueGame(Dynamics):
         stags, hares = state.prey_alive.split(self.game.config.prey_kinds, 1)
         return Left(state.alive[:, 1:].any(1), stags.any(1), hares.any(1))
 
+    def on_stag(self, embedding: Embedding) -> Tensor:
+        return on_stag(self.game, State(*embedding))
+
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         joint = torch.cat([action.unsqueeze(1), others], 1)
         after, outcome = self.game.step(State(*embedding), joint)
@@ -152,6 +160,10 @@ class ImaginedGame(Dynamics):
     def left(self, embedding: Embedding) -> Left:
         n, there = self.game.players, embedding[0].flatten(1, 2).bool().any(1)  # [R, C]
         return Left(there[:, 1:n].any(1), there[:, n + 1], there[:, n + 2])
+
+    def on_stag(self, embedding: Embedding) -> Tensor:
+        planes, n = embedding[0].flatten(1, 2).bool(), self.game.players  # [R, H W, C]
+        return (planes[..., :n] & planes[..., n + 1 : n + 2]).any(1)
 
     def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
         planes, t, which = embedding

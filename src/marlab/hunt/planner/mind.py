@@ -21,6 +21,7 @@ from marlab.hunt.others.belief import BeliefTracker, Likelihoods
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.others.copies import copy_generators, fold, unfold
+from marlab.hunt.others.hypotheses import Hypotheses, others_at
 from marlab.hunt.others.moa import masked_mixture, others_of
 from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
@@ -28,6 +29,7 @@ from marlab.hunt.planner.dynamics import Dynamics, ImaginedGame, TrueGame
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.players.policy import Memory
+from marlab.hunt.players.rules import on_stag
 from marlab.hunt.world_model.model import WorldModel
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
@@ -90,16 +92,33 @@ class Mind(nn.Module):
 
     # --- what plays with it ---------------------------------------------------------------------------------------
 
-    def planner(self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0) -> Planner:
+    def hypotheses(self, followers: float) -> Hypotheses | None:
+        """What may be believed of others beyond goals; None where there is nothing."""
+        if self.others is None or followers == 0:
+            return None
+        found = Hypotheses(self.goals.to(self.others.candidates.device), followers)
+        return found if found.count > self.count else None
+
+    def planner(
+        self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0, hypotheses: Hypotheses | None = None
+    ) -> Planner:
         c = self.config
         return Planner(
             game, self.players, self._coplayers(), self._dynamics(game), plan or c.plan,
             seeds=len(self.seeds), reward_scale=c.reward_scale, one_step=c.parts.one_step, rollout=rollout,
+            hypotheses=hypotheses,
         )  # fmt: skip
 
-    def tracker(self, game: Game, belief: BeliefConfig | None = None) -> BeliefTracker:
-        likelihoods = NothingToTell(game) if self.others is None else LearnedLikelihoods(game, self.others)
-        return BeliefTracker(game, likelihoods, belief or self.config.beliefs, self.goals.evidence)
+    def tracker(
+        self, game: Game, belief: BeliefConfig | None = None, hypotheses: Hypotheses | None = None
+    ) -> BeliefTracker:
+        config = belief or self.config.beliefs
+        if self.others is None:
+            return BeliefTracker(game, NothingToTell(game), config, self.goals.evidence)
+        likelihoods = LearnedLikelihoods(game, self.others, hypotheses)
+        if hypotheses is None:
+            return BeliefTracker(game, likelihoods, config, self.goals.evidence)
+        return BeliefTracker(game, likelihoods, config, hypotheses.evidence, hypotheses.prior)
 
     def _coplayers(self) -> CoPlayers:
         if self.others is not None:
@@ -125,12 +144,20 @@ class Mind(nn.Module):
         return None if self.others is None else self.others.meant(self.others.code(view, memory))
 
     @torch.no_grad()
-    def predict(self, view: View, belief: Tensor, meant: Tensor | None = None) -> Tensor:
+    def predict(
+        self, view: View, belief: Tensor, meant: Tensor | None = None, hypotheses: Hypotheses | None = None
+    ) -> Tensor:
         """[B, n, S', A] probabilities of the others' next actions as each observer expects them (0 for absent ones).
 
-        meant: [B, n, K, V] what each goal means for each player; by default the same for everybody.
+        meant: [B, n, K, V] what each goal means for each player; by default the same for everybody. hypotheses: what
+        the beliefs are about, where that is more than goals.
         """
         if self.others is not None:
+            if hypotheses is not None:
+                plain = self.others.candidates.expand(*view.state.cell.shape, -1, -1) if meant is None else meant
+                alone, joined = hypotheses.meanings(plain)
+                held = others_at(on_stag(view.game, view.state))  # [B, n]
+                meant = torch.where(held[..., None, None], joined, alone)  # [B, n, G, V]
             logits, legal = self.others.by_goal(view, meant)
             chances = masked_mixture(logits, legal, belief).exp()
         else:

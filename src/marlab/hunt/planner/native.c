@@ -21,6 +21,7 @@ typedef struct {
     const float *critic, *critic_bias;    /* [P, X], [P]; none for models of others */
     const float *place;                   /* [P, S', X]; none for planners */
     const float *goal;                    /* [R, (S',) X] what goals add to the second layer, or none */
+    const float *joined;                  /* [R, S', X] the same once another player stands on a stag, or none */
     const int64_t *copy;                  /* [R] which copy a root asks */
     float *blocks;                        /* [R, X] what the obstacles of a root's map add */
 } Net;
@@ -220,6 +221,16 @@ static int64_t draw(const Mind *m, const float *logits, const float *log_noise, 
     return best;
 }
 
+/* Whether a player other than k stands on a stag. */
+static int is_held(const Mind *m, Situation s, int64_t k) {
+    for (int64_t p = 0; p < m->prey; p++) {
+        if (!s.left[p] || kind_of(m, p)) continue;
+        for (int64_t i = 0; i < m->players; i++)
+            if (i != k && s.alive[i] && s.cell[i] == s.prey[p]) return 1;
+    }
+    return 0;
+}
+
 /* situations, after [R, E]; actions [R]; log_noise [R, S', A]; the rest is what a Transition holds. */
 void expand(const Mind *m, const int32_t *situations, const int64_t *actions, const float *log_noise, int32_t *after,
             float *logits, float *value, uint8_t *legal, float *reward, float *discount, int64_t *drawn) {
@@ -238,7 +249,8 @@ void expand(const Mind *m, const int32_t *situations, const int64_t *actions, co
                 legal_of(m, s, k, may);
                 see(m, net, root, s, &w, may, k, x);
                 add_row(x, net->place + (copy * (n - 1) + k - 1) * X, X);
-                think(net, copy, net->goal + (root * (n - 1) + k - 1) * X, x, y);
+                const float *goal = net->joined && is_held(m, s, k) ? net->joined : net->goal;
+                think(net, copy, goal + (root * (n - 1) + k - 1) * X, x, y);
                 head(net->actor + copy * X * A, net->actor_bias + copy * A, X, A, y, out);
                 joint[k] = draw(m, out, log_noise + (root * (n - 1) + k - 1) * A, may);
             }

@@ -34,7 +34,7 @@ MOST_ROOTS = 1024
 MOST_PLAYERS, MOST_PREY, MOST_ACTIONS = 16, 64, 8
 """Of the C code."""
 _NET = ("rows", "rows_bias", "time", "middle", "middle_bias", "actor", "actor_bias", "critic", "critic_bias", "place",
-        "goal", "copy", "blocks")  # fmt: skip
+        "goal", "joined", "copy", "blocks")  # fmt: skip
 _SIZES = ("roots", "players", "prey", "stags", "kinds", "actions", "cells", "channels", "width", "start", "ways",
           "distances", "final_time", "last_after_hunt", "dynamic", "prosocial")  # fmt: skip
 _NUMBERS = ("stag_reward", "hare_reward", "time_reward", "reward_scale", "gamma")
@@ -117,7 +117,11 @@ class NativeStep:
         nets, others = planner.nets, planner.coplayers.moa
         wish = None if goal_input is None else goal_input.flatten(0, 1)[chosen]
         me = self._net(nets, chosen, total, goal=wish, critic=nets.critic.weight, critic_bias=nets.critic.bias)
-        them = self._net(others, chosen, total, goal=prepared.flatten(0, 1)[chosen], place=others.place)
+        alone, joined = (prepared, None) if planner.hypotheses is None else prepared.unbind(0)
+        them = self._net(
+            others, chosen, total, goal=alone.flatten(0, 1)[chosen], place=others.place,
+            joined=None if joined is None else joined.flatten(0, 1)[chosen],
+        )  # fmt: skip
         widest = max(me.hidden, them.hidden)
         self._mind = _Mind(
             roots=self.roots, players=game.players, prey=game.prey, stags=config.stags, kinds=layout.kinds,

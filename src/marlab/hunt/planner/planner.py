@@ -18,6 +18,7 @@ from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
+from marlab.hunt.others.hypotheses import Hypotheses, others_at
 from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
@@ -95,8 +96,13 @@ class Planner:
     def __init__(
         self, game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics, config: PlanConfig, *,
         seeds: int = 1, reward_scale: float = 0.2, one_step: bool = False, rollout: float = 0.0,
+        hypotheses: Hypotheses | None = None,
     ) -> None:  # fmt: skip
-        """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values."""
+        """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values.
+
+        hypotheses: what beliefs are about, where that is more than goals (with learned models of others only).
+        """
+        self.hypotheses = hypotheses
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
         self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
@@ -113,7 +119,8 @@ class Planner:
         self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None,
         meant: Tensor | None = None,
     ) -> JointPlan:  # fmt: skip
-        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals.
+        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals (or [..., G]
+        about hypotheses).
 
         meant: [B, n, K, V] what each goal means for each player at this root, for models of others that ask.
         """
@@ -145,7 +152,7 @@ class Planner:
         goals = draw_goals(believed, trees, generator)  # [GM, N, S']
         prepared = self._prepare(goals, means)
         goals = goals.flatten(0, 1)  # [R, S']
-        goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed))
+        goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed))  # [P, R / P, X]
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
         if self.native and self._natively(int(real.sum()) * trees):
@@ -243,7 +250,15 @@ class Planner:
         )
 
     def _prepare(self, goals: Tensor, means: Tensor) -> Tensor:
-        """What the models of others make of goals [GM, N, S'] and their meanings [GM, S', K, V], constant in a tree."""
+        """What the models of others make of goals [GM, N, S'] and their meanings [GM, S', K, V], constant in a tree.
+
+        With hypotheses it is that twice, [2, ...]: while nobody else stands on a stag, and once somebody does.
+        """
+        if self.hypotheses is None:
+            return self._prepare_one(goals, means)
+        return torch.stack([self._prepare_one(goals, each) for each in self.hypotheses.meanings(means)])
+
+    def _prepare_one(self, goals: Tensor, means: Tensor) -> Tensor:
         wide = means.unsqueeze(1).expand(-1, goals.shape[1], -1, -1, -1)  # [GM, N, S', K, V]
         index = goals[..., None, None].expand(*goals.shape, 1, means.shape[-1])
         return self.coplayers.prepare(goals.flatten(0, 1), wide.gather(3, index).squeeze(3).flatten(0, 1))
@@ -251,6 +266,10 @@ class Planner:
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
         """[R, S'] drawn actions of the others; of players who left, 0."""
         seen = self.dynamics.views_of_others(embedding)
+        if self.hypotheses is not None:
+            held = others_at(self.dynamics.on_stag(embedding))[:, 1:]  # [R, S']
+            alone, joined = prepared.unbind(0)  # [P, R / P, S', X]
+            prepared = torch.where(held.view(*alone.shape[:-1], 1), joined, alone)
         logits = apply_mask(self.coplayers.logits(embedding, seen, prepared), seen.legal)
         return sample(logits, (self.game.actions,), generator) * seen.legal[..., STAY]
 
@@ -264,6 +283,8 @@ class Planner:
 
     def _goal_input(self, goals: Tensor) -> Tensor | None:
         """What the planning players' networks make of goal probabilities [R, S', K] of the others."""
+        if self.hypotheses is not None:
+            goals = self.hypotheses.told(goals)
         return self.nets.goal_input(goals.unflatten(0, (self.nets.copies, -1)))
 
     def _evaluate(self, embedding: Embedding, view: Seen, goal_input: Tensor | None) -> tuple[Tensor, Tensor]:

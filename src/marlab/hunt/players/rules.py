@@ -17,7 +17,7 @@ from torch import Tensor
 
 from marlab.hunt.game.fold import any_of, count_of
 from marlab.hunt.game.maps import UNREACHABLE
-from marlab.hunt.game.rules import Game
+from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Chance, Memory, Policy, choose, uniform
 from marlab.hunt.players.seats import DEFAULT_VALUES, Kind, Role
@@ -151,12 +151,17 @@ class RulePlayers(Policy):
 
     def on_stag(self, view: View) -> Tensor:
         """[B, n] bool: the player stands on a stag that is still there."""
-        return any_of(self.game.at_prey(view.state) & self._is_stag, 2)
+        return on_stag(self.game, view.state)
 
     def _held_by_others(self, view: View) -> Tensor:
         """[B, n, m] bool: stags on which another player stands."""
         at = self.game.at_prey(view.state) & self._is_stag  # [B, n, m]
         return count_of(at, 1).unsqueeze(1) > at
+
+
+def on_stag(game: Game, state: State) -> Tensor:
+    """[B, n] bool: the player stands on a stag that is still there; in the snowdrift game, on any drift."""
+    return any_of(game.at_prey(state) & (game.prey_kind == 0), 2)
 
 
 def rule_probabilities(players: RulePlayers, view: View, kinds: Sequence[Kind]) -> Tensor:
