@@ -1,19 +1,31 @@
-"""What is in the codes: probes, clouds, prototypes."""
+"""What is in the codes: probes, clouds, prototypes; and what may be believed of players beyond goals."""
 
 import pytest
 import torch
 
+from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import DOWN, LEFT, RIGHT, STAY, Game
+from marlab.hunt.game.views import View
+from marlab.hunt.others.belief import BeliefTracker, ExactLikelihoods
 from marlab.hunt.others.codes import (
     Goals,
+    Hypotheses,
     judged_by_deeds,
     k_means,
     linear_probe,
     make_codebook,
     meant_by,
+    others_at,
     two_dimensions,
 )
+from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.others.vae import Code
-from tests.hunt.helpers import seeded
+from marlab.hunt.players.policy import Memory
+from marlab.hunt.players.rules import on_stag
+from marlab.lab.errors import UserError
+from tests.hunt.helpers import placed, seeded
+
+HUNT = Goals.hunt()
 
 
 def test_linear_probe_reads_what_is_there_and_nothing_else():
@@ -81,3 +93,89 @@ def test_a_prototype_and_a_history_meet_where_their_variances_say():
     code = Code(torch.tensor([4.0]), torch.tensor([0.0]))
     meant = meant_by(code, torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [0.0]]))
     assert meant.tolist() == [[2.0], [2.0]], "halfway between equal variances, and a sure prototype stays"
+
+
+# --- followers ----------------------------------------------------------------------------------------------------
+
+
+def near(x: torch.Tensor) -> object:
+    return pytest.approx(x.tolist(), abs=1e-6)
+
+
+def test_a_follower_is_a_hare_catcher_until_somebody_stands_on_the_stag():
+    found = Hypotheses(HUNT, 0.4)
+    assert found.alone.tolist() == [0, 1, 1] and found.joined.tolist() == [0, 1, 0]
+    assert near(found.prior) == [0.5, 0.3, 0.2]  # goals are as probable as before
+    assert found.evidence.tolist() == [[1, 1, 1], [1, 0, 1], [0, 1, 1]]  # it may capture either
+    assert found.stag.tolist() == [1, 0, 0]
+    by_goal = torch.tensor([[0.9, 0.2], [0.9, 0.2]])
+    assert found.now(by_goal, torch.tensor([False, True])).tolist() == [near(x) for x in
+        torch.tensor([[0.9, 0.2, 0.2], [0.9, 0.2, 0.9]])]  # fmt: skip
+    assert near(found.told(found.prior)) == [0.5 + 0.1, 0.3 + 0.1]
+
+
+def test_every_goal_about_hares_has_a_follower_who_hunts_as_most_stag_hunters_do():
+    common = torch.tensor([[0.1, 0.3, 0.0, 0.1], [0.0, 0.0, 0.2, 0.3]])
+    goals = Goals(torch.eye(4), torch.rand(3, 4), common)
+    found = Hypotheses(goals, 0.5)
+    assert found.alone.tolist() == [0, 1, 2, 3, 2, 3] and found.joined.tolist() == [0, 1, 2, 3, 1, 1]
+    assert found.prior.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
+    meant = torch.full((2, 4, 4), 7.0)  # a history that means the same whatever the goal
+    alone, joined = found.meanings(meant)
+    assert bool((alone == 7).all()) and bool((joined[:, :4] == 7).all())
+    assert torch.equal(joined[:, 4:], goals.candidates[[1, 1]].expand(2, 2, 4))  # how it will hunt is not in there
+
+
+def test_without_a_goal_about_hares_or_about_the_stag_nobody_follows():
+    assert Hypotheses(HUNT, 0.0).count == 2
+    assert Hypotheses(Goals.none(), 0.5).count == 1
+    only_hares = Goals(torch.eye(2), torch.ones(3, 2), torch.tensor([[0.1, 0.1], [0.4, 0.4]]))
+    assert Hypotheses(only_hares, 0.5).count == 2
+    with pytest.raises(UserError, match=r"followers is 1, expected 0 or more and below 1"):
+        Hypotheses(HUNT, 1.0)
+
+
+def test_somebody_else_must_stand_there():
+    standing = torch.tensor([[False, False, False], [True, False, False], [True, True, False]])
+    assert others_at(standing).tolist() == [[False] * 3, [False, True, True], [True] * 3]
+
+
+class ExactFollowers(ExactLikelihoods):
+    """The rules themselves, with followers."""
+
+    def __init__(self, game: Game, hypotheses: Hypotheses) -> None:
+        super().__init__(game)
+        self.hypotheses, self.goals = hypotheses, hypotheses.count
+
+    def __call__(self, view: View, actions: torch.Tensor, memory: Memory) -> torch.Tensor:
+        known = self.hypotheses
+        self.goals = known.goals
+        by_goal = super().__call__(view, actions, memory)
+        self.goals = known.count
+        return known.now(by_goal, others_at(on_stag(view.game, view.state)))
+
+
+@pytest.mark.parametrize(("move", "follows"), [(DOWN, True), (RIGHT, False)])
+def test_only_standing_on_the_stag_tells_followers_from_hare_catchers(move: int, follows: bool):
+    """Player 2 walks to the hare on its right; then player 1 stands on the stag in the last row."""
+    game, state = placed(
+        game_config("msh_2p_4x4"), players=[(3, 1), (0, 0)], stags=[(3, 0)], hares=[(0, 3), (1, 3), (2, 3), (3, 3)]
+    )
+    known = Hypotheses(HUNT, 0.5)
+    config = BeliefConfig(floor=0.01, mixing=0.0)
+    tracker = BeliefTracker(game, ExactFollowers(game, known), config, known.evidence, known.prior)
+    memory = tracker.begin(1)
+    assert memory["belief"][0, 1].tolist() == [0.5, 0.25, 0.25]
+    after, outcome = game.step(state, torch.tensor([[LEFT, RIGHT]]))  # the stag hunter would go down
+    memory = tracker.observe(View(game, state), outcome, memory)
+    # stag .5 x .01 (the floor), hare and follower .25 x 1 each
+    assert memory["belief"][0, 1].tolist() == near(torch.tensor([0.005, 0.25, 0.25]) / 0.505)
+    _, outcome = game.step(after, torch.tensor([[STAY, move]]))
+    memory = tracker.observe(View(game, after), outcome._replace(over=torch.tensor([True])), memory)
+    # from (0, 1) two ways lead to the stag, one to the hare: stag and follower 1/2, hare .01, or .01, .01 and 1
+    weights = torch.tensor([0.005 * 0.5, 0.25 * 0.01, 0.25 * 0.5] if follows else [0.005 * 0.01, 0.25, 0.25 * 0.01])
+    assert memory["belief"][0, 1].tolist() == near(weights / weights.sum())
+    again = tracker.reset(memory, torch.tensor([True]))
+    expected = (memory["belief"][0, 1] + known.prior) / 2  # one episode beside a prior that weighs as much
+    assert again["belief"][0, 1].tolist() == near(expected)
+    assert (again["belief"][0, 1, 2] > 0.5) == follows

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.functional import one_hot
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
@@ -46,6 +47,40 @@ def test_every_variant_plays_and_explains(variant: str) -> None:
     assert bool(((told.stag >= 0) & (told.stag <= 1)).all()) and bool((told.line[..., 0] >= 0).all())
     assert torch.equal(told.line[..., 0], told.plan.policy.argmax(-1))  # the plan shown begins with what is done
     assert play(game, agent, 4, seeded(2)).reward.shape == (4, 2)
+
+
+@pytest.mark.parametrize("variant", ["hop", "hopplus-mcts", "hopplus-mcts-wm"])
+def test_followers_are_believed_in_beside_goals(variant: str) -> None:
+    game, mind = small_game(TINY), small_mind(variant)
+    some = torch.tensor([[0.4, 0.0, 0.1], [0.0, 0.4, 0.1]])[:, : mind.count]  # the second goal is about hares
+    mind.goals = Goals(mind.goals.candidates, mind.goals.evidence, some)
+    agent = HopAgent(game, mind, followers=0.5)
+    known = agent.hypotheses
+    assert known is not None and known.count > mind.count
+    state = game.reset(3, seeded(0))
+    state.cell[1, 0] = state.prey_cell[1, 0]  # in the second game player 1 stands on the stag
+    view, memory = View(game, state), agent.begin(3, seeded(0))
+    agent.act(view, memory, seeded(1))
+    told = agent.explain()
+    assert told.belief.shape == (3, 2, 1, known.count) and torch.allclose(told.belief.sum(-1), torch.ones(3, 2, 1))
+    assert torch.allclose(told.follows, known.prior[known.follows].sum().expand(3, 2, 1))
+    assert play(game, agent, 4, seeded(2)).reward.shape == (4, 2)
+    sure = torch.zeros(3, 2, 1, known.count)
+    sure[..., mind.count] = 1.0  # the first follower
+    by_goal = [
+        mind.predict(view, one_hot(goals[mind.count], mind.count).expand(3, 2, 1, -1).float())
+        for goals in (known.alone, known.joined)
+    ]
+    found = mind.predict(view, sure, hypotheses=known)
+    assert torch.allclose(found[1, 0], by_goal[1][1, 0])  # player 2 comes to player 1
+    assert torch.allclose(found[1, 1], by_goal[0][1, 1]) and torch.allclose(found[0], by_goal[0][0])
+
+
+def test_without_followers_nothing_but_goals_is_believed() -> None:
+    game, mind = small_game(TINY), small_mind("hop")
+    agent = HopAgent(game, mind)
+    assert agent.hypotheses is None and agent.planner.hypotheses is None and agent.tracker.first is None
+    assert HopAgent(game, small_mind("mcts-self"), followers=0.5).hypotheses is None  # no models that know goals
 
 
 def test_only_its_own_seats_are_planned() -> None:

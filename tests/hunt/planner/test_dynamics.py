@@ -50,6 +50,11 @@ def test_imagined_views_and_legal_actions_are_those_of_the_game(paths: bool) -> 
     games, seats = torch.arange(20), torch.arange(20) % 4
     a, b = (d.views_of_others(d.root(state, games, seats)) for d in (true, imagined))
     assert torch.equal(a.rows, b.rows) and torch.equal(a.legal, b.legal) and torch.equal(a.time, b.time)
+    there = state._replace(cell=state.cell.clone())
+    there.cell[::2, 2] = there.prey_cell[::2, 0]
+    a, b = (d.on_stag(d.root(there, games, seats)) for d in (true, imagined))
+    assert torch.equal(a, b) and bool(a.any())
+    assert torch.equal(a[:, 0], there.alive[games, seats] & (there.cell[games, seats] == there.prey_cell[:, 0]))
     planes, _, which = imagined.root(state, games, seats)
     late = (planes, torch.full((20,), game.config.final_time - 1), which)
     stepped = imagined.step(late, torch.full((20,), STAY), torch.full((20, 3), STAY))

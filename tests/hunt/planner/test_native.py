@@ -39,19 +39,20 @@ def planned(agent: HopAgent, state: State, natively: bool) -> tuple[JointPlan, t
     return told.plan, torch.rand(4, generator=generator)
 
 
-@pytest.mark.parametrize("name", ["hop_4x4", "hop_8x8_b5"])
-def test_shipped_planners_visit_the_same_in_50_positions(name: str) -> None:
+@pytest.mark.parametrize(("name", "followers"), [("hop_4x4", 0.0), ("hop_4x4", 0.5), ("hop_8x8_b5", 0.5)])
+def test_shipped_planners_visit_the_same_in_50_positions(name: str, followers: float) -> None:
     """All positions in one batch, so that the test is quick."""
     trained = hunt.load(name)
     game = hunt.make_game(trained.game, seeded(0), maps=20)
-    agent = trained.agent(game, seats=[1])
+    agent = trained.agent(game, seats=[1], followers=followers)
     state = positions(game, 50)
     (fast, after_fast), (slow, after_slow) = planned(agent, state, True), planned(agent, state, False)
     assert int(slow.visits.sum()) == int((slow.visits.sum(2) > 0).sum()) * trained.config.plan.trees * 64
     assert torch.equal(fast.visits, slow.visits) and torch.equal(fast.line, slow.line)
     assert torch.equal(after_fast, after_slow)  # the same random numbers were drawn
     for mine, theirs in zip(fast[:6], slow[:6]):
-        assert torch.allclose(mine, theirs, atol=1e-4)
+        assert float((mine - theirs).abs().max()) < 5e-3  # where two actions are as likely, last bits choose
+        assert float(((mine - theirs).abs() > 1e-4).float().mean()) < 0.01
     assert fast.metrics.keys() == slow.metrics.keys()
     assert all(abs(float(fast.metrics[k] - v)) < 1e-3 for k, v in slow.metrics.items())
 

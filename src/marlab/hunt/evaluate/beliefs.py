@@ -26,11 +26,13 @@ GAMES = 512
 
 def belief_source(game: Game, agent: HopAgent) -> BeliefSource:
     """The agent's beliefs, read as beliefs in stag and hare."""
-    goals = agent.mind.goals
+    known = agent.hypotheses or agent.mind.goals  # a follower counts as a hare catcher: it is after hares by itself
     assert agent.mind.others is not None
-    stag = goals.stag.to(game.device)
+    stag = known.stag.to(game.device)
     to_goal = torch.stack([stag, 1 - stag])
-    return BeliefSource(LearnedLikelihoods(game, agent.mind.others), to_goal, goals.evidence.to(game.device))
+    likelihoods = LearnedLikelihoods(game, agent.mind.others, agent.hypotheses)
+    first = None if agent.hypotheses is None else agent.hypotheses.prior
+    return BeliefSource(likelihoods, to_goal, known.evidence.to(game.device), first)
 
 
 def believes(policy: Policy) -> bool:

@@ -20,10 +20,9 @@ from marlab.hunt.game.rows import encode
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import Likelihoods
-from marlab.hunt.others.codes import Goals, meant_by
+from marlab.hunt.others.codes import Goals, Hypotheses, meant_by, others_at
 from marlab.hunt.others.copies import copy_generators, fold, spread, unfold
 from marlab.hunt.others.history import HistoryEncoder
-from marlab.hunt.others.hypotheses import Hypotheses, others_at
 from marlab.hunt.others.moa import Moa, others_of
 from marlab.hunt.others.models import GoalModels, LoadedModels
 from marlab.hunt.others.vae import Code

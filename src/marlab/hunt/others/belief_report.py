@@ -33,9 +33,10 @@ class BeliefSource:
     likelihoods: Likelihoods
     to_goal: Tensor  # [2, G] probability of stag and hare under each goal
     evidence: Tensor | None = None  # [3, G] probability of each outcome under each goal; None for {stag, hare}
+    first: Tensor | None = None  # [G] what is believed of strangers; None: all goals are as probable
 
     def tracker(self, game: Game, config: BeliefConfig) -> BeliefTracker:
-        return BeliefTracker(game, self.likelihoods, config, self.evidence)
+        return BeliefTracker(game, self.likelihoods, config, self.evidence, self.first)
 
     def read(self, belief: Tensor) -> Tensor:
         """[*S, 2] belief in stag and hare from beliefs [*S, G]."""

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from marlab.hunt.others.vae import Code
 from marlab.hunt.players.rollout import HARE, NONE, OUTCOMES, STAG
+from marlab.lab.errors import UserError
 
 PROTOTYPES = 8
 SHARE_ROUNDS = 30
@@ -106,6 +107,74 @@ class Goals:
 
     def to(self, device: torch.device | str) -> Goals:
         return Goals(*(x.to(device) for x in (self.candidates, self.evidence, self.common, self.spread)))
+
+
+class Hypotheses:
+    """What a player may be up to: one of K goals that it keeps, or one that depends on what somebody else does.
+
+    A follower takes hares until another player stands on a stag, then it comes. Until that happens it does what a hare
+    catcher does, so only standing there can tell the two apart, and only memory of earlier episodes makes that
+    worthwhile. No network is needed beyond those of the goals: in each situation a follower has one goal or the other.
+    There are G = K + F hypotheses, with a follower for each goal that is about hares.
+    """
+
+    def __init__(self, goals: Goals, followers: float = 0.0) -> None:
+        """followers: how probable it is of a stranger who takes hares that it follows; 0: nobody is thought to."""
+        check_followers(followers)
+        stag = goals.stag
+        count, device = goals.count, stag.device
+        hares = ((stag < 0.5) & bool((stag > 0.5).any()) & (followers > 0)).nonzero().squeeze(1)  # [F]
+        usual = int(goals.common[0].argmax())  # the goal that most stag hunters have
+        every = torch.arange(count, device=device)
+        self.alone = torch.cat([every, hares])  # [G] goal while no other player stands on a stag
+        self.joined = torch.cat([every, torch.full_like(hares, usual)])  # [G] goal once one does
+        self.follows = torch.arange(len(self.alone), device=device) >= count  # [G]
+        even = torch.full((count,), 1.0 / count, device=device)
+        kept = even.index_fill(0, hares, (1 - followers) / count)
+        self.prior = torch.cat([kept, followers * even[hares]])  # [G]: goals are as probable as without followers
+        self.stag = stag[self.alone]  # [G]
+        self.evidence = goals.evidence[:, self.alone].clone()  # [3, G] a follower captures one or the other
+        self.evidence[STAG] = goals.evidence[STAG, self.joined]
+        self.goals = count
+        self._candidates = goals.candidates
+
+    @property
+    def count(self) -> int:
+        """G."""
+        return len(self.alone)
+
+    def now(self, by_goal: Tensor, held: Tensor) -> Tensor:
+        """[*S, G] of each hypothesis from [*S, K] of each goal, for players `held` [*S] (bool) of whom another stands
+        on a stag."""
+        return torch.where(held.unsqueeze(-1), by_goal[..., self.joined], by_goal[..., self.alone])
+
+    def meanings(self, meant: Tensor) -> tuple[Tensor, Tensor]:
+        """[*S, G, V] twice, while no other player stands on a stag and once one does, from what goals mean [*S, K, V].
+
+        A follower's history says nothing about how it will hunt the stag, so that is the bare goal.
+        """
+        alone = meant[..., self.alone, :]
+        return alone, torch.where(self.follows.unsqueeze(1), self._candidates[self.joined], alone)
+
+    def told(self, belief: Tensor) -> Tensor:
+        """[*S, K] what a planner's own networks are told of beliefs [*S, G]: a follower is half of either goal.
+
+        They know fixed goals only. Told that a follower takes hares, they would never lead; told that it hunts the
+        stag, they would count on it from anywhere.
+        """
+        half = belief / 2
+        nothing = belief.new_zeros(*belief.shape[:-1], self.goals)
+        return nothing.index_add(-1, self.alone, half).index_add(-1, self.joined, half)
+
+
+def check_followers(followers: float) -> None:
+    if not 0 <= followers < 1:
+        raise UserError(f"followers is {followers:g}, expected 0 or more and below 1.")
+
+
+def others_at(standing: Tensor) -> Tensor:
+    """[*S, n] bool: another player stands on a stag, from who does [*S, n]."""
+    return standing.sum(-1, keepdim=True) > standing
 
 
 def meant_by(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ FILE = "agents.pt"
 """Finished agents alone, without what their training would need to go on."""
 SHIPPED = Path(__file__).parents[1] / "shipped"
 FOLLOWERS = 0.5
-"""How probable evaluated agents think it, of a stranger who takes hares, that it comes once somebody stands on the stag."""
+"""How probable evaluated agents think it that a stranger who takes hares comes once somebody stands on the stag."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 

@@ -18,10 +18,9 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
 from marlab.hunt.others.belief import BeliefTracker, Likelihoods
-from marlab.hunt.others.codes import Goals
+from marlab.hunt.others.codes import Goals, Hypotheses, others_at
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.others.copies import copy_generators, fold, unfold
-from marlab.hunt.others.hypotheses import Hypotheses, others_at
 from marlab.hunt.others.moa import masked_mixture, others_of
 from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers

@@ -18,7 +18,7 @@ from torch.nn.functional import one_hot, pad
 
 from marlab.hunt.game.rules import STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.others.hypotheses import Hypotheses, others_at
+from marlab.hunt.others.codes import Hypotheses, others_at
 from marlab.hunt.others.moa import others_of
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
@@ -119,8 +119,8 @@ class Planner:
         self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None,
         meant: Tensor | None = None,
     ) -> JointPlan:  # fmt: skip
-        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals (or [..., G]
-        about hypotheses).
+        """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals (with
+        hypotheses [B, n, S', G]).
 
         meant: [B, n, K, V] what each goal means for each player at this root, for models of others that ask.
         """

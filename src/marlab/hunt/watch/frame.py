@@ -1,8 +1,9 @@
 """The picture of a moment: the board, and beside it a card per player with what it believes, expects and plans.
 
 A card reads from left to right: who it is and what it is about to do; of each other player the belief (brown for the
-stag, grey for a hare) and where it is expected to go (the darker an arrow, the likelier); and the player's own choice,
-a bar per action, with the search's values and its line of play where there was a search.
+stag, grey for a hare, between them that it comes once somebody stands on the stag) and where it is expected to go (the
+darker an arrow, the likelier); and the player's own choice, a bar per action, with the search's values and its line of
+play where there was a search.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ WIDTH, HEIGHT = 1280, 720
 BOARD = 540
 """Pixels for the board, on the left."""
 CARD_EDGE, CARD_FILL, MUTED, GRIDLINE, HARE_BAR = "#d8d3c7", "#faf8f3", "#6b6b6b", "#e4dfd3", "#b9b5af"
+FOLLOWS = "#d9b380"
 LOW_CARD = 115
 """Cards of less height, as those of six players, write closer."""
 COMPASS = ((0, -1), (0, 1), (-1, 0), (1, 0))
@@ -124,12 +126,14 @@ def _legend(brush: Brush, at: tuple[float, float]) -> None:
     x, y = at
     _box(brush, (x, y - 5, x + 18, y + 5), STAG)
     _write(brush, (x + 24, y), "wants the stag", 13, MUTED)
-    _box(brush, (x + 132, y - 5, x + 150, y + 5), HARE_BAR)
-    _write(brush, (x + 156, y), "wants a hare", 13, MUTED)
-    _arrow(brush, (x + 264, y), (1, 0), 9, INK)
-    _write(brush, (x + 280, y), "expected next move", 13, MUTED)
-    _box(brush, (x + 424, y - 5, x + 442, y + 5), PLAYER[0])
-    _write(brush, (x + 448, y), "own choice (filled: taken)", 13, MUTED)
+    _box(brush, (x + 124, y - 5, x + 142, y + 5), FOLLOWS)
+    _write(brush, (x + 148, y), "follows", 13, MUTED)
+    _box(brush, (x + 204, y - 5, x + 222, y + 5), HARE_BAR)
+    _write(brush, (x + 228, y), "wants a hare", 13, MUTED)
+    _arrow(brush, (x + 328, y), (1, 0), 9, INK)
+    _write(brush, (x + 344, y), "expected move", 13, MUTED)
+    _box(brush, (x + 446, y - 5, x + 464, y + 5), PLAYER[0])
+    _write(brush, (x + 470, y), "own choice (filled: taken)", 13, MUTED)
 
 
 # --- a card ---------------------------------------------------------------------------------------------------------
@@ -173,8 +177,10 @@ def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, flo
     _scaled_token(brush, (left + 13, top + 12), 10, opinion.about)
     x0, x1 = left + 30, right - 38
     cut = x0 + (x1 - x0) * opinion.stag
+    ahead = min(x1, cut + (x1 - x0) * opinion.follows)
     if x1 - x0 > 8:  # among many there is room for the number alone
         _box(brush, (x0, top + 5, x1, top + 19), HARE_BAR)
+        _box(brush, (x0, top + 5, ahead, top + 19), FOLLOWS)
         _box(brush, (x0, top + 5, cut, top + 19), STAG)
     _write(brush, (x1 + 5, top + 12), f"{100 * opinion.stag:.0f} %", 12, INK)
     cx, cy = (left + right) / 2, (top + 24 + bottom) / 2

@@ -35,6 +35,7 @@ class Opinion:
     about: int  # seat
     stag: float  # belief that it wants the stag
     expected: list[float]  # [A] its next action
+    follows: float = 0.0  # belief that it comes once somebody else stands on the stag
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,11 @@ def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
     for other in _others(view, seat):
         slot = (other - seat - 1) % n
         opinions.append(
-            Opinion(other, float(explanation.stag[0, seat, slot]), explanation.expected[0, seat, slot].tolist())
-        )
+            Opinion(
+                other, float(explanation.stag[0, seat, slot]), explanation.expected[0, seat, slot].tolist(),
+                float(explanation.follows[0, seat, slot]),
+            )
+        )  # fmt: skip
     plan = explanation.plan
     line = [a for a in explanation.line[0, seat].tolist() if a >= 0]
     return Thought(
