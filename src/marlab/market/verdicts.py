@@ -53,8 +53,9 @@ SENTENCES = {
         "online_not_back": "Training did not clearly help: it began {start:+.3f} {before:+.3f} from the rule, with a "
         "start that was made bad, and ends at {now:+.3f} {after:+.3f}, in the same seats of the vector market.",
         "online_unmeasured": "The learner was not compared with the rule yet.",
-        "next_online": "Next: `marlab market play --design seats --replace LitaAgentHRL --agents "
-        '"LitaAgentHRL(mode=learned, weights={run})"` shows what it earns in the simulator.',
+        "next_online": "Next: `marlab market play --preset seats --configs 4 --agents "
+        '"LitaAgentHRL(mode=learned, weights={run})" "LitaAgentHRL(mode=heuristic)"` shows what both earn in the '
+        "simulator.",
         "distilled": "The student earns {difference:+.4f} {interval:+.4f} of the opening balance beside the mean of "
         "its {teachers} teachers, in the same seats of the vector market.",
         "believed": "After {day} days of talking the true type of a partner is the likeliest of {types} in {hit:.0%} "

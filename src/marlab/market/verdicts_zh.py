@@ -39,8 +39,8 @@ SENTENCES_ZH = {
     "online_not_back": "看不出训练有明显帮助：起点被故意变差，与规则相差 {start:+.3f} {before:+.3f}，最后相差 "
     "{now:+.3f} {after:+.3f}（向量市场中的相同席位）。",
     "online_unmeasured": "学习者尚未与规则比较。",
-    "next_online": "下一步：`marlab market play --design seats --replace LitaAgentHRL --agents "
-    '"LitaAgentHRL（mode=learned，weights={run}）"` 显示其在模拟器中的收益。',
+    "next_online": "下一步：`marlab market play --preset seats --configs 4 --agents "
+    '"LitaAgentHRL(mode=learned, weights={run})" "LitaAgentHRL(mode=heuristic)"` 显示二者在模拟器中的收益。',
     "believed": "交谈 {day} 天后，在 {hit:.0%} 的情形中伙伴的真实类型是 {types} 种中最可能的一种，概率为 {own:.2f}，"
     "而非 {chance:.2f}；概率的偏差为 {error:.3f}。",
     "believed_strangers": "{agents} 个没有类型的智能体最终以 {share:.2f} 被当作陌生人，有类型的则为 {types:.2f}。",

@@ -27,6 +27,7 @@ pytest.importorskip("scml")
 from negmas.sao import ResponseType
 
 from marlab.market.agent.agent import LitaAgentHRL
+from marlab.market.agent.decide import RuleW
 from marlab.market.agent.layers import load_layers
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.samples.extract import extract, with_goals
@@ -290,6 +291,8 @@ def test_the_class_alone_is_enough() -> None:
     agent = find_agent("marlab.market.agent:LitaAgentHRL")()
     assert isinstance(agent, LitaAgentHRL) and agent.settings == AgentSettings()
     assert load_layers(agent.settings).l1.rules == "economic" and not agent.settings.is_neural
+    decider = load_layers(agent.settings).l3
+    assert isinstance(decider, RuleW) and decider._learnt is not None  # what it learnt, and not the rule as written
 
 
 RULES_ONLY = """

@@ -58,3 +58,17 @@ def test_one_folder_gives_the_weights_of_all_layers(tmp_path: Path) -> None:
     assert told.is_neural and [told.place_of(layer) for layer in ("l2", "l3", "l4")] == [tmp_path, "own.pt", tmp_path]
     assert AgentSettings(weights="some-run").place_of("l4") == Path("runs/market/some-run")
     assert not AgentSettings().is_neural and AgentSettings().place_of("l2") is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "plays"),
+    [
+        ({}, "learned"), ({"l1": "economic"}, "learned"), ({"residual_off": True}, "learned"),
+        ({"l1": "guide"}, "heuristic"), ({"rule": {"opening_days": 5}}, "heuristic"),
+        ({"mode": "heuristic"}, "heuristic"),
+        ({"weights": "some-run"}, "neural"), ({"l3_model_path": "own.pt"}, "neural"),
+        ({"mode": "learned", "weights": "some-run"}, "learned"),
+    ],
+)  # fmt: skip
+def test_the_mode_that_is_left_open(settings: dict[str, Any], plays: str) -> None:
+    assert AgentSettings(**settings).plays == plays

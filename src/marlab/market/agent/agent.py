@@ -4,9 +4,10 @@
     anac2024_std(competitors=[LitaAgentHRL, ...])
     anac2024_std(competitors=[LitaAgentHRL, ...], competitor_params=[{"controller_params": {"mode": "neural"}}, ...])
 
-Without parameters it plays rule W, which earns more than the weights that come with the package (`mode="neural"`). In
-`init` and `before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers;
-in negotiations an exception is counted, logged, and answered by the plan of pure L1.
+Without parameters it plays rule W with learnt habits (`mode="learned"`), which earn more than the rule as it
+was written (`mode="heuristic"`) and than the networks that come with the package (`mode="neural"`). In `init` and
+`before_step` it raises when the simulator is not what it was made for, rather than trade with wrong numbers; in
+negotiations an exception is counted, logged, and answered by the plan of pure L1.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class Batched(RuleW):
         dtype: torch.dtype = torch.float64, chosen: Tensor | None = None,
     ) -> None:  # fmt: skip
         """`chosen` [B, L, A]: the seats that it will be asked for, by default any."""
-        if settings.mode == "learned":
+        if settings.plays == "learned":
             raise UserError("A network around the rule is no layer of this policy: it has a policy of its own.")
         super().__init__(market, settings.rule_options(), dtype, chosen)
         self.memory = Memory(market, dtype, chosen, (SUPPLIERS, CONSUMERS))

@@ -172,7 +172,7 @@ def _decider(parts: Parts, settings: AgentSettings) -> Decider:
     if settings.is_pure_l1:
         return decide.pure_l1
     rule: Decider = RuleW(settings.rule_options()) if parts.is_rule_w else decide.heuristic
-    decider = rule if settings.mode != "learned" else _learned(parts.l1, settings)
+    decider = rule if settings.plays != "learned" else _learned(parts.l1, settings)
     if parts.executor is not None:
         network = decider = Neural(parts.executor, settings.decode == "sample", settings.modulation)
         only_sales = parts.learns_sales_only(settings)

@@ -29,8 +29,8 @@ class AgentSettings:
 
     mode: Mode | None = None
     """heuristic: rules only; neural: networks; learned: rule W with habits or a network that it learnt
-    (`weights`). None: neural if a model path is given, else heuristic, which earns more
-    than the networks that come with the package."""
+    (`weights`). None: neural if a model path is given; heuristic if `l1` or `rule` asks for other rules; else learned,
+    which earns most."""
     horizon: int = HORIZON
     """Days a plan looks ahead."""
     debug: bool = False
@@ -118,13 +118,19 @@ class AgentSettings:
         return from_dict(RuleOptions, self.rule or {}, "the rule of LitaAgentHRL")
 
     @property
-    def is_neural(self) -> bool:
+    def plays(self) -> Mode:
         """The mode, with the choice made where it was left open."""
-        if self.mode == "learned":
-            return False
-        if self.mode is None:
-            return any(self.place_of(layer) is not None for layer in LAYERS)
-        return self.mode == "neural"
+        if self.mode is not None:
+            return self.mode
+        if any(self.place_of(layer) is not None for layer in LAYERS):
+            return "neural"
+        other_rules = self.rule is not None or self.l1_options() not in (None, ECONOMIC)
+        return "heuristic" if other_rules else "learned"
+
+    @property
+    def is_neural(self) -> bool:
+        """Whether networks of the layers play."""
+        return self.plays == "neural"
 
     @property
     def is_pure_l1(self) -> bool:

@@ -70,7 +70,7 @@ def is_rule(settings: AgentSettings) -> bool:
     """Whether an agent plays rule W with some options, and nothing else."""
     usual = AgentSettings(mode="heuristic")
     changed = {name for name, value in vars(settings).items() if value != getattr(usual, name)}
-    return settings.mode in (None, "heuristic") and not settings.is_neural and changed <= {"rule", "mode"}
+    return settings.plays == "heuristic" and changed <= {"rule", "mode"}
 
 
 def population(pack: ClonePack, market: Market, names: Sequence[str], who: Tensor, draw: torch.Generator) -> Seated:
@@ -98,9 +98,9 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
         if place in rules or not bool(mine.any()):
             continue
         kind[mine] = FIRST_OTHER + place
-        if settings.mode == "learned" and learnt_habits(settings) is not None:
+        if settings.plays == "learned" and learnt_habits(settings) is not None:
             policies[FIRST_OTHER + place] = RuleW(market, chosen=mine, quick=True, habits=learnt_habits(settings))
-        elif settings.mode == "learned":
+        elif settings.plays == "learned":
             net, options = network_around(settings, market.device)
             rule = RuleW(market, options, chosen=mine, quick=True)
             policies[-1 - place] = rule  # it listens, and is asked nothing

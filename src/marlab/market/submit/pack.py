@@ -111,11 +111,11 @@ class _Packed:
 def _write_weights(parameters: dict[str, Any], target: Path) -> dict[str, Any]:
     """What was learnt: habits, or weights of the layers as arrays; the parameters that name them there."""
     settings = AgentSettings(**parameters)
-    if settings.mode == "learned" and settings.weights != UNTRAINED:
+    if settings.plays == "learned" and settings.weights != UNTRAINED:
         learnt = find_learned(settings.weights)
         (target / WEIGHTS).mkdir()
         shutil.copy(learnt, target / WEIGHTS / learnt.name)
-        return {"weights": _Packed(learnt.name)}
+        return {"mode": "learned", "weights": _Packed(learnt.name)}
     if not settings.is_neural:
         return {}
     told: dict[str, Any] = {"mode": "neural", "weights": None}
