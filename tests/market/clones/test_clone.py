@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.market.clones.clone import clone, draw_again
 from marlab.market.clones.command import CloneCommand
-from marlab.market.vector.clones import load
+from marlab.market.vector.clones import ClonePack, load
+from marlab.market.vector.clones.network import new_weights
 from tests.market.clone_cases import small_worlds
 
 
@@ -47,6 +51,26 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
     with Run.revisit(run.path) as again:
         draw_again(again, small(folder, repeats=1).run_config(), quiet=True)
     assert (run.path / "tables.md").read_text() == text
+
+
+def test_clones_can_begin_with_others_and_are_judged_by_worlds_that_are_new_to_both(
+    folder: Path, tmp_path: Path
+) -> None:
+    everybody = sorted(path.stem for path in folder.glob("*.npz"))
+    known = everybody[: len(everybody) // 2]
+    first = ClonePack(
+        ("PenguinAgent", "AS0"), new_weights(2, 8, torch.Generator().manual_seed(0)), {"fitted": known}
+    )  # fmt: skip
+    file = tmp_path / "first.npz"
+    file.write_bytes(first.to_bytes())
+    settings = replace(small(folder), start=file, units=1, steps=1, lr=1e-9)
+    pack = load(clone(settings, RunOptions(output_dir=tmp_path / "run")).path / "clones.npz")
+    assert not {*pack.about["validation"], *pack.about["held_out"]} & set(known) and pack.about["start"] == "first.npz"
+    for name, values in load(file).weights.items():
+        assert torch.allclose(pack.weights[name], values[[1, 0]], atol=1e-4), name
+    with pytest.raises(UserError, match="width 8, expected 16"):
+        clone(replace(settings, hidden=16), RunOptions(output_dir=tmp_path / "other"))
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.long

@@ -59,6 +59,22 @@ def test_a_scripted_agents_frequencies_come_back() -> None:
     assert found.price[asks][:, 0].mean() > 0.95
 
 
+def test_a_fit_begins_with_given_clones_and_keeps_them_until_others_are_better() -> None:
+    first = make([scripted(2000, 0)], units=3)
+    while first.step < first.total:
+        first.iterate()
+    known = losses(first.best, [scripted(500, 2)], CPU)[0, -1]
+    again = Fit(
+        [scripted(20, 3)], [scripted(500, 2)], hidden=16, units=2, steps=20, batch=64, lr=0.05, decay=0.0, seed=1,
+        device=CPU, start=first.best,
+    )  # fmt: skip
+    assert float(again.lowest[0]) == pytest.approx(known)
+    again.iterate()  # twenty decisions and a high rate: worse than before
+    assert float(losses(again.weights, [scripted(500, 2)], CPU)[0, -1]) > known + 0.1
+    for name, values in again.best.items():
+        assert torch.equal(values, first.best[name])
+
+
 def test_sync_randoms_frequencies_come_back() -> None:
     data = examples(list(named_worlds()[:1]), ["AS0", "PenguinAgent", "SyncRandomStdAgent"])  # SyncRandom in all seats
     whole = Examples(*(np.concatenate([getattr(e, part) for e in data.values()]) for part in ("inputs", "facts")))

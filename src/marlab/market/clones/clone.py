@@ -8,6 +8,7 @@ runs/market/NAME/tables.md, results.json, figures/*.png
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,12 @@ from marlab.market.clones.settings import CloneConfig
 from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, play, read_all
 from marlab.market.simulator.experts import need_simulator
 from marlab.market.vector.clones import ClonePack, load
+from marlab.market.vector.clones.network import Weights
 from marlab.market.vector.clones.pack import plain_name
 from marlab.market.vector.replay import Recorded
 
+SPLIT = ("fitted", "validation", "held_out")
+"""What a file of clones calls FIT, VALIDATION and HELD_OUT."""
 FIGURES = 4
 """The figures of a run in the time of a plain one."""
 
@@ -53,6 +57,7 @@ def clone(
         need_simulator()
     else:
         read_all(config.recorded, experts)  # refuses what cannot be fitted before a folder is made
+    start = None if config.start is None else begin_with(config.start, experts, config.hidden)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
         if run.budget.limited:
@@ -60,10 +65,10 @@ def clone(
         if config.recorded is None:
             play(config, run, engine, quiet)
         worlds = read_all(config.recorded or run.path / "recorded", experts)
-        part = parts(len(worlds), config)
+        part = parts(len(worlds), config, known_to(start, worlds))
         with stage(f"replaying {len(worlds)} worlds", quiet):
             data = examples(worlds, experts)
-        fit = _fitted(config, run, experts, data, part, device, quiet)
+        fit = _fitted(config, run, experts, data, part, device, quiet, None if start is None else start.weights)
         pack = ClonePack(experts, fit.best, about(config, worlds, data, part))
         with replacing(run.path / "clones.npz") as temporary:
             temporary.write_bytes(pack.to_bytes())
@@ -78,14 +83,14 @@ def draw_again(run: Run, config: CloneConfig, quiet: bool) -> None:
     """Tables, figures, results and verdict from the worlds and the clones."""
     pack = load(run.path / "clones.npz")
     worlds = read_all(config.recorded or run.path / "recorded", pack.names)
-    part, data = parts(len(worlds), config), examples(worlds, pack.names)
+    part, data = split_of(pack, worlds), examples(worlds, pack.names)
     held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
     write(run, measured(config, pack, data, part, held, choose_device("cpu")))
 
 
 def _fitted(
     config: CloneConfig, run: Run, experts: Sequence[str], data: dict[str, Examples], part: np.ndarray,
-    device: torch.device, quiet: bool,
+    device: torch.device, quiet: bool, start: Weights | None,
 ) -> Fit:  # fmt: skip
     fitted, checked = ([_of(data[name], part, which) for name in experts] for which in (FIT, VALIDATION))
     for name, mine, others in zip(experts, fitted, checked):
@@ -95,11 +100,35 @@ def _fitted(
     fitted = [each.take(draw.permutation(len(each))[: config.most]) for each in fitted]
     fit = Fit(
         fitted, checked, hidden=config.hidden, units=config.units, steps=config.steps, batch=config.batch,
-        lr=config.lr, decay=config.decay, seed=config.seed, device=device,
+        lr=config.lr, decay=config.decay, seed=config.seed, device=device, start=start,
     )  # fmt: skip
     store = CheckpointStore(run.checkpoints, "market/clones", keep=Keep(last=1))
     drive(fit, run, store, save_every=5, unit="units", show=("validation/loss",), quiet=quiet, device=device)
     return fit
+
+
+def begin_with(file: Path, experts: Sequence[str], hidden: int) -> ClonePack:
+    """The clones of these experts in a file."""
+    pack = load(file)
+    width = pack.weights["middle"].shape[-1]
+    if width != hidden:
+        raise UserError(f"{file} has networks of width {width}, expected {hidden}; set hidden to {width}.")
+    rows = [pack.number(expert) for expert in experts]
+    return ClonePack(tuple(experts), {name: values[rows] for name, values in pack.weights.items()}, pack.about)
+
+
+def known_to(start: ClonePack | None, worlds: Sequence[Recorded]) -> np.ndarray | None:
+    """[worlds] which of them clones were fitted on or chosen by before."""
+    if start is None:
+        return None
+    seen = {*start.about.get("fitted", ()), *start.about.get("validation", ())}
+    return np.array([world.world_id in seen for world in worlds])
+
+
+def split_of(pack: ClonePack, worlds: Sequence[Recorded]) -> np.ndarray:
+    """[worlds] what each world was for when these clones were made."""
+    kind = {name: number for number, part in enumerate(SPLIT) for name in pack.about[part]}
+    return np.array([kind[world.world_id] for world in worlds])
 
 
 def _of(data: Examples, part: np.ndarray, which: int) -> Examples:
@@ -110,13 +139,15 @@ def about(
     config: CloneConfig, worlds: Sequence[Recorded], data: dict[str, Examples], part: np.ndarray
 ) -> dict[str, Any]:  # fmt: skip
     """What a reader of the file should know: also which worlds it was fitted on, so that others can be told apart."""
-    names = {"fitted": FIT, "validation": VALIDATION, "held_out": HELD_OUT}
-    split = {name: [world.world_id for world, its in zip(worlds, part) if its == kind] for name, kind in names.items()}
+    split = {
+        name: [world.world_id for world, its in zip(worlds, part) if its == kind] for kind, name in enumerate(SPLIT)
+    }
     return {
         **split,
         "worlds": len(worlds), "days": int(sum(int(world.config.n_steps[0]) for world in worlds)),
         "decisions": {name: len(each) for name, each in data.items()}, "hidden": config.hidden,
         "units": config.units, "steps": config.steps, "batch": config.batch, "seed": config.seed,
+        "start": None if config.start is None else config.start.name,
     }  # fmt: skip
 
 

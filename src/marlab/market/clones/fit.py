@@ -98,17 +98,22 @@ class Fit:
 
     def __init__(
         self, data: Sequence[Examples], checked: Sequence[Examples], *, hidden: int, units: int, steps: int,
-        batch: int, lr: float, decay: float, seed: int, device: torch.device,
+        batch: int, lr: float, decay: float, seed: int, device: torch.device, start: Weights | None = None,
     ) -> None:  # fmt: skip
+        """`start`: weights to begin with, which are kept until others explain the validation decisions better."""
         self.step, self.total = 0, units
         self._steps, self._batch, self._lr, self._device = steps, batch, lr, device
         self._checked = [each.take(np.arange(min(len(each), MOST_CHECKED))) for each in checked]
         self._generator = torch.Generator().manual_seed(seed)
         first = network.new_weights(len(data), hidden, self._generator)
         start_at_shares(first, data)
+        if start is not None:
+            first = {name: values.clone() for name, values in start.items()}
         self.weights = {name: values.to(device).requires_grad_() for name, values in first.items()}
         self.best = {name: values.detach().clone() for name, values in self.weights.items()}
         self.lowest = torch.full((len(data),), math.inf, dtype=torch.float64)
+        if start is not None:
+            self.lowest = torch.as_tensor(losses(self.best, self._checked, device)[:, -1])
         self._adam = torch.optim.AdamW(self.weights.values(), lr=lr, weight_decay=decay)
         self._sizes = torch.tensor([len(each) for each in data])
         self._starts = torch.cumsum(self._sizes, 0) - self._sizes

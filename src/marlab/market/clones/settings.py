@@ -58,6 +58,9 @@ class CloneConfig:
     """Rate of learning at the beginning; it falls to zero."""
     decay: float = 0.02
     """Weight decay."""
+    start: Path | None = None
+    """Clones to begin with, a file of an earlier fit; worlds that it was fitted on are fitted again, as far as others
+    are left to validate with and to hold out. Default: small random weights."""
     repeats: int = 8
     """Plays of every held-out config by the clones, beside the real world; 0: none."""
     world_timeout: float = 1800.0

@@ -107,9 +107,14 @@ def _some(names: set[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def parts(count: int, config: CloneConfig) -> np.ndarray:
-    """[worlds]: what each world is for, FIT, VALIDATION or HELD_OUT; every part has one world at least."""
+def parts(count: int, config: CloneConfig, known: np.ndarray | None = None) -> np.ndarray:
+    """[worlds]: what each world is for, FIT, VALIDATION or HELD_OUT; every part has one world at least.
+
+    `known` [worlds]: those that the clones of the start were fitted on, so they are the last to judge a fit.
+    """
     order = np.random.default_rng([config.seed, 17]).permutation(count)
+    if known is not None:
+        order = order[np.argsort(known[order], kind="stable")]
     held, checked = max(1, round(config.held_out * count)), max(1, round(config.validation * count))
     out = np.full(count, FIT)
     out[order[:held]], out[order[held : held + checked]] = HELD_OUT, VALIDATION
