@@ -4,11 +4,13 @@
     python benchmarks/market_refit.py parts FOLDER --habits HABITS.json    # what each part of the habits earns
     python benchmarks/market_refit.py predict FOLDER --habits HABITS.json --clones FILE --repeats 4
     python benchmarks/market_refit.py likelihood FOLDER --clones OLD.npz NEW.npz
+    python benchmarks/market_refit.py judge FOLDER --habits NEW.json --base OLD.json --first 900 --markets 100
 
 `play`: three seats of ours in worlds of the simulator. Every market is played four times, and a seat has the rule, all
 of the learnt habits, some parts of them, and the other parts, in an order of its own; so every part is there twice and
 is not there twice. Worlds are recorded as `marlab market clone --recorded` reads them. `predict` plays the same seats
-in the vector market, among clones. Numbers of markets from 3000 on are used for nothing else.
+in the vector market, among clones. Numbers of markets from 3000 on are used for nothing else. `judge` plays a market
+twice: each seat once with the habits and once with those of the base, drawn for every seat, so both meet each other.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from machine import describe
 
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.runs.files import replacing, write_json
+from marlab.lab.stats import mean_interval
 from marlab.market.agent.layers import load_habits
 from marlab.market.clones.examples import examples
 from marlab.market.clones.fit import losses
@@ -56,6 +59,7 @@ PARTS = {
     "days": ("day_",),
 }
 """Parts of the habits, by how their names begin; the first that fits counts."""
+THE_RULE = Learnt()
 PLAYS = 4
 """Worlds of a market."""
 STRAY = 0.1
@@ -93,12 +97,13 @@ class World(NamedTuple):
     seats: tuple[Seat, ...]
 
 
-def planned(first: int, markets: int, learnt: Learnt) -> list[World]:
+def planned(first: int, markets: int, learnt: Learnt, base: Learnt = THE_RULE, plays: int = PLAYS) -> list[World]:
     """All worlds, market by market."""
-    return [world for number in range(first, first + markets) for world in _of_market(number, learnt)]
+    return [world for number in range(first, first + markets) for world in _of_market(number, learnt, base, plays)]
 
 
-def _of_market(number: int, learnt: Learnt) -> list[World]:
+def _of_market(number: int, learnt: Learnt, base: Learnt, plays: int) -> list[World]:
+    """The worlds of a market; with two plays a seat has the base's habits and the learnt ones, with four also parts."""
     rng = np.random.default_rng([21, number])
     sizes = SHAPES[number % len(SHAPES)]
     seeds = int(rng.integers(2**31)), int(rng.integers(2**31))
@@ -106,14 +111,14 @@ def _of_market(number: int, learnt: Learnt) -> list[World]:
     places = [int(place) for place in rng.permutation(sizes[0])[: 2 if len(sizes) > 2 else 3]]
     if len(sizes) > 2:
         places.append(int(rng.integers(sizes[0], sum(sizes[:-1]))))
-    worlds: list[list[Seat]] = [[] for _ in range(PLAYS)]
+    worlds: list[list[Seat]] = [[] for _ in range(plays)]
     for place in places:
         name = MIDDLE if place >= sizes[0] else FIRST if len(sizes) > 2 else DIRECT
-        full = np.array(getattr(learnt, FIRST if name == DIRECT else name))
+        full, usual = (np.array(getattr(each, FIRST if name == DIRECT else name)) for each in (learnt, base))
         some = (rng.permutation(len(PARTS)) < len(PARTS) // 2 + rng.integers(2)).astype(int)
         ways = [0 * some, 0 * some + 1, some, 1 - some]
-        for play_number, way in zip(rng.permutation(PLAYS).tolist(), ways):
-            habits = np.where(way[PART] > 0, full, evolve.USUAL)
+        for play_number, way in zip(rng.permutation(plays).tolist(), ways):
+            habits = np.where(way[PART] > 0, full, usual)
             stray = evolve.draw(habits, 1, 1.0, STRAY, rng)[0]
             if number % 2 and 0 < way.sum() < len(PARTS):
                 habits = stray
@@ -174,44 +179,44 @@ def recorded_worlds(args: argparse.Namespace, worlds: list[World]) -> list[tuple
 # --- what the parts earn ------------------------------------------------------------------------------------------
 
 
-class Effects(NamedTuple):
-    """What all habits and each part earn: value and standard error."""
-
-    seats: int
-    all: tuple[float, float]
-    parts: list[tuple[float, float]]
-
-
-def effects(seats: Sequence[Seat], scores: np.ndarray, position: int) -> Effects:
-    """Differences within the worlds of a seat, explained by the parts that it plays."""
-    here = [i for i, seat in enumerate(seats) if seat.position == position]
+def by_seat(seats: Sequence[Seat], position: int, plays: int) -> list[list[int]]:
+    """Places of the seats at a position that were played in all worlds of their market, seat by seat."""
     groups: dict[tuple[int, int], list[int]] = {}
-    for i in here:
-        groups.setdefault((seats[i].market, seats[i].place), []).append(i)
-    rows, values, pairs = [], [], []
-    for members in groups.values():
-        if len(members) < PLAYS:
-            continue
-        x, y = np.array([seats[i].parts for i in members], float), scores[members]
-        rows.append(x - x.mean(0))
-        values.append(y - y.mean())
-        pairs.append(y[x.sum(1) == len(PARTS)][0] - y[x.sum(1) == 0][0])
-    x, y, pair = np.concatenate(rows), np.concatenate(values), np.array(pairs)
-    inverse = np.linalg.inv(x.T @ x)
-    found = inverse @ (x.T @ y)
-    noise = ((y - x @ found) ** 2).sum() / (len(y) * (1 - 1 / PLAYS) - x.shape[1])
-    every = float(pair.mean()), float(pair.std(ddof=1) / len(pair) ** 0.5)
-    return Effects(len(groups), every, list(zip(found.tolist(), np.sqrt(np.diag(inverse) * noise).tolist())))
+    for i, seat in enumerate(seats):
+        if seat.position == position:
+            groups.setdefault((seat.market, seat.place), []).append(i)
+    return [members for members in groups.values() if len(members) == plays]
 
 
-def tell(name: str, seats: Sequence[Seat], scores: np.ndarray) -> None:
-    """A table of what the parts earn."""
+def pairs(seats: Sequence[Seat], scores: np.ndarray, groups: list[list[int]]) -> np.ndarray:
+    """What all of the learnt habits earn more than none of them, seat by seat."""
+    played = [{sum(seats[i].parts): scores[i] for i in members} for members in groups]
+    return np.array([each[len(PARTS)] - each[0] for each in played])
+
+
+def effects(seats: Sequence[Seat], scores: np.ndarray, groups: list[list[int]]) -> list[tuple[float, float]]:
+    """What each part earns, and its standard error: differences within the worlds of a seat, explained by the parts."""
+    x = np.array([[seats[i].parts for i in members] for members in groups], float)  # [seats, plays, parts]
+    y = scores[np.array(groups)]
+    flat, values = (x - x.mean(1, keepdims=True)).reshape(-1, len(PARTS)), (y - y.mean(1, keepdims=True)).ravel()
+    inverse = np.linalg.inv(flat.T @ flat)
+    found = inverse @ (flat.T @ values)
+    noise = ((values - flat @ found) ** 2).sum() / (len(values) - len(groups) - len(PARTS))
+    return list(zip(found.tolist(), np.sqrt(np.diag(inverse) * noise).tolist()))
+
+
+def tell(name: str, seats: Sequence[Seat], scores: np.ndarray, plays: int) -> None:
+    """What the habits earn at the two levels, and what their parts do."""
     for position in (FIRST, MIDDLE):
-        if len({(s.market, s.place) for s in seats if s.position == POSITIONS.index(position)}) > len(PARTS):
-            found = effects(seats, scores, POSITIONS.index(position))
-            told = ", ".join(f"{part} {value:+.4f} ± {error:.4f}" for part, (value, error) in zip(PARTS, found.parts))
-            value, error = found.all
-            print(f"{name}, {position}, {found.seats} seats: all {value:+.4f} ± {error:.4f}; {told}", flush=True)
+        groups = by_seat(seats, POSITIONS.index(position), plays)
+        if len(groups) < len(PARTS):
+            continue
+        value, low, high = mean_interval(pairs(seats, scores, groups).tolist())
+        told = f"{name}, {position}: {value:+.4f} [{low:+.4f}, {high:+.4f}], {len(groups)} seats"
+        if plays == PLAYS:
+            parts = effects(seats, scores, groups)
+            told += "; " + ", ".join(f"{part} {mean:+.4f} ± {error:.4f}" for part, (mean, error) in zip(PARTS, parts))
+        print(told, flush=True)
 
 
 def real_scores(played: Sequence[tuple[World, Recorded]]) -> tuple[list[Seat], np.ndarray]:
@@ -268,9 +273,10 @@ def _predicted(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("play", "parts", "predict", "likelihood"))
+    parser.add_argument("what", choices=("play", "parts", "predict", "likelihood", "judge"))
     parser.add_argument("folder", type=Path, help="worlds are recorded here")
     parser.add_argument("--habits", type=Path, help="learnt habits: the parts are theirs")
+    parser.add_argument("--base", type=Path, help="habits that are judged beside; default: the rule")
     parser.add_argument("--first", type=int, default=3000, help="number of the first market")
     parser.add_argument("--markets", type=int, default=60)
     parser.add_argument("--days", type=int, default=50)
@@ -285,15 +291,17 @@ def main() -> None:
     if args.what == "likelihood":
         likelihood(args)
         return
-    worlds = planned(args.first, args.markets, load_habits(args.habits))
-    if args.what == "play":
+    base, plays = THE_RULE if args.base is None else load_habits(args.base), 2 if args.what == "judge" else PLAYS
+    worlds = planned(args.first, args.markets, load_habits(args.habits), base, plays)
+    if args.what in ("play", "judge"):
         simulate(args, worlds)
     played = recorded_worlds(args, worlds)
     seats, scores = real_scores(played)
-    tell("simulator", seats, scores)
+    tell("simulator", seats, scores, plays)
     if args.what == "predict":
         for clones in args.clones or [None]:
-            tell(str(clones or "clones of the package"), seats, predicted(played, clones, args.repeats, args.seed))
+            told = predicted(played, clones, args.repeats, args.seed)
+            tell(str(clones or "clones of the package"), seats, told, plays)
 
 
 def likelihood(args: argparse.Namespace) -> None:
