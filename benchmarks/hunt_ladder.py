@@ -61,7 +61,7 @@ START_SEED = 20_261_116
 RUNGS: dict[str, dict[str, Any]] = {
     "base": {},
     "guests-off": {"guests.share": 0.0},
-    "cold": {"learn.warm_updates": 0, "load_data": False},
+    "cold": {"learn.warm_updates": 0, "load_data": False, "load_moa": False},
     "beliefs-off": {"variant": "direct-om"},
     "across-off": {"variant": "wo-inter"},
     "within-off": {"variant": "wo-intra"},
@@ -161,7 +161,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
         for word in path:
             node = node[word]
         node[last] = value
-    wants_data = fields.pop("load_data", None) is not False
+    wants_data, wants_models = (fields.pop(name, None) is not False for name in ("load_data", "load_moa"))
     config = from_dict(HopTrainConfig, fields, f"the rung {rung}")
     seeds, iterations = ("0..1", 2) if arguments.tiny else (arguments.seeds, arguments.iterations)
     config = replace(
@@ -173,7 +173,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     config = replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
     if world is not None:
         config = replace(config, load_wm=arguments.output_dir / f"world_{world}.pt", record=False)
-    if config.parts.coplayers == "learned":
+    if config.parts.coplayers == "learned" and wants_models:
         config = replace(config, load_moa=arguments.output_dir / f"{models_of(rung, config)}.pt")
     return config
 
@@ -287,7 +287,7 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> str:
 
 def estimate(arguments: argparse.Namespace, rungs: int) -> str:
     """Seconds of all rungs, from one iteration and some steps of play here."""
-    trainer = training.HopTrainer(replace(settings("cold", arguments), load_data=None, load_moa=None))
+    trainer = training.HopTrainer(settings("cold", arguments))
     trainer.iterate()
     began = time.monotonic()
     trainer.iterate()
