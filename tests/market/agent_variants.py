@@ -54,6 +54,22 @@ class PureL1:
         seats: ClassVar[dict[str, Agent]] = {}
 
 
+class Networks:
+    """The networks that come with the package."""
+
+    class LitaAgentHRL(Kept):
+        given: ClassVar[dict[str, Any]] = {"mode": "neural"}
+        seats: ClassVar[dict[str, Agent]] = {}
+
+
+class Habits:
+    """The habits that come with the package."""
+
+    class LitaAgentHRL(Kept):
+        given: ClassVar[dict[str, Any]] = {"mode": "learned"}
+        seats: ClassVar[dict[str, Agent]] = {}
+
+
 class Learnt:
     """Plays networks from files; a test tells where they are."""
 

@@ -62,9 +62,22 @@ def contracts(game: Game) -> list[tuple[int, ...]]:
     return sorted(zip(*(table[name].tolist() for name in columns)))
 
 
-@pytest.mark.parametrize("variant", ["RuleW", "Thumb", "Untrained", "PureL1"])
+@pytest.mark.parametrize("variant", ["RuleW", "Thumb", "Untrained", "PureL1", "Habits"])
 def test_a_world_without_exception_illegal_offer_or_unsafe_action(variant: str) -> None:
-    log, seats = game_of(variant)
+    assert_safe(game_of(variant))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", ["RuleW", "Networks", "Habits"])
+def test_twenty_worlds_without_exception_illegal_offer_or_unsafe_action(variant: str) -> None:
+    for seed in range(20, 40):
+        assert_safe(game_of(variant, seed))
+        del _played[variant, seed]
+
+
+def assert_safe(game: Game) -> None:
+    """No exception, nothing unsafe, and every offer within what the negotiation allows."""
+    log, seats = game
     assert len(seats) == 3 and log.meta["failures"] == {} and log.meta["days_played"] == DAYS
     assert all(agent["exceptions"] == 0 for agent in log.agents if agent["type"] == "LitaAgentHRL")
     for agent in seats.values():

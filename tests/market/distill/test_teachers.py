@@ -37,6 +37,9 @@ def test_the_rule_is_certain_and_a_network_says_what_it_would_draw() -> None:
 def test_networks_are_found_in_files_and_missing_ones_refused(tmp_path: Path) -> None:
     files.save(tmp_path / "a.npz", a_net(1))
     assert find(str(tmp_path / "a.npz")).net is not None
+    (tmp_path / "habits.json").write_text('{"kind": "market/habits", "middle": {"large": 9.0}}')
+    found = find(str(tmp_path / "habits.json")).habits
+    assert found is not None and found.middle != found.first and find("habits").answers
     with pytest.raises(UserError, match="Nothing learnt is at"):
         find(str(tmp_path / "b.npz"))
     with pytest.raises(UserError):

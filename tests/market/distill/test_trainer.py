@@ -10,6 +10,7 @@ from marlab.lab.runs.testing import assert_resume_equal
 from marlab.market.distill.settings import DistillConfig
 from marlab.market.distill.teachers import Teacher, find
 from marlab.market.distill.trainer import DistillTrainer
+from marlab.market.rules.habits import ALL, USUAL, Learnt
 from tests.market.distill.test_teachers import a_net
 
 CPU = torch.device("cpu")
@@ -43,6 +44,15 @@ def test_networks_of_four_layers_are_asked_in_the_market() -> None:
     x, mask, target = trainer._situations()
     assert len(x) == len(target) > 20 and torch.allclose(target.sum(-1), torch.full((len(x),), 4.0))
     assert bool((target[~mask] == 0).all()) and float((target[:, 4] < 0.9).float().mean()) > 0.1
+
+
+def test_habits_are_asked_in_the_market() -> None:
+    usual = Teacher("usual", habits=Learnt())
+    other = Teacher("other", habits=Learnt(*[tuple({**dict(zip(ALL, USUAL)), "opening_lot_1": 2.0}.values())] * 3))
+    _, mask, target = DistillTrainer(tiny(generations=1), [usual, other], CPU)._situations()
+    lots = target[:, 4:11]
+    assert bool((target[~mask] == 0).all()) and bool((target[:, 0] > 0.99).all())  # both counter where the rule does
+    assert 0 < float((lots[:, 2] == 0.5).float().mean()) < float((lots[:, 0] >= 0.5).float().mean()) == 1.0
 
 
 def test_going_on_from_a_saved_state_is_exact(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 
+from marlab.market.networks.around import Floats
 from marlab.market.online.trainer import OnlineTrainer
 from tests.market.online_cases import CPU, ground, tiny
 
@@ -24,6 +25,19 @@ def test_before_the_first_step_every_ratio_is_one() -> None:
     assert (entropy > 0).any() and told["reward/signed"] > 0
     assert 0 < len(data["obs"]) == len(before[0].step)  # the last day is only looked at
     assert data["critic"].shape[1] > data["obs"].shape[1]
+
+
+def test_stage_a_learns_the_order_and_leaves_every_other_layer_as_it_was() -> None:
+    trainer = OnlineTrainer(tiny(algo="ppo", generations=1), CPU)
+    before = trainer.net.plain()
+    assert trainer.iterate()["ppo/gradient_steps"] > 0
+    after = trainer.net.plain()
+    assert _bits(before.layers) == _bits(after.layers) and _bits(before.order) != _bits(after.order)
+    assert before.middle == after.middle == () and before.bonus == after.bonus
+
+
+def _bits(layers: tuple[tuple[Floats, Floats], ...]) -> list[bytes]:
+    return [part.tobytes() for layer in layers for part in layer]
 
 
 @pytest.mark.long

@@ -25,7 +25,6 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive
 from marlab.lab.stats import mean_interval
 from marlab.lab.verdict import say
-from marlab.market.agent.batched import Batched
 from marlab.market.agent.layers import AROUND
 from marlab.market.distill.settings import DistillConfig
 from marlab.market.distill.teachers import RULE, Teacher, find
@@ -34,6 +33,7 @@ from marlab.market.networks import around as files
 from marlab.market.online.net import AroundRule
 from marlab.market.online.pool import Pool
 from marlab.market.online.steer import Outcome, fare
+from marlab.market.vector.seats import Policy
 
 KIND = "market/distill"
 STUDENT = "student"
@@ -79,14 +79,13 @@ def distill(
 def taught(config: DistillConfig, pool: Pool, teacher: Teacher, device: torch.device) -> Outcome:
     """How a teacher fares in the seats of the comparison."""
     online = config.online()
-    if teacher.layers is not None:
-        settings = teacher.layers
+    if teacher.answers:
 
-        def layers(market: Any, rule: Any, mine: Any, net: Any, generator: Any) -> Batched:
-            return Batched(market, settings, chosen=mine)
+        def asked(market: Any, rule: Any, mine: Any, net: Any, generator: Any) -> Policy:
+            return teacher.policy(market, mine)
 
-        plays: Any = layers
-        return fare(online, pool, settings, device, plays)
+        plays: Any = asked
+        return fare(online, pool, teacher, device, plays)
     return fare(online, pool, None if teacher.net is None else AroundRule.of(teacher.net).to(device), device)
 
 

@@ -22,8 +22,8 @@ class DistillConfig:
     COMMON: ClassVar = ("pick", "hidden", "generations", "worlds", "clones", "opponents", "seed", "device")
 
     sources: tuple[str, ...] = ()
-    """Teachers: rule; runs or files of `marlab market online`; `hrl`, the networks that come with the package, or
-    hrl:RUN with those of `marlab market train`."""
+    """Teachers: rule; runs or files of `marlab market online` or `market habits`; `habits` and `hrl`, habits and
+    networks that come with the package; hrl:RUN with those of `marlab market train`."""
     pick: Pick = "mean"
     """mean: the student learns the mean of the teachers' choices; best: at each level those of the teacher that earns
     most there, measured in the vector market before."""

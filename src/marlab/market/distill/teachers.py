@@ -1,8 +1,8 @@
 """Teachers: what they would choose in the situations of a student.
 
-The rule and networks around it say it for any inputs. Networks of the four layers answer in the market itself; their
-answers are put into the words of the heads as well as these can say them: the nearest lot and price, and a day after
-today as the next one with room.
+The rule and networks around it say it for any inputs. Networks of four layers and learnt habits answer in the market
+itself; their answers are put into the words of the heads as well as these can say them: the nearest lot and price, and
+a day after today as the next one with room.
 """
 
 from __future__ import annotations
@@ -18,30 +18,44 @@ import torch
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
 from marlab.market.agent.batched import Batched
-from marlab.market.agent.layers import find_learned, load_parts
+from marlab.market.agent.layers import find_learned, load_habits, load_parts
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.networks import around as files
 from marlab.market.online.ground_vector import Ground
 from marlab.market.online.player import Player
 from marlab.market.rules import around, beliefs
 from marlab.market.rules.beliefs import Observer
+from marlab.market.rules.habits import Learnt
 from marlab.market.rules.plan import NEXT, TODAY
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import ACCEPT, OFFER
-from marlab.market.vector.seats import CONSUMERS, Rows
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import CONSUMERS, Policy, Rows
 
 Tensor = Any
-RULE, HRL = "rule", "hrl"
+RULE, HRL, HABITS = "rule", "hrl", "habits"
 _STARTS = np.cumsum((0, *around.HEADS[:-1])).tolist()
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """Somebody to learn from: a network around the rule (the rule itself has nothing learnt), or four layers."""
+    """Somebody to learn from: a network around the rule (the rule has nothing learnt), four layers, or habits."""
 
     name: str
     net: files.AroundNet | None = None
     layers: AgentSettings | None = None
+    habits: Learnt | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has to be asked in the market itself."""
+        return self.layers is not None or self.habits is not None
+
+    def policy(self, market: Market, mine: Tensor) -> Policy:
+        """Who answers there, in the seats `mine` [B, L, A]."""
+        if self.layers is not None:
+            return Batched(market, self.layers, chosen=mine)
+        return RuleW(market, chosen=mine, quick=True, habits=self.habits)
 
     def shares(self, x: Tensor, mask: Tensor) -> Tensor:
         """[M, C] probabilities of the entries of every head; the rule is certain."""
@@ -74,7 +88,9 @@ def find(source: str) -> Teacher:
         settings = AgentSettings(mode="neural", weights=place or None)
         load_parts(settings)  # refuses weights that are not there
         return Teacher(source, layers=settings)
-    return Teacher(Path(source).name or source, net=files.load(find_learned(source)))
+    file = find_learned(None if source == HABITS else source)
+    name = Path(source).name or source
+    return Teacher(name, habits=load_habits(file)) if file.suffix == ".json" else Teacher(name, net=files.load(file))
 
 
 def shared_observer(teachers: Sequence[Teacher]) -> Observer | None:
@@ -90,12 +106,12 @@ def shared_observer(teachers: Sequence[Teacher]) -> Observer | None:
 
 
 class Asking(Player):
-    """A student that asks networks of four layers what they would do, before it chooses."""
+    """A student that asks those who answer in the market what they would do, before it chooses."""
 
-    def __init__(self, *given: Any, layers: Sequence[AgentSettings] = ()) -> None:
+    def __init__(self, *given: Any, teachers: Sequence[Teacher] = ()) -> None:
         super().__init__(*given)
         market, mine = given[0], given[2]
-        self._asked = [Batched(market, settings, chosen=mine) for settings in layers]
+        self._asked = [teacher.policy(market, mine) for teacher in teachers]
         self.told: Tensor = None  # [n, A, teachers, heads] what they would choose
 
     def open(self, market: Market) -> None:
@@ -124,7 +140,7 @@ class Asking(Player):
             self.told = torch.stack([self._entries(market, rows, other, sale) for other in self._asked], 2)
         return super().sale(market, rows, *situation)
 
-    def _entries(self, market: Market, rows: Rows, other: Batched, sale: Any) -> Tensor:
+    def _entries(self, market: Market, rows: Rows, other: Policy, sale: Any) -> Tensor:
         """[n, A, heads] the entries that say best what the other one answers."""
         moves, places = other.answer(market, rows)
         dense = torch.full((4, market.threads.running.numel()), -1, device=market.device)

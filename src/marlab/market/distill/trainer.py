@@ -56,8 +56,7 @@ class DistillTrainer:
     @torch.no_grad()
     def _situations(self) -> tuple[Tensor, Tensor, Tensor]:
         """Inputs, masks and the teachers' shares of a batch of worlds that the student plays."""
-        asked = [teacher.layers for teacher in self.teachers if teacher.layers is not None]
-        plays: Any = partial(Asking, layers=asked)
+        plays: Any = partial(Asking, teachers=[teacher for teacher in self.teachers if teacher.answers])
         ground = TaughtGround(self.online, self.net, self.pool, self.step, self.device, plays=plays)
         ground.told = []
         rows, _ = ground.play(self.config.play_days)
@@ -66,7 +65,7 @@ class DistillTrainer:
         weights = self.weights[torch.where(first, 0, 1)]  # [M, teachers]
         target, place = torch.zeros_like(rows.mask, dtype=torch.float32), 0
         for number, teacher in enumerate(self.teachers):
-            if teacher.layers is None:
+            if not teacher.answers:
                 shares = teacher.shares(rows.x, rows.mask)
             else:
                 assert entries is not None
