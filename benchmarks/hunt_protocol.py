@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from marlab.hunt.evaluate.agents import Agent, find_agent
-from marlab.hunt.evaluate.families import scored
+from marlab.hunt.evaluate.families import KINDS, scored
 from marlab.hunt.evaluate.play import Cell, SeatingPlan, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.proximity import HEADER, Played, gap, proximity_rows, summarise
 from marlab.hunt.evaluate.scenarios import Scenario
@@ -43,6 +43,12 @@ HELD_OUT_SEED = 20_260_303
 """Starts and obstacle maps that no training uses."""
 SCRIPTS = ("NS", "NH", "EXPL", "WAIT(5)")
 """Set the reference where no best response is solved and no PPO response was trained."""
+GROUPS = {
+    "Where the first episode cannot suffice": ("lasting", "exploiter"),
+    "Where it can": ("reciprocator", "waiting", "switching", "noisy", "population"),
+    "Without exploiters, for whom planners have a hypothesis of their own": tuple(k for k in KINDS if k != "exploiter"),
+}
+"""Kinds of scenarios that are also summed up by themselves."""
 CHUNK = 25
 """Starts that one process solves at a time."""
 WARM_STEPS = 40
@@ -67,7 +73,8 @@ def main() -> None:
         asked = [text for text in (*scripts, *arguments.agents) if missing(folder, name_of(text), scenarios)]
         for k in range(0, 0 if arguments.exact_only else len(asked), arguments.together):
             batch = {name_of(text): find_agent(text) for text in asked[k : k + arguments.together]}
-            play(batch, scenarios, game, arguments, met, until)
+            for first in range(0, len(scenarios), arguments.at_once):
+                play(batch, scenarios[first : first + arguments.at_once], game, arguments, met, until)
         for name, file in trained.items():  # a response plays among its own team alone
             own = [s for s in scenarios if s.name == name]
             if missing(folder, f"response-{name}", own):
@@ -103,6 +110,8 @@ def play(
     runs, steps, began, folder = arguments.runs, arguments.steps, time.monotonic(), arguments.output_dir
     lacking = {one.name for name in agents for one in missing(folder, name, scenarios)}
     scenarios = [one for one in scenarios if one.name in lacking]
+    if not scenarios:
+        return
     done = 0
 
     def tick(count: int) -> None:
@@ -111,7 +120,7 @@ def play(
         if done == WARM_STEPS:
             spent = time.monotonic() - began
             expected = spent / done * steps
-            print(f"{', '.join(agents)}: {expected:.0f} s expected", flush=True)
+            print(f"{', '.join(agents)}: {expected:.0f} s expected for {len(scenarios)} scenarios", flush=True)
             if arguments.estimate or time.monotonic() + expected - spent > until:
                 raise OutOfTime
 
@@ -219,7 +228,8 @@ def collect(
 def table(folder: Path, scenarios: list[Scenario], exact: dict[str, Any], arguments: argparse.Namespace) -> str:
     """Everything that was measured, as a page."""
     found = {path.stem: read(path) for path in sorted(folder.glob("*.json")) if path.stem != "exact"}
-    names = [n for n in [*(text.split("=")[0] for text in arguments.agents), "NS", "NH"] if n in found]
+    asked = dict.fromkeys([*(name_of(text) for text in arguments.agents), *SCRIPTS])
+    names = [n for n in asked if n in found]
     references: dict[str, tuple[str, float]] = {}
     for scenario in scenarios:
         name = scenario.name
@@ -235,6 +245,10 @@ def table(folder: Path, scenarios: list[Scenario], exact: dict[str, Any], argume
     size = f"{arguments.runs} runs of {arguments.steps} steps"
     lines = [f"# {arguments.game}, scored seed {arguments.scored_seed}, {size}", ""]
     lines += _rows(HEADER, proximity_rows({agent: played for agent, played in agents.items() if played}))
+    kinds = {scenario.name: scenario.tags[-1] for scenario in scenarios}
+    for title, chosen in GROUPS.items():
+        parts = {agent: {n: one for n, one in played.items() if kinds[n] in chosen} for agent, played in agents.items()}
+        lines += ["", f"{title}:", "", *_rows(HEADER, proximity_rows({a: part for a, part in parts.items() if part}))]
     header = ["scenario", "kind", "reference", *names]
     rows = []
     for scenario in scenarios:
@@ -254,8 +268,8 @@ def table(folder: Path, scenarios: list[Scenario], exact: dict[str, Any], argume
 def _cell(played: Played | None) -> str:
     if played is None:
         return ""
-    share = summarise({"": played}).mean
-    return f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}], first {played.first:.2f}"
+    share, episodes = summarise({"": played}).mean, played.episodes_to_adapt
+    return f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}], first {played.first:.2f} @{episodes or 'never'}"
 
 
 def _rows(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -277,6 +291,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
     parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
     parser.add_argument("--together", type=int, default=3, help="agents of a batch")
+    parser.add_argument("--at-once", type=int, default=100, help="scenarios of a batch; few suit a CPU")
     parser.add_argument("--estimate", action="store_true", help="say how long batches take, and play none to its end")
     parser.add_argument("--exact-only", action="store_true", help="solve best responses, and leave playing to another")
     parser.add_argument("--runs", type=int, default=60)
