@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from hunt_protocol import HELD_OUT_SEED, even_draws
+from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.agents import find_agent
 from marlab.hunt.evaluate.families import TUNE, scored
@@ -100,7 +101,10 @@ def measure(game: Any, cells: list[Cell], runs: int, steps: int, until: float) -
         for part, where in zip(PARTS, inside):
             here = where & (cell == c)
             count = np.bincount(run[here], minlength=runs)
-            row[part] = (np.bincount(run[here], reward[here], minlength=runs) / np.maximum(count, 1)).tolist()
+            sums = np.bincount(run[here], reward[here], minlength=runs)
+            row[part] = np.where(
+                count > 0, sums / np.maximum(count, 1), np.nan
+            ).tolist()
         mine = cell == c
         sums, counts = np.bincount(number[mine], reward[mine]), np.bincount(number[mine])
         row["by episode"] = (sums / counts)[counts >= runs / 2].tolist()
@@ -109,16 +113,21 @@ def measure(game: Any, cells: list[Cell], runs: int, steps: int, until: float) -
     return rows
 
 
+def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Mean and 95 % interval over the runs that have any."""
+    known = values[np.isfinite(values)]
+    mean, low, high = mean_interval(known.tolist())
+    return mean, low, high
+
+
 def print_team(name: str, by_agent: dict[str, Any]) -> None:
     *others, last = by_agent
     for agent, one in by_agent.items():
-        text = "; ".join("{} {:.2f} [{:.2f}, {:.2f}]".format(part, *mean_interval(one[part])) for part in PARTS)
+        text = "; ".join("{} {:.2f} [{:.2f}, {:.2f}]".format(part, *interval(np.array(one[part]))) for part in PARTS)
         print(f"{name}, {agent}: {text}")
     for other in others:
         pairs = [np.array(by_agent[last][part]) - np.array(by_agent[other][part]) for part in PARTS]
-        text = "; ".join(
-            "{} {:+.2f} [{:+.2f}, {:+.2f}]".format(p, *mean_interval(d.tolist())) for p, d in zip(PARTS, pairs)
-        )
+        text = "; ".join("{} {:+.2f} [{:+.2f}, {:+.2f}]".format(p, *interval(d)) for p, d in zip(PARTS, pairs))
         print(f"  {last} less {other}: {text}", flush=True)
 
 

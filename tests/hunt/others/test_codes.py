@@ -179,3 +179,14 @@ def test_only_standing_on_the_stag_tells_followers_from_hare_catchers(move: int,
     expected = (memory["belief"][0, 1] + known.prior) / 2  # one episode beside a prior that weighs as much
     assert again["belief"][0, 1].tolist() == near(expected)
     assert (again["belief"][0, 1, 2] > 0.5) == follows
+
+
+def test_networks_are_not_told_that_nobody_came_to_a_hunter():
+    """The second prototype stands for stag hunters who captured nothing: whoever could come hears of a stag hunter."""
+    evidence = torch.tensor([[0.0, 0.9, 0.0], [1.0, 0.1, 0.0], [0.0, 0.0, 1.0]])
+    goals = Goals(torch.eye(3), evidence, torch.tensor([[0.2, 0.3, 0.0], [0.0, 0.0, 0.5]]))
+    belief = torch.tensor([0.1, 0.6, 0.3])
+    assert Hypotheses(goals).told(belief).tolist() == near(belief)
+    plain = Hypotheses(goals, fates=False)
+    assert not plain.depend and plain.told(belief).tolist() == near(torch.tensor([0.7, 0.0, 0.3]))
+    assert Hypotheses(goals, 0.5).joined.tolist() == [0, 1, 2, 0]  # followers hunt as those do who captured a stag

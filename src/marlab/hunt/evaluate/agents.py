@@ -186,6 +186,7 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "trees": (_whole, "a whole number from 1"),
     "discount": (_share, "a number above 0 and at most 1"),
     "followers": (_chance, "a number from 0 to below 1"),
+    "fates": (_answer, "yes or no"),
     "greedy": (_answer, "yes or no"),
     "intra": (_answer, "yes or no"),
     "inter": (_answer, "yes or no"),

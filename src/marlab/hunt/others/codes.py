@@ -118,13 +118,18 @@ class Hypotheses:
     There are G = K + F hypotheses, with a follower for each goal that is about hares.
     """
 
-    def __init__(self, goals: Goals, followers: float = 0.0) -> None:
-        """followers: how probable it is of a stranger who takes hares that it follows; 0: nobody is thought to."""
+    def __init__(self, goals: Goals, followers: float = 0.0, fates: bool = True) -> None:
+        """followers: how probable it is of a stranger who takes hares that it follows; 0: nobody is thought to.
+
+        fates: whether a planner's networks are told prototypes as they are. Some stand for hunters who captured
+        nothing, and networks have learnt that there is no stag to be had with such a player, because nobody had come.
+        Whoever could come must not be told so; without fates such a hunter is told as most stag hunters are.
+        """
         check_followers(followers)
         stag = goals.stag
         count, device = goals.count, stag.device
         hares = ((stag < 0.5) & bool((stag > 0.5).any()) & (followers > 0)).nonzero().squeeze(1)  # [F]
-        usual = int(goals.common[0].argmax())  # the goal that most stag hunters have
+        usual = int((goals.common[0] * goals.evidence[STAG]).argmax())  # the goal of most who captured a stag
         every = torch.arange(count, device=device)
         self.alone = torch.cat([every, hares])  # [G] goal while no other player stands on a stag
         self.joined = torch.cat([every, torch.full_like(hares, usual)])  # [G] goal once one does
@@ -136,12 +141,20 @@ class Hypotheses:
         self.evidence = goals.evidence[:, self.alone].clone()  # [3, G] a follower captures one or the other
         self.evidence[STAG] = goals.evidence[STAG, self.joined]
         self.goals = count
+        vain = (goals.evidence[NONE] > 0.5) & (stag > 0.5) & (not fates)
+        called = torch.where(vain, usual, every)
+        self._halves = (one_hot(called[self.alone], count) + one_hot(called[self.joined], count)) / 2  # [G, K]
         self._candidates = goals.candidates
 
     @property
     def count(self) -> int:
         """G."""
         return len(self.alone)
+
+    @property
+    def depend(self) -> bool:
+        """Whether any of them depends on what somebody else does."""
+        return self.count > self.goals
 
     def now(self, by_goal: Tensor, held: Tensor) -> Tensor:
         """[*S, G] of each hypothesis from [*S, K] of each goal, for players `held` [*S] (bool) of whom another stands
@@ -162,9 +175,7 @@ class Hypotheses:
         They know fixed goals only. Told that a follower takes hares, they would never lead; told that it hunts the
         stag, they would count on it from anywhere.
         """
-        half = belief / 2
-        nothing = belief.new_zeros(*belief.shape[:-1], self.goals)
-        return nothing.index_add(-1, self.alone, half).index_add(-1, self.joined, half)
+        return belief @ self._halves
 
 
 def check_followers(followers: float) -> None:

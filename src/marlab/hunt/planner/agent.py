@@ -67,18 +67,19 @@ class HopAgent(Policy):
     def __init__(
         self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
         plan: PlanConfig | None = None, belief: BeliefConfig | None = None, record: bool = False,
-        followers: float = 0.0,
+        followers: float = 0.0, fates: bool = True,
     ) -> None:  # fmt: skip
         """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
 
-        followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag.
+        followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag. fates:
+        its networks are told of hunters for whom nobody came as such.
         record: on a GPU, record the search of each size of batch as one CUDA graph.
         """
         chosen = range(game.players) if seats is None else seats
         if not all(0 <= seat < game.players for seat in chosen):
             raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
         self.game, self.mind, self.greedy = game, mind, greedy
-        self.hypotheses = mind.hypotheses(followers)
+        self.hypotheses = mind.hypotheses(followers, fates)
         self.planner = mind.planner(game, plan, hypotheses=self.hypotheses)
         self.planner.record = record and game.device.type == "cuda"
         self.planner.native = game.device.type == "cpu"
@@ -154,12 +155,13 @@ class HopAgents:
         self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
         greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT, followers: float = FOLLOWERS,
+        fates: bool = False,
     ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
 
         simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
-        next. followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag.
+        next. followers, fates: what is believed of others, and what the networks are told of it (see `Hypotheses`).
         """
         check_same_size(self.game, game.config, "These agents were trained in")
         chosen = self.seeds[:1] if seed is None else (seed,) if isinstance(seed, int) else tuple(seed)
@@ -173,7 +175,15 @@ class HopAgents:
             plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
         belief = replace(self.config.beliefs, discount=discount)
         return HopAgent(
-            game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, record=record, followers=followers
+            game,
+            mind,
+            seats=seats,
+            greedy=greedy,
+            plan=plan,
+            belief=belief,
+            record=record,
+            followers=followers,
+            fates=fates,
         )
 
     policy = agent  # what PPO agents call it

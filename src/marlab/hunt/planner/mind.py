@@ -91,12 +91,11 @@ class Mind(nn.Module):
 
     # --- what plays with it ---------------------------------------------------------------------------------------
 
-    def hypotheses(self, followers: float) -> Hypotheses | None:
-        """What may be believed of others beyond goals; None where there is nothing."""
-        if self.others is None or followers == 0:
+    def hypotheses(self, followers: float, fates: bool) -> Hypotheses | None:
+        """What is believed of others, where that is more than goals, or is told otherwise than it is; else None."""
+        if self.others is None or self.count == 1 or (followers == 0 and fates):
             return None
-        found = Hypotheses(self.goals.to(self.others.candidates.device), followers)
-        return found if found.count > self.count else None
+        return Hypotheses(self.goals.to(self.others.candidates.device), followers, fates)
 
     def planner(
         self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0, hypotheses: Hypotheses | None = None

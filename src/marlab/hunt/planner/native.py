@@ -117,7 +117,7 @@ class NativeStep:
         nets, others = planner.nets, planner.coplayers.moa
         wish = None if goal_input is None else goal_input.flatten(0, 1)[chosen]
         me = self._net(nets, chosen, total, goal=wish, critic=nets.critic.weight, critic_bias=nets.critic.bias)
-        alone, joined = (prepared, None) if planner.hypotheses is None else prepared.unbind(0)
+        alone, joined = (prepared, None) if not planner.depend else prepared.unbind(0)
         them = self._net(
             others, chosen, total, goal=alone.flatten(0, 1)[chosen], place=others.place,
             joined=None if joined is None else joined.flatten(0, 1)[chosen],

@@ -103,6 +103,7 @@ class Planner:
         hypotheses: what beliefs are about, where that is more than goals (with learned models of others only).
         """
         self.hypotheses = hypotheses
+        self.depend = hypotheses is not None and hypotheses.depend
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
         self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
@@ -252,10 +253,12 @@ class Planner:
     def _prepare(self, goals: Tensor, means: Tensor) -> Tensor:
         """What the models of others make of goals [GM, N, S'] and their meanings [GM, S', K, V], constant in a tree.
 
-        With hypotheses it is that twice, [2, ...]: while nobody else stands on a stag, and once somebody does.
+        Where hypotheses depend on others it is that twice, [2, ...]: while nobody else stands on a stag, and once
+        somebody does.
         """
-        if self.hypotheses is None:
+        if not self.depend:
             return self._prepare_one(goals, means)
+        assert self.hypotheses is not None
         return torch.stack([self._prepare_one(goals, each) for each in self.hypotheses.meanings(means)])
 
     def _prepare_one(self, goals: Tensor, means: Tensor) -> Tensor:
@@ -266,7 +269,7 @@ class Planner:
     def _others(self, embedding: Embedding, prepared: Tensor, generator: torch.Generator) -> Tensor:
         """[R, S'] drawn actions of the others; of players who left, 0."""
         seen = self.dynamics.views_of_others(embedding)
-        if self.hypotheses is not None:
+        if self.depend:
             held = others_at(self.dynamics.on_stag(embedding))[:, 1:]  # [R, S']
             alone, joined = prepared.unbind(0)  # [P, R / P, S', X]
             prepared = torch.where(held.view(*alone.shape[:-1], 1), joined, alone)
