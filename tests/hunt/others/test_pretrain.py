@@ -58,8 +58,10 @@ def test_missing_models_and_data_are_told(tmp_path: Path):
         pretrain_goals(PretrainGoalsConfig())
     with pytest.raises(UserError, match="There is no data set"):
         command([str(tmp_path)])
-    with pytest.raises(UserError, match="vae_epochs is 2 and prototype_epochs 3 of 2"):
-        PretrainGoalsConfig(epochs=2)
+    with pytest.raises(UserError, match="vae_epochs is 2 and prototype_epochs 3 of 5"):
+        PretrainGoalsConfig(epochs=5, vae_epochs=2, prototype_epochs=3)
+    with pytest.raises(UserError, match="vae_epochs is 1 and prototype_epochs 0 of 1 epochs"):
+        PretrainGoalsConfig(epochs=1)
     with pytest.raises(UserError, match="batch_size is 1"):
         PretrainGoalsConfig(batch_size=1)
     with pytest.raises(UserError, match="learning_rate is 0"):

@@ -11,17 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from marlab.hunt.commands import TRAININGS
 from marlab.hunt.data import collect as collecting
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.players.episodes import REWARD
 from marlab.hunt.players.rollout import play
-from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.training.gates import SINGLE_EXCESS
-from marlab.hunt.training.phases import code_stages, stayed
+from marlab.hunt.training.phases import stayed
 from marlab.hunt.training.run import train_hop
-from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import load_checkpoint
 from marlab.lab.runs.metrics import read_metrics
@@ -57,17 +54,6 @@ def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
     path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
     assert load_hop(path).config.variant == "hopplus"
-
-
-def test_the_autoencoder_of_full_trainings_has_time_to_learn() -> None:
-    """Five epochs of batches of 512 rebuild situations well enough for the diagnosis; short trainings go on as well."""
-    for name, stages in (("hop_4x4", (5, 7, 8)), ("hop_8x8_b5", (5, 5, 6))):
-        size = from_dict(HopTrainConfig, load_preset(name, TRAININGS).values, name).pipeline
-        before, after = code_stages(size)
-        assert (before, size.goal_epochs - before - after, after) == stages
-    for epochs in range(2, 12):
-        before, after = code_stages(replace(size, goal_epochs=epochs))
-        assert before >= 1 and after >= 0 and before + after < epochs
 
 
 def test_a_failing_gate_stops(tmp_path: Path) -> None:

@@ -207,8 +207,9 @@ def _all_together(museum: Museum) -> Finding:
     config = museum.config
     faults: dict[str, Any] = {"legacy_double_softmax": True, "legacy_global_prev_actions": True,
                               "legacy_post_exit_rows": True}  # fmt: skip
-    codes = PretrainGoalsConfig(data=museum.data(), epochs=max(3, config.epochs), belief_games=0, overfit_check=False,
-                                seed=config.seed, device=config.device, **faults)  # fmt: skip
+    codes = PretrainGoalsConfig(data=museum.data(), epochs=max(6, config.epochs), vae_epochs=2, prototype_epochs=3,
+                                belief_games=0, overfit_check=False, seed=config.seed, device=config.device,
+                                **faults)  # fmt: skip
     codes_run = museum.pretrained("codes", codes)
     base = small(museum, variant="hopplus-mcts", load_moa=codes_run)
     with rows_after_exit():

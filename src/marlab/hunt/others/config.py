@@ -99,12 +99,13 @@ class PretrainGoalsConfig:
     """Weight of the predictions' entropy, against over-confidence."""
     augment: bool = True
     """Turn and mirror the grid at random from step to step; rule-based players know no compass."""
-    epochs: int = 10
+    epochs: int = 12
     """Passes over the training rows, in all stages together."""
-    vae_epochs: int = 2
-    """History: how many of them train the autoencoder first."""
-    prototype_epochs: int = 3
-    """History: how many of them, at the end, train the predictor of actions alone, given prototypes."""
+    vae_epochs: int | None = None
+    """History: how many of them train the autoencoder first; by default a third."""
+    prototype_epochs: int | None = None
+    """History: how many of them, at the end, train the predictor of actions alone, given prototypes; by default half of
+    what the autoencoder leaves."""
     batch_size: int = 256
     """Rows of an optimiser step (whole sequences with about as many rows in the history stage)."""
     learning_rate: float = 5e-3
@@ -133,12 +134,20 @@ class PretrainGoalsConfig:
         at_least(self, 2, "batch_size")
         at_least(self, 0, "belief_games")
         positive(self, "learning_rate", "max_grad_norm")
-        before, after = self.vae_epochs, self.prototype_epochs
-        if self.goal_source == "history" and not (before >= 1 and after >= 0 and before + after < self.epochs):
+        before, history, after = self.stages
+        if self.goal_source == "history" and min(before, history, after + 1) < 1:
             raise UserError(
                 f"vae_epochs is {before} and prototype_epochs {after} of {self.epochs} epochs; the history encoder "
                 "needs at least one epoch of the autoencoder before it and one of its own."
             )
+
+    @property
+    def stages(self) -> tuple[int, int, int]:
+        """History: epochs of the autoencoder, of the history encoder, and of prototypes."""
+        before = max(1, self.epochs // 3) if self.vae_epochs is None else self.vae_epochs
+        left = self.epochs - before
+        after = max(0, min((left + 1) // 2, left - 1)) if self.prototype_epochs is None else self.prototype_epochs
+        return before, left - after, after
 
     @property
     def kl_schedule(self) -> tuple[float, float]:

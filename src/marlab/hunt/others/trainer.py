@@ -139,21 +139,22 @@ class OthersTrainer:
         """What the next epoch trains."""
         source = self.spec.goal_source
         if source == "history":
-            if self.step < self.config.vae_epochs:
+            before, history, _ = self.config.stages
+            if self.step < before:
                 return "vae"
-            return "history" if self.step < self.config.epochs - self.config.prototype_epochs else "prototypes"
+            return "history" if self.step < before + history else "prototypes"
         return "vae" if source == "state" else "labels"
 
     @property
     def final_stage(self) -> Stage:
         """What the last epoch trains: the stage whose models count."""
         if self.spec.goal_source == "history":
-            return "prototypes" if self.config.prototype_epochs else "history"
+            return "prototypes" if self.config.stages[2] else "history"
         return "vae" if self.spec.goal_source == "state" else "labels"
 
     def iterate(self) -> Mapping[str, Any]:
         stage = self.stage
-        if stage == "history" and self.step == self.config.vae_epochs and self.epoch is None:
+        if stage == "history" and self.step == self.config.stages[0] and self.epoch is None:
             self._begin_history()
         with self.watch("train"):
             values = self._train_epoch(stage)
@@ -374,8 +375,9 @@ class OthersTrainer:
             return 1.0
         c, data = self.config, self.data.train
         batches = max(1, data.rows // c.batch_size)
-        done = (self.step - (c.epochs - c.prototype_epochs)) * batches + (self.epoch.done if self.epoch else 0)
-        return 0.5 * (1.0 + math.cos(math.pi * done / (c.prototype_epochs * batches)))
+        length = c.stages[2]
+        done = (self.step - (c.epochs - length)) * batches + (self.epoch.done if self.epoch else 0)
+        return 0.5 * (1.0 + math.cos(math.pi * done / (length * batches)))
 
     def _kl_factor(self) -> float:
         """Weight of the autoencoder's KL term."""
@@ -385,8 +387,7 @@ class OthersTrainer:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
         data = self.data.train
         each = max(1, round(self.config.batch_size * data.sequences / data.rows))
-        c = self.config
-        stage_length = (c.epochs - c.vae_epochs - c.prototype_epochs) * -(-data.sequences // each)
+        stage_length = self.config.stages[1] * -(-data.sequences // each)
         return max(0.0, 1.0 - 2.0 * self.stage_updates / stage_length)
 
     # --- evaluation -------------------------------------------------------------------------------------------------

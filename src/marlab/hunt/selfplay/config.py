@@ -122,8 +122,9 @@ class PipelineConfig:
     """P1: offline rows to collect."""
     goal_epochs: int = 12
     """P2: epochs of the models of others."""
-    vae_epochs: int = 3
-    """P2: how many of them, at most a third, train the autoencoder of situations first, where goals are codes."""
+    vae_epochs: int | None = None
+    """P2: how many of them, at most and by default a third, train the autoencoder of situations first, where goals are
+    codes."""
     goal_batch_size: int = 256
     """P2: rows of an optimiser step of the models of others."""
     belief_games: int = 128
@@ -144,8 +145,10 @@ class PipelineConfig:
     """P7: game steps of every one of them; the last quarter is scored."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "vae_epochs", "goal_batch_size", "world_rows",
-                 "world_epochs", "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
+        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "goal_batch_size", "world_rows", "world_epochs",
+                 "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
+        if self.vae_epochs is not None:
+            at_least(self, 1, "vae_epochs")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from marlab.hunt.players.episodes import REWARD, pair, team_optimum
 from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
-from marlab.hunt.selfplay.config import HopTrainConfig, PipelineConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import SOURCES, goals_of
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.training.drive import drive_planners
@@ -207,12 +207,11 @@ class Pipeline:
         """The models of others, pretrained on offline data: those that planners begin with and go on training."""
         c, size = self.config, self.config.pipeline
         source = SOURCES[c.parts.goals][0]
-        before, after = code_stages(size)
+        third = max(1, size.goal_epochs // 3)
         made = PretrainGoalsConfig(
             data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
-            vae_epochs=before, prototype_epochs=after, batch_size=size.goal_batch_size, belief_games=size.belief_games,
-            overfit_check=False,
-            device=c.device,
+            vae_epochs=min(third, size.vae_epochs or third), batch_size=size.goal_batch_size,
+            belief_games=size.belief_games, overfit_check=False, device=c.device,
         )  # fmt: skip
         pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
         results = self._done("p2_goals")
@@ -295,15 +294,6 @@ class Pipeline:
             return []
         return [least(f"P7 few-shot reward among {score.scenario}", score.mean, FEW_SHOT_FLOORS[score.scenario])
                 for score in scores]  # fmt: skip
-
-
-def code_stages(size: PipelineConfig) -> tuple[int, int]:
-    """Epochs of the autoencoder of situations, and of prototypes at the end: half of what the autoencoder leaves.
-
-    The history encoder between them has at least one, and the autoencoder no more than a third in short pretrainings.
-    """
-    before = max(1, min(size.vae_epochs, size.goal_epochs // 3))
-    return before, max(0, min((size.goal_epochs - before + 1) // 2, size.goal_epochs - before - 1))
 
 
 def stayed(path: Path) -> float:
