@@ -85,7 +85,7 @@ def base_of(flags: argparse.Namespace) -> OnlineConfig:
     asked = {
         "generations": flags.generations, "worlds": flags.worlds, "steer_worlds": flags.judged, "device": flags.device,
         "recorded": flags.recorded, "clones": flags.clones, "real_worlds": flags.real_worlds,
-        "refit_units": flags.refit_units,
+        "refit_units": flags.refit_units, "bonus": flags.bonus,
     }  # fmt: skip
     return replace(STARTS[flags.start], **{name: value for name, value in asked.items() if value is not None})
 
@@ -217,6 +217,7 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=None, help="worlds of the comparison")
     parser.add_argument("--updates", type=int, default=120, help="with --start long")
     parser.add_argument("--seconds", type=float, default=1e9, help="with --start long: no update is begun after this")
+    parser.add_argument("--bonus", type=float, default=None, help="logit of doing as the rule does")
     parser.add_argument("--outright-start", type=Path, default=None, help="where outright begins, if not at weak")
     parser.add_argument("--clones", type=Path, default=None, help="to learn among; default and judge: those shipped")
     parser.add_argument("--recorded", type=Path, default=None, help="worlds that clones are fitted to, beside new ones")
