@@ -32,7 +32,6 @@ from hunt_protocol import even_draws
 
 import marlab.hunt.others.trainer as others_trainer
 import marlab.hunt.selfplay.trainer as training
-import marlab.hunt.selfplay.warm as warm
 from marlab.hunt.commands import TRAININGS
 from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
@@ -65,21 +64,20 @@ RUNGS: dict[str, dict[str, Any]] = {
     "beliefs-off": {"variant": "direct-om"},
     "across-off": {"variant": "wo-inter"},
     "within-off": {"variant": "wo-intra"},
-    "hindsight-off": {},
+    "hindsight-off": {"learn.hindsight": False},
     "outcomes-4": {"plan.search.outcomes": 4},
     "outcomes-8": {"plan.search.outcomes": 8},
     "paths-on": {"paths": True},
     "mcts-random": {"variant": "mcts-random"},
     "mcts-self": {"variant": "mcts-self"},
     "codes-8": {"variant": "hopplus-mcts"},
+    "codes-8-hindsight-off": {"variant": "hopplus-mcts", "learn.hindsight": False},
     "codes-2": {"variant": "hopplus-mcts", "prototypes": 2},
     "world-structured": {"variant": "hopplus-mcts-wm", "world": "structured"},
     "world-dense": {"variant": "hopplus-mcts-wm", "world": "dense"},
 }
 """Rung -> what it changes, the most telling first; paths are off in the base on 4x4. Rungs with codes and with world
 models are read against codes-8. `prototypes` and `world` name the models that a training begins with."""
-HINDSIGHT = warm.with_hindsight
-"""Where nobody caught anything the prior learns what another goal would have done; without it, nothing."""
 BELIEFS: dict[str, dict[str, bool]] = {"on": {}, "within off": {"intra": False}, "across off": {"inter": False},
                                        "off": {"intra": False, "inter": False}}  # fmt: skip
 
@@ -111,8 +109,6 @@ def main() -> None:
 
 def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
     """Train a rung."""
-    imagine = rung != "hindsight-off"
-    warm.with_hindsight = HINDSIGHT if imagine else lambda mind, steps, imagine: HINDSIGHT(mind, steps, False)
     config = settings(rung, arguments)
     prepare(rung, config, arguments, until)
     kept = train(config, arguments.output_dir / f"{rung}.pt", arguments, until)

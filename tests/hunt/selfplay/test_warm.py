@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.hunt.selfplay.warm import WarmStart
@@ -65,3 +66,14 @@ def test_prior_and_value_go_on_learning_from_offline_steps(tmp_path: Path) -> No
     assert HopTrainer(replace(config, r2=True)).lessons is None, "ranks and rewards are not the same currency"
     without = replace(config, learn=replace(config.learn, lessons=0.0))
     assert HopTrainer(without).lessons is None
+
+
+def test_without_hindsight_losers_teach_the_prior_nothing(tmp_path: Path) -> None:
+    config = small_training(load_data=offline(tmp_path / "data"), load_moa=tmp_path / "models.pt")
+    spec = ModelSpec(config.game, "outcome", 16, config.hidden, config.paths)
+    save_goal_models(tmp_path / "models.pt", GoalModels(spec, torch.Generator().manual_seed(0)), None, 1)
+    for hindsight in (True, False):
+        trainer = HopTrainer(replace(config, learn=replace(config.learn, hindsight=hindsight)))
+        assert trainer.lessons is not None and trainer.offline is not None
+        taught = trainer.lessons.policy[trainer.offline.value <= 0].sum(-1)
+        assert len(taught) and torch.allclose(taught, torch.full_like(taught, float(hindsight)), atol=1e-5)

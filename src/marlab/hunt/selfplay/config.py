@@ -69,6 +69,9 @@ class LearnConfig:
     """Optimiser steps on offline data before the first game, where there is any."""
     warm_learning_rate: float = 2e-3
     """Adam step size at the start of those; it falls to 0."""
+    hindsight: bool = True
+    """From players who caught nothing the prior learns what somebody with the other goal would have done; otherwise it
+    learns nothing from them."""
     legacy_double_softmax: bool = False
     """Feed probabilities to the cross-entropy of the models of others, as the original did."""
     symmetries: bool = True

@@ -152,8 +152,8 @@ class HopTrainer:
         self.warm: WarmStart | None = None  # what of the warm start is still to be done
         self.lessons: Experience | None = None  # what prior and value go on learning beside their own games
         if self.offline is not None:
-            known = models is not None
-            warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"), pretrained=known)
+            imagine = models is not None and config.learn.hindsight
+            warm = WarmStart(self.learner, self.offline, self.rngs.torch("warm start"), imagine=imagine)
             self.warm = warm if warm.total else None
             if config.learn.lessons and not config.r2:  # ranks and rewards are not the same currency
                 self.lessons = warm.lessons()

@@ -32,17 +32,15 @@ SAVE_EVERY = 250
 class WarmStart:
     """A trainer whose unit is an update.
 
-    Every seed learns one network, which all of its seats then begin with. The value learns from everybody,
-    or it would promise the stag to whoever waits. The prior learns from players who caught something, and where nobody
-    did, as in front of a stag without a partner, what somebody with another goal would have done.
+    Every seed learns one network, which all of its seats then begin with. The value learns from everybody, or it would
+    promise the stag to whoever waits. The prior learns from players who caught something, and with `imagine` from the
+    others, as in front of a stag without a partner, what somebody with another goal would have done.
     """
 
-    def __init__(
-        self, learner: HopLearner, offline: Experience, generator: torch.Generator, *, pretrained: bool
-    ) -> None:
-        """pretrained: whether the learner's models of others know anything yet."""
+    def __init__(self, learner: HopLearner, offline: Experience, generator: torch.Generator, *, imagine: bool) -> None:
+        """imagine: hindsight, which needs models of others that know something."""
         mind = learner.fast
-        self.learner, self.offline, self.generator, self.pretrained = learner, offline, generator, pretrained
+        self.learner, self.offline, self.generator, self.imagine = learner, offline, generator, imagine
         self.step, self.total = 0, learner.config.warm_updates
         shared = replace(mind.config, independent=False, own_moa=False)
         self.first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0], history=mind.reads_histories)
@@ -61,7 +59,7 @@ class WarmStart:
         rows, copies = torch.arange(len(self.offline.time), device=self.offline.time.device), self.first.players.copies
         parts = [self.offline.select(part.expand(copies, -1)) for part in rows.split(CHUNK)]
         return self.offline._replace(
-            policy=torch.cat([with_hindsight(self.first, part, self.pretrained)[0] for part in parts])
+            policy=torch.cat([with_hindsight(self.first, part, self.imagine)[0] for part in parts])
         )
 
     def iterate(self) -> Mapping[str, Any]:
@@ -71,7 +69,7 @@ class WarmStart:
         seen = offline.select(
             torch.randint(size, (first.players.copies, c.batch_size), generator=self.generator, device=device)
         )
-        self.teacher.player_step(seen._replace(policy=with_hindsight(first, seen, self.pretrained)), rate, 0.0)
+        self.teacher.player_step(seen._replace(policy=with_hindsight(first, seen, self.imagine)), rate, 0.0)
         self.step += 1
         return {}
 
