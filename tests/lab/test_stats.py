@@ -210,6 +210,8 @@ def test_whole_groups_are_resampled() -> None:
     assert ratio_interval(np.zeros(100, np.int64), ratio, rows, np.ones(100)) == (49.5, 49.5)
     low, high = ratio_interval(np.arange(100) // 50, ratio, rows, np.ones(100))
     assert (low, high) == (24.5, 74.5)  # the means of the two groups
+    drawn = np.random.default_rng(0).multinomial(3, [1 / 3] * 3, 40) @ [1.0, 2.0, 4.0] / 3  # always the same draws
+    assert ratio_interval(np.arange(3), ratio, [1.0, 2.0, 4.0], np.ones(3), 40) == pytest.approx(middle_95(drawn))
     assert all(map(math.isnan, ratio_interval(np.zeros(0, np.int64), ratio, [], [])))
 
 
@@ -263,6 +265,8 @@ def test_a_lower_bound_is_the_upper_bound_of_the_others() -> None:
     by_hand = (share + z * z / 20 - z * math.sqrt(share * 0.7 / 10 + z * z / 400)) / (1 + z * z / 10)
     assert lower_bound(3, 10, 0.95) == pytest.approx(by_hand, abs=1e-6) == 1 - upper_bound(7, 10, 0.95)
     assert lower_bound(2, 20, 0.95, "clopper_pearson") == pytest.approx(0.0181, abs=1e-4)  # published
+    # A part of a hit counts as a whole one: a bound may only err to the safe side.
+    assert upper_bound(1.5, 20, 0.95, "clopper_pearson") == upper_bound(2, 20, 0.95, "clopper_pearson")
 
 
 def test_resamples_stay_within_seeds() -> None:

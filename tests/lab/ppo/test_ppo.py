@@ -150,8 +150,10 @@ def test_the_kl_limit_stops_an_update() -> None:
     world = Identity(32, (2, 3), 10, torch.Generator().manual_seed(3))
     free, held = make(5, (2, 3), n_epochs=8), make(5, (2, 3), n_epochs=8, target_kl=1e-4)
     rollout = free.collect(world)
-    all_steps = free.update(rollout, 1e-2, 0.0)["ppo/gradient_steps"]
+    done = free.update(rollout, 1e-2, 0.0)
+    all_steps = done["ppo/gradient_steps"]
     assert held.update(rollout, 1e-2, 0.0)["ppo/gradient_steps"] < all_steps
+    assert all_steps == 8 * math.ceil(done["ppo/samples"] / free.config.batch_size)  # only the limit ends it early
 
 
 def test_a_centralised_critic_sees_its_own_input() -> None:

@@ -51,6 +51,22 @@ def test_cash_limits_production_but_not_payment() -> None:
     assert broke.produced == 0 and broke.penalty == 30
 
 
+def test_a_balance_of_nothing_is_not_bankrupt() -> None:
+    """One supplied unit at 10 a day: opening balances of 20 and 19.5 are 0 and below 0 after the second day."""
+    rates = np.zeros((2, 3))
+    economy = Economy(
+        level=np.zeros(2, np.int64), lines=np.full(2, 10), cost=np.ones(2), balance=np.array([20.0, 19.5]),
+        storage=rates, shortfall=rates, catalogue=np.array([10.0, 20.0]),
+    )  # fmt: skip
+    days, buyer = [0, 0, 1, 1], [0, 1, 0, 1]
+    contracts = {
+        "seller": np.full(4, -1), "buyer": np.array(buyer), "product": np.zeros(4, np.int64), "quantity": np.ones(4),
+        "price": np.full(4, 10.0), "delivery": np.array(days),
+    }  # fmt: skip
+    found = settle(economy, contracts)
+    assert found.balance[-1].tolist() == [0.0, -0.5] and found.bankrupt_on.tolist() == [-1, 1]
+
+
 def played(agents: tuple[str, ...], levels: int, days: int, **more: Any) -> tuple[Any, Economy, Settlement, list[str]]:
     count = len(agents)
     spec = WorldSpec(
