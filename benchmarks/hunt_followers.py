@@ -102,9 +102,7 @@ def measure(game: Any, cells: list[Cell], runs: int, steps: int, until: float) -
             here = where & (cell == c)
             count = np.bincount(run[here], minlength=runs)
             sums = np.bincount(run[here], reward[here], minlength=runs)
-            row[part] = np.where(
-                count > 0, sums / np.maximum(count, 1), np.nan
-            ).tolist()
+            row[part] = np.where(count > 0, sums / np.maximum(count, 1), np.nan).tolist()
         mine = cell == c
         sums, counts = np.bincount(number[mine], reward[mine]), np.bincount(number[mine])
         row["by episode"] = (sums / counts)[counts >= runs / 2].tolist()
