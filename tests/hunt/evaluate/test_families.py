@@ -16,7 +16,7 @@ def test_no_scored_kind_was_trained_with_or_tuned_on() -> None:
     scenarios = scored(0, ["ppo"])
     check_background(scenarios, ["ppo"])
     new = kinds([s.name for s in scored(0)]) - set(TRAIN)
-    assert new == {"GRIM", "TFT", "WAIT", "SWITCH", "NOISY", "EXPL", "KEEP"}
+    assert new == {"GRIM", "TFT", "WAIT", "SWITCH", "NOISY", "EXPL", "KEEP", "NEAR", "SHY"}
     assert not new & kinds(list(TUNE))
     assert {s.tags[-1] for s in scenarios} == set(KINDS)
     assert all(set(s.background) - set(TRAIN) for s in scenarios)  # somebody in every team is a stranger

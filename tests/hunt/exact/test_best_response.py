@@ -66,6 +66,7 @@ def test_tiny_values_equal_brute_force(kind: str, gamma: float) -> None:
         ("WAIT(2),WAIT(4),NH", 0),  # memory in the situation
         ("SWITCH(3),SWITCH(2,NH),NH", 1),  # rules that change with the time
         ("EXPL,EXPL,NH", 2),
+        ("NEAR(1),NEAR(2),NH", 0),
         ("NOISY(0.3,NS),NH,NH", 0),
     ],
 )
@@ -103,6 +104,7 @@ def test_noise_of_one_is_a_random_player_and_patience_without_end_a_stag_hunter(
     assert values("WAIT(35)", "NS", "NH") == pytest.approx(values("NS", "NS", "NH"))
     assert values("SWITCH(35)", "NS", "NH") == pytest.approx(values("NS", "NS", "NH"))
     assert values("WAIT(0)", "NH", "NH") == pytest.approx(values("NH", "NH", "NH"))
+    assert values("NEAR(0)", "NH", "NH") == pytest.approx(values("EXPL", "NH", "NH"))
 
 
 def test_references_of_players_with_moods() -> None:
@@ -116,6 +118,8 @@ def test_references_of_players_with_moods() -> None:
     both = [reference("NS", "NH", "NH"), reference("NH", "NH", "NH")]
     half = [(a + b) / 2 for a, b in zip(*both)]
     assert reference("KEEP(0.5)", "NH", "NH") == pytest.approx(half) == reference("MIX(0.5)", "NH", "NH")
+    comes = [0.25 * a + 0.75 * b for a, b in zip(reference("EXPL", "NH", "NH"), both[1])]
+    assert reference("SHY(0.25)", "NH", "NH") == pytest.approx(comes)
 
 
 def test_no_rule_beats_the_best_response_and_the_optimum_is_found() -> None:

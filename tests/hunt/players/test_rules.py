@@ -116,3 +116,27 @@ def test_exploiter_joins_only_a_held_stag() -> None:
     options = sets(players.options(View(game, state), players.begin(1, seeded(0))))[0]
     assert options[0] == {3}  # the stag that player 2 holds
     assert options[1] == {1}  # nobody else is there: player 2 goes for the hare
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(0, {3}), (1, {3}), (2, {1}), (3, {1})])
+def test_near_comes_once_another_player_is_near_a_stag(steps: int, expected: set[int]) -> None:
+    """Player 2 is two steps from the stag below player 1, whose hare is on its right; its own nearness is nothing."""
+    game, state = placed(FOUR, players=[(1, 0), (3, 2), None, None], stags=[(3, 0)], hares=[(1, 2)])
+    players = RulePlayers(game, [Role(Kind.NEAR, steps), Kind.RAND, Kind.RAND, Kind.RAND])
+    assert sets(players.options(View(game, state), players.begin(1, seeded(0))))[0][0] == expected
+    game, state = placed(FOUR, players=[(2, 0), (0, 3), None, None], stags=[(3, 0)], hares=[(2, 2)])
+    assert sets(players.options(View(game, state), players.begin(1, seeded(0))))[0][0] == {3}
+
+
+def test_near_0_is_an_exploiter_and_shy_is_one_in_some_episodes() -> None:
+    game = small_game(FOUR)
+    state = game.reset(200, seeded(1))
+    state.cell[::2, 3] = state.prey_cell[::2, 0]
+    view = View(game, state)
+    near, expl = (RulePlayers(game, [role] * 4) for role in (Role(Kind.NEAR, 0), Role(Kind.EXPL)))
+    assert torch.equal(*(p.options(view, p.begin(200, seeded(0))) for p in (near, expl)))
+    shy = RulePlayers(game, parse_roles("SHY(0.25),NS,SHY(1),NH"))
+    types = shy.begin(4000, seeded(0))["type"]
+    assert set(types[:, 0].tolist()) == {Kind.EXPL, Kind.NH} and bool((types[:, 2] == Kind.EXPL).all())
+    assert (types[:, 0] == Kind.EXPL).float().mean().item() == pytest.approx(0.25, abs=0.03)
+    assert bool((types[:, 1] == Kind.NS).all()) and str(parse_role("SHY")) == "SHY(0.5)"

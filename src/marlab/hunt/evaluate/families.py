@@ -19,7 +19,7 @@ TUNE = ("3NS", "3NH", "NS+2NH", "2NS+NH", "3RAND", "NS+NH+RAND", "3MIX(0.5)")
 """Teams on which settings may be chosen."""
 KINDS = {
     "reciprocator": "GRIM, TFT", "waiting": "WAIT", "switching": "SWITCH", "noisy": "NOISY", "exploiter": "EXPL",
-    "lasting": "KEEP", "population": "trained players of other seeds",
+    "lasting": "KEEP", "follower": "NEAR, SHY", "population": "trained players of other seeds",
 }  # fmt: skip
 """Kinds of the scored family, and who plays them."""
 
@@ -31,6 +31,7 @@ def scored(seed: int, populations: Sequence[str] = ()) -> list[Scenario]:
     leaves, joins, all_leave = (int(t) for t in draw.integers((1, 1, 2), (5, 4, 7)))
     noise, error = (round(float(e), 2) for e in draw.uniform(0.1, 0.35, 2))
     share = round(float(draw.uniform(0.3, 0.7)), 2)
+    near, shy = int(draw.integers(1, 4)), round(float(draw.uniform(0.4, 0.8)), 2)
     teams = [
         ("reciprocator", f"GRIM({strikes})+2NH"),
         ("reciprocator", "TFT+2NH"),
@@ -46,6 +47,8 @@ def scored(seed: int, populations: Sequence[str] = ()) -> list[Scenario]:
         ("exploiter", "EXPL+2NH"),
         ("lasting", f"KEEP({share:g})+2NH"),
         ("lasting", f"3KEEP({share:g})"),
+        ("follower", f"NEAR({near})+2NH"),
+        ("follower", f"3SHY({shy:g})"),
     ]
     for name in populations:
         teams += [("population", f"3{name}"), ("population", f"{name}+2NH")]

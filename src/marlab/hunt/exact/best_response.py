@@ -51,7 +51,7 @@ class BestResponse:
 
 def best_response(game: Game, start: State, rules: Sequence[Rule], focal: int = 0, gamma: float = 1.0) -> BestResponse:
     """Solve one start (a state of one game at t = 0). `rules[focal]` is ignored; the others are NS, NH, RAND, EXPL,
-    SWITCH or WAIT, with or without noise."""
+    NEAR, SWITCH or WAIT, with or without noise."""
     others = Others(game, [[rule] for rule in rules], focal)
     there = explore(others, start)
     values, action_values = solve(there, game.config.final_time, gamma)
@@ -101,6 +101,8 @@ def moods(character: Character) -> list[tuple[float, Rule]]:
         return [(character.share, Kind.NS), (1 - character.share, Kind.NH)]
     if isinstance(character, Role) and character.kind == Kind.MIX:
         return [(character.value, Kind.NS), (1 - character.value, Kind.NH)]
+    if isinstance(character, Role) and character.kind == Kind.SHY:
+        return [(character.value, Kind.EXPL), (1 - character.value, Kind.NH)]
     return [(1.0, character)]
 
 

@@ -33,7 +33,7 @@ Rule = Kind | Role | Noisy
 """Whom a best response can be solved against."""
 MOST_EDGES = 10_000_000
 """Larger sets of situations are refused: an edge takes some hundred bytes while a start is solved."""
-SOLVED = (Kind.NS, Kind.NH, Kind.RAND, Kind.EXPL, Kind.SWITCH, Kind.WAIT)
+SOLVED = (Kind.NS, Kind.NH, Kind.RAND, Kind.EXPL, Kind.SWITCH, Kind.WAIT, Kind.NEAR)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _plain(rule: Rule) -> tuple[Role, float]:
 
 
 def _wants(role: Role, noise: float) -> str:
-    if noise or role.kind in (Kind.RAND, Kind.EXPL):
+    if noise or role.kind in (Kind.RAND, Kind.EXPL, Kind.NEAR):
         return "always"
     return {Kind.NS: "stag", Kind.NH: "hare"}.get(role.kind, "both")
 

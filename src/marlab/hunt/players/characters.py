@@ -85,7 +85,7 @@ def parse_character(text: str) -> Character:
     noisy, keep = _NOISY.fullmatch(word), _KEEP.fullmatch(word)
     if noisy is not None:
         rule = parse_role(noisy.group(2))
-        if rule.kind in (Kind.MIX, Kind.RAND, Kind.ND):
+        if rule.kind in (Kind.MIX, Kind.SHY, Kind.RAND, Kind.ND):
             raise UserError(f"'{text}' is noise on {rule}, expected a rule that pursues one goal, such as NS.")
         return Noisy(_share(text, noisy.group(1)), rule)
     if keep is not None:

@@ -2,7 +2,7 @@
 
 Every rule is "uniform over a set of actions", so a player is a set per situation (`options`), its distribution is
 known exactly, and sampling is exact. A player is written as in the tables: NS, NH, RAND, MIX(0.5), SWITCH(10),
-SWITCH(10,NH) for the reverse, WAIT(5), EXPL; ND clears the nearest drift in the snowdrift game.
+SWITCH(10,NH) for the reverse, WAIT(5), EXPL, NEAR(2), SHY(0.5); ND clears the nearest drift in the snowdrift game.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Pursuit(NamedTuple):
 class RulePlayers(Policy):
     """A rule-based player in every seat.
 
-    Memory: `type` [B, n] the rule of this episode (a Kind; MIX has become NS or NH), `waited` [B, n] steps spent
-    alone on a stag.
+    Memory: `type` [B, n] the rule of this episode (a Kind; MIX has become NS or NH, SHY EXPL or NH), `waited` [B, n]
+    steps spent alone on a stag.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class RulePlayers(Policy):
         self._kind = torch.tensor([role.kind for role in self.roles], device=device)  # [n]
         self._value = torch.tensor([role.value for role in self.roles], device=device)  # [n]
         self._reverse = torch.tensor([role.reverse for role in self.roles], device=device)  # [n]
-        self.draws_at_start = any(role.kind == Kind.MIX for role in self.roles)
+        self.draws_at_start = any(role.kind in (Kind.MIX, Kind.SHY) for role in self.roles)
+        self._anybody_near = any(role.kind == Kind.NEAR for role in self.roles)
         self._is_stag = game.prey_kind == 0  # [m]; in the snowdrift game every drift
 
     # --- the policy interface -----------------------------------------------------------------------------------
@@ -69,12 +70,14 @@ class RulePlayers(Policy):
             coin = uniform(types.shape, generator, types.device)
             drawn = torch.where(coin < self._value, int(Kind.NS), int(Kind.NH))
             types = torch.where(types == Kind.MIX, drawn, types)
+            shy = torch.where(coin < self._value, int(Kind.EXPL), int(Kind.NH))
+            types = torch.where(types == Kind.SHY, shy, types)
         return self.memory_of(types)
 
     def memory_of(self, types: Tensor) -> Memory:
-        """Memory at the start of episodes with given rules `types` [B, n] (Kind numbers, not MIX).
+        """Memory at the start of episodes with given rules `types` [B, n] (Kind numbers, not MIX or SHY).
 
-        SWITCH and WAIT take their values from the roles of their seats.
+        SWITCH, WAIT and NEAR take their values from the roles of their seats.
         """
         return {"type": types.clone(), "waited": torch.zeros_like(types)}
 
@@ -128,6 +131,10 @@ class RulePlayers(Policy):
         )
         stags = there & self._is_stag
         held, exploiter = self._held_by_others(view), types == Kind.EXPL
+        if self._anybody_near:
+            near = types == Kind.NEAR
+            held = torch.where(near.unsqueeze(2), self._approached_by_others(view), held)
+            exploiter = exploiter | near
         stag = stag | (exploiter & any_of(held, 2))
         stags = torch.where(exploiter.unsqueeze(2), held, stags)
         if self.fallback == "hare" and self.game.config.rules == "hunt":
@@ -157,6 +164,15 @@ class RulePlayers(Policy):
         """[B, n, m] bool: stags on which another player stands."""
         at = self.game.at_prey(view.state) & self._is_stag  # [B, n, m]
         return count_of(at, 1).unsqueeze(1) > at
+
+    def _approached_by_others(self, view: View) -> Tensor:
+        """[B, n, m] bool: stags that another player is near to, by what each player calls near."""
+        state, n = view.state, self.game.players
+        far = (self.game.paths(state) >> 4).unsqueeze(1)  # [B, 1, n, m] of everybody
+        stags = (state.prey_alive & self._is_stag).view(-1, 1, 1, self.game.prey)
+        close = (far <= self._value.view(1, n, 1, 1)) & state.alive.view(-1, 1, n, 1) & stags  # [B, n, n, m]
+        other = ~torch.eye(n, dtype=torch.bool, device=self.game.device)
+        return (close & other.view(1, n, n, 1)).any(2)
 
 
 def on_stag(game: Game, state: State) -> Tensor:

@@ -1,7 +1,7 @@
 """Who sits where: rule-based players by their names in the tables, seats that learn, and seeds.
 
-A player is written NS, NH, RAND, MIX(0.5), SWITCH(10), SWITCH(10,NH) for the reverse, WAIT(5), EXPL; ND clears the
-nearest drift in the snowdrift game.
+A player is written NS, NH, RAND, MIX(0.5), SWITCH(10), SWITCH(10,NH) for the reverse, WAIT(5), EXPL, NEAR(2),
+SHY(0.5); ND clears the nearest drift in the snowdrift game.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ class Kind(IntEnum):
     WAIT = 5  # NS that gives up after some steps alone on the stag and becomes NH
     EXPL = 6  # takes a hare unless another player already stands on a stag
     ND = 7  # nearest drift (snowdrift)
+    NEAR = 8  # takes a hare unless another player is within some steps of a stag
+    SHY = 9  # draws EXPL or NH at every start
 
 
-DEFAULT_VALUES = {Kind.MIX: 0.5, Kind.SWITCH: 8.0, Kind.WAIT: 5.0}
+DEFAULT_VALUES = {Kind.MIX: 0.5, Kind.SWITCH: 8.0, Kind.WAIT: 5.0, Kind.NEAR: 2.0, Kind.SHY: 0.5}
 """Kinds that take a value, and the one they have where none is given."""
 
 
@@ -41,12 +43,12 @@ class Role:
 
     kind: Kind
     value: float = 0.0
-    """MIX: probability of NS; SWITCH: the time; WAIT: the patience in steps."""
+    """MIX: probability of NS; SWITCH: the time; WAIT: the patience in steps; NEAR: steps; SHY: probability of EXPL."""
     reverse: bool = False
     """SWITCH: NH first, then NS."""
 
     def __str__(self) -> str:
-        if self.kind in (Kind.MIX, Kind.SWITCH, Kind.WAIT):
+        if self.kind in DEFAULT_VALUES:
             return f"{self.kind.name}({self.value:g}{',NH' if self.reverse else ''})"
         return self.kind.name
 
@@ -62,7 +64,7 @@ def parse_role(text: str) -> Role:
     if (value is not None and kind not in DEFAULT_VALUES) or (first is not None and kind != Kind.SWITCH):
         raise UserError(f"'{text}' gives {kind.name} a value it does not take.")
     number = DEFAULT_VALUES.get(kind, 0.0) if value is None else float(value)
-    if kind == Kind.MIX and number > 1:
+    if kind in (Kind.MIX, Kind.SHY) and number > 1:
         raise UserError(f"'{text}' has the probability {number:g}, expected a value from 0 to 1.")
     return Role(kind, number, first == "NH")
 
