@@ -44,7 +44,7 @@ HELD_OUT_SEED = 20_260_303
 SCRIPTS = ("NS", "NH", "EXPL", "WAIT(5)")
 """Set the reference where no best response is solved and no PPO response was trained."""
 GROUPS = {
-    "Where the first episode cannot suffice": ("lasting", "exploiter"),
+    "Where the first episode cannot suffice": ("lasting", "exploiter", "follower"),
     "Where it can": ("reciprocator", "waiting", "switching", "noisy", "population"),
     "Without exploiters, for whom planners have a hypothesis of their own": tuple(k for k in KINDS if k != "exploiter"),
 }
@@ -179,18 +179,19 @@ def solve_some(game_name: str, names: tuple[str, ...], count: int, number: int) 
 def solve(
     pool: ProcessPoolExecutor, arguments: argparse.Namespace, scenarios: list[Scenario], met: list[str], folder: Path
 ) -> dict[str, list[Future[list[float]]]]:
-    """Begin to solve what is not known yet."""
+    """Begin to solve what is not known yet, some starts of every scenario in turn."""
     known = read(folder / "exact.json")
-    pending: dict[str, list[Future[list[float]]]] = {}
-    config = game_config(arguments.game)
-    parts = max(1, arguments.layouts // CHUNK)
+    config, size = game_config(arguments.game), min(CHUNK, arguments.layouts)
+    wanted = []
     for scenario in scenarios:
         characters = scenario.characters(met)
-        if characters is None or not solvable(characters, config) or sure(known.get(scenario.name), arguments.layouts):
-            continue
-        size = min(CHUNK, arguments.layouts)
-        jobs = [pool.submit(solve_some, arguments.game, scenario.background, size, k) for k in range(parts)]
-        pending[scenario.name] = jobs
+        if characters is not None and solvable(characters, config):
+            wanted += [] if sure(known.get(scenario.name), arguments.layouts) else [scenario]
+    pending: dict[str, list[Future[list[float]]]] = {scenario.name: [] for scenario in wanted}
+    for number in range(max(1, arguments.layouts // CHUNK)):
+        for scenario in wanted:
+            job = pool.submit(solve_some, arguments.game, scenario.background, size, number)
+            pending[scenario.name].append(job)
     return pending
 
 
@@ -215,7 +216,7 @@ def collect(
                 values += job.result(timeout=max(left, 0.1))
             except TimeoutError:
                 job.cancel()
-        if values:
+        if len(values) > known.get(name, (0, 0, 0))[2]:
             half = 1.96 * float(np.std(values)) / max(1, len(values)) ** 0.5
             known[name] = (float(np.mean(values)), half, len(values))
             (folder / "exact.json").write_text(json.dumps(known))
