@@ -65,6 +65,7 @@ CASES = {
     "an end after the first capture": ("msh_4x4", {"dynamic_final_time": True, "hares": 2}, {}),
     "no stag": ("msh_tiny", {"stags": 0}, {}),
     "networks that hope for too much": ("msh_2p_4x4", {"hares": 1}, {}),
+    "loyal players": ("msh_4x4", {}, {}),
 }
 
 
@@ -73,7 +74,9 @@ def test_every_imagined_step_is_that_of_the_game(case: str) -> None:
     name, rules, mind = CASES[case]
     config = game_config(name, **rules)
     game = hunt.make_game(config, seeded(0), maps=5)
-    agent = HopAgent(game, small_mind("hop", (0,), config, **mind))
+    agent = HopAgent(
+        game, small_mind("hop", (0,), config, **mind), fates=False, loyalty=2.0 if "loyal" in case else 0.0
+    )
     who, batch = agent.planner, 12
     if "hope" in case:
         who.nets.critic.bias.data.add_(3.0)
@@ -86,8 +89,10 @@ def test_every_imagined_step_is_that_of_the_game(case: str) -> None:
     meant = agent.mind.goals.candidates[goals]  # [R, S', V]
     prepared = who.coplayers.prepare(goals, meant)
     wish = who._goal_input(torch.nn.functional.one_hot(goals, 2).float())
-    step = native.NativeStep(who, mine, torch.arange(roots), roots, prepared, wish, seeded(5))
-    tensors, embedding, generator = who._expansion(prepared, wish, seeded(5)), tuple(mine), seeded(6)
+    hunting = who._hunting(goals)
+    assert (hunting is not None) == ("loyal" in case)
+    step = native.NativeStep(who, mine, torch.arange(roots), roots, prepared, wish, hunting, seeded(5))
+    tensors, embedding, generator = who._expansion(prepared, wish, hunting, seeded(5)), tuple(mine), seeded(6)
     packed = step.root
     for _ in range(who.config.search.simulations):
         actions = torch.randint(game.actions, (roots,), generator=generator)

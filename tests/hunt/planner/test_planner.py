@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
+from marlab.hunt.others.codes import Goals, Hypotheses
 from marlab.hunt.others.copies import copy_generators, fold, unfold
 from marlab.hunt.planner.config import PlanConfig
-from marlab.hunt.planner.coplayers import RandomCoPlayers, RuleCoPlayers
+from marlab.hunt.planner.coplayers import LearnedCoPlayers, RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.planner.dynamics import TrueGame
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.planner import Planner, boltzmann, decisions, draw_goals, normalised
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import placed, seeded, small_game
-from tests.hunt.hop_cases import even
+from tests.hunt.hop_cases import even, small_mind
 
 FOUR = GameConfig()
 
@@ -91,6 +93,33 @@ def test_a_partner_at_the_stag_is_used_if_its_goal_is_the_stag() -> None:
     assert int(found.policy[0, 0].argmax()) == RIGHT and float(found.q[0, 0, RIGHT]) > 3.0
     assert found.line[0, 0, :2].tolist() == [RIGHT, HUNT_STAG]
     assert int(planner.plan(state, catchers, want, seeded(0)).policy[0, 0].argmax()) == HUNT_HARE
+
+
+@pytest.mark.parametrize(
+    ("goals", "prey", "price"),
+    [
+        ([0, 1, 1], "stag", 0.4),  # the second player counts on it
+        ([0, 0, 1], "stag", 0.0),  # two hunters have each other
+        ([1, 1, 2], "stag", 0.0),  # nobody hunts; the last one is a follower
+        ([0, 1, 1], "none", 0.0),  # there is no stag left
+    ],
+)
+def test_a_hare_costs_loyalty_while_somebody_counts_on_the_planner(goals: list[int], prey: str, price: float) -> None:
+    game, state = placed(FOUR, players=[(0, 0), (3, 3), (3, 2), (2, 3)], stags=[(1, 2)], hares=[(0, 0), (3, 0)])
+    if prey == "none":
+        state.prey_alive[:, 0] = False
+    coplayers, known = (
+        LearnedCoPlayers(small_mind("hop", game=FOUR, own_moa=False).others.moa),
+        Hypotheses(Goals.hunt(), 0.5),
+    )
+    planner = Planner(
+        game, blank_nets(FOUR), coplayers, TrueGame(game), PlanConfig(), hypotheses=known, loyalty=2.0, reward_scale=0.2
+    )  # fmt: skip
+    drawn = torch.tensor([goals])
+    prepared = planner._prepare(drawn.unsqueeze(1), Goals.hunt().candidates.expand(1, 3, -1, -1))
+    expand = planner._expansion(prepared, None, planner._hunting(drawn), seeded(0))
+    assert float(expand(tuple(state), torch.tensor([HUNT_HARE])).reward) == pytest.approx(0.2 - price)
+    assert float(expand(tuple(state), torch.tensor([STAY])).reward) == 0.0
 
 
 def test_looking_one_step_ahead() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -177,6 +178,13 @@ def _chance(text: str) -> float:
     return number
 
 
+def _amount(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise ValueError
+    return number
+
+
 def _answer(text: str) -> bool:
     return {"yes": True, "no": False}[text]
 
@@ -186,6 +194,7 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "trees": (_whole, "a whole number from 1"),
     "discount": (_share, "a number above 0 and at most 1"),
     "followers": (_chance, "a number from 0 to below 1"),
+    "loyalty": (_amount, "a number from 0"),
     "fates": (_answer, "yes or no"),
     "greedy": (_answer, "yes or no"),
     "intra": (_answer, "yes or no"),
@@ -215,8 +224,8 @@ class Planners:
         if belief:
             agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief), agent.hypotheses)
         if rollout is not None:
-            # Rollouts cannot be recorded.
-            agent.planner = agent.mind.planner(game, agent.planner.config, rollout, agent.hypotheses)
+            old = agent.planner  # rollouts cannot be recorded
+            agent.planner = agent.mind.planner(game, old.config, rollout, old.hypotheses, old.loyalty)
         return agent
 
 

@@ -138,6 +138,7 @@ class Hypotheses:
         kept = even.index_fill(0, hares, (1 - followers) / count)
         self.prior = torch.cat([kept, followers * even[hares]])  # [G]: goals are as probable as without followers
         self.stag = stag[self.alone]  # [G]
+        self.hunts = (self.stag > 0.5) & ~self.follows  # [G] after the stag whatever others do
         self.evidence = goals.evidence[:, self.alone].clone()  # [3, G] a follower captures one or the other
         self.evidence[STAG] = goals.evidence[STAG, self.joined]
         self.goals = count

@@ -44,6 +44,8 @@ FILE = "agents.pt"
 SHIPPED = Path(__file__).parents[1] / "shipped"
 FOLLOWERS = 0.5
 """How probable evaluated agents think it that a stranger who takes hares comes once somebody stands on the stag."""
+LOYALTY = 0.0
+"""What it costs evaluated agents, in rewards, to take a hare while a single other player is after the stag."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 
@@ -67,7 +69,7 @@ class HopAgent(Policy):
     def __init__(
         self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
         plan: PlanConfig | None = None, belief: BeliefConfig | None = None, record: bool = False,
-        followers: float = 0.0, fates: bool = True,
+        followers: float = 0.0, fates: bool = True, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
         """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
 
@@ -80,7 +82,7 @@ class HopAgent(Policy):
             raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
         self.game, self.mind, self.greedy = game, mind, greedy
         self.hypotheses = mind.hypotheses(followers, fates)
-        self.planner = mind.planner(game, plan, hypotheses=self.hypotheses)
+        self.planner = mind.planner(game, plan, hypotheses=self.hypotheses, loyalty=loyalty)
         self.planner.record = record and game.device.type == "cuda"
         self.planner.native = game.device.type == "cpu"
         self.tracker = mind.tracker(game, belief, self.hypotheses)
@@ -155,7 +157,7 @@ class HopAgents:
         self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
         greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT, followers: float = FOLLOWERS,
-        fates: bool = False,
+        fates: bool = False, loyalty: float = LOYALTY,
     ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
@@ -184,6 +186,7 @@ class HopAgents:
             record=record,
             followers=followers,
             fates=fates,
+            loyalty=loyalty,
         )
 
     policy = agent  # what PPO agents call it

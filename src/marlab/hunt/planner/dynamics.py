@@ -44,11 +44,11 @@ class Stepped(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Who and what is left in imagined situations beside the planner: [R] bool each."""
+    """Who and what is left in imagined situations beside the planner."""
 
-    anybody: Tensor
-    stag: Tensor
-    hare: Tensor
+    others: Tensor  # [R, S'] bool
+    stag: Tensor  # [R] bool
+    hare: Tensor  # [R] bool
 
 
 class Dynamics(ABC):
@@ -90,7 +90,7 @@ class Dynamics(ABC):
             return None
         left = self.left(embedding)
         hare = left.hare * c.hare_reward
-        return torch.where(left.anybody & left.stag, max(c.stag_reward / 2, c.hare_reward), hare)
+        return torch.where(left.others.any(1) & left.stag, max(c.stag_reward / 2, c.hare_reward), hare)
 
     def own_view(self, embedding: Embedding) -> Seen:
         return self.see(embedding, self._me)
@@ -121,7 +121,7 @@ class TrueGame(Dynamics):
     def left(self, embedding: Embedding) -> Left:
         state = State(*embedding)
         stags, hares = state.prey_alive.split(self.game.config.prey_kinds, 1)
-        return Left(state.alive[:, 1:].any(1), stags.any(1), hares.any(1))
+        return Left(state.alive[:, 1:], stags.any(1), hares.any(1))
 
     def on_stag(self, embedding: Embedding) -> Tensor:
         return on_stag(self.game, State(*embedding))
@@ -159,7 +159,7 @@ class ImaginedGame(Dynamics):
 
     def left(self, embedding: Embedding) -> Left:
         n, there = self.game.players, embedding[0].flatten(1, 2).bool().any(1)  # [R, C]
-        return Left(there[:, 1:n].any(1), there[:, n + 1], there[:, n + 2])
+        return Left(there[:, 1:n], there[:, n + 1], there[:, n + 2])
 
     def on_stag(self, embedding: Embedding) -> Tensor:
         planes, n = embedding[0].flatten(1, 2).bool(), self.game.players  # [R, H W, C]

@@ -98,13 +98,14 @@ class Mind(nn.Module):
         return Hypotheses(self.goals.to(self.others.candidates.device), followers, fates)
 
     def planner(
-        self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0, hypotheses: Hypotheses | None = None
-    ) -> Planner:
+        self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0, hypotheses: Hypotheses | None = None,
+        loyalty: float = 0.0,
+    ) -> Planner:  # fmt: skip
         c = self.config
         return Planner(
             game, self.players, self._coplayers(), self._dynamics(game), plan or c.plan,
             seeds=len(self.seeds), reward_scale=c.reward_scale, one_step=c.parts.one_step, rollout=rollout,
-            hypotheses=hypotheses,
+            hypotheses=hypotheses, loyalty=loyalty,
         )  # fmt: skip
 
     def tracker(

@@ -30,11 +30,12 @@ typedef struct {
     int64_t roots, players, prey, stags, kinds, actions, cells, channels, width; /* width of a row */
     int64_t start, ways, distances; /* where the planes, the ways and the distances begin; ways 0: none are read */
     int64_t final_time, last_after_hunt, dynamic, prosocial;
-    double stag_reward, hare_reward, time_reward, reward_scale, gamma;
+    double stag_reward, hare_reward, time_reward, reward_scale, gamma, loyalty;
     const int64_t *move;   /* [M, C, 5] */
     const int16_t *path;   /* [M, C, C] */
     const uint8_t *walls;  /* [M, C] */
     const int64_t *root_map; /* [R] */
+    const uint8_t *hunting; /* [R, S'] who is after the stag whatever others do, or none */
     float *scratch;        /* [2, X] */
     Net me, others;
 } Mind;
@@ -231,6 +232,14 @@ static int is_held(const Mind *m, Situation s, int64_t k) {
     return 0;
 }
 
+/* Whether a stag is there and a single other player after it. */
+static int lets_down(const Mind *m, Situation s, const uint8_t *hunting) {
+    int hunters = 0, stag = 0;
+    for (int64_t k = 1; k < m->players; k++) hunters += s.alive[k] && hunting[k - 1];
+    for (int64_t p = 0; p < m->prey; p++) stag |= s.left[p] && !kind_of(m, p);
+    return stag && hunters == 1;
+}
+
 /* situations, after [R, E]; actions [R]; log_noise [R, S', A]; the rest is what a Transition holds. */
 void expand(const Mind *m, const int32_t *situations, const int64_t *actions, const float *log_noise, int32_t *after,
             float *logits, float *value, uint8_t *legal, float *reward, float *discount, int64_t *drawn) {
@@ -259,6 +268,8 @@ void expand(const Mind *m, const int32_t *situations, const int64_t *actions, co
         int stays;
         int32_t *next = after + root * E;
         reward[root] = step(m, s, joint, next, &stays) * (float)m->reward_scale;
+        if (m->hunting && actions[root] == HUNT + 1 && !stays && lets_down(m, s, m->hunting + root * (n - 1)))
+            reward[root] -= (float)(m->loyalty * m->reward_scale);
         discount[root] = (float)m->gamma * (float)stays;
         drawn[root] = name;
         const Situation now = read(m, next);

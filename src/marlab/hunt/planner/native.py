@@ -37,8 +37,8 @@ _NET = ("rows", "rows_bias", "time", "middle", "middle_bias", "actor", "actor_bi
         "goal", "joined", "copy", "blocks")  # fmt: skip
 _SIZES = ("roots", "players", "prey", "stags", "kinds", "actions", "cells", "channels", "width", "start", "ways",
           "distances", "final_time", "last_after_hunt", "dynamic", "prosocial")  # fmt: skip
-_NUMBERS = ("stag_reward", "hare_reward", "time_reward", "reward_scale", "gamma")
-_TABLES = ("move", "path", "walls", "root_map", "scratch")
+_NUMBERS = ("stag_reward", "hare_reward", "time_reward", "reward_scale", "gamma", "loyalty")
+_TABLES = ("move", "path", "walls", "root_map", "hunting", "scratch")
 
 
 class _Net(ctypes.Structure):
@@ -102,8 +102,8 @@ class NativeStep:
     """`expand` of a search from some roots, with everything that stays the same in it."""
 
     def __init__(self, planner: Planner, state: State, chosen: Tensor, total: int, prepared: Tensor,
-                 goal_input: Tensor | None, generator: torch.Generator) -> None:  # fmt: skip
-        """state: [R] of the roots to search; chosen: [R] their numbers among `total`; prepared, goal_input: of all."""
+                 goal_input: Tensor | None, hunting: Tensor | None, generator: torch.Generator) -> None:  # fmt: skip
+        """state: [R] of the roots to search; chosen: [R] their numbers among `total`; the tensors after it: of all."""
         game, config = planner.game, planner.game.config
         layout = row_layout(config, planner.dynamics.paths)
         self.planner, self.chosen, self.total, self.generator = planner, chosen, total, generator
@@ -130,6 +130,7 @@ class NativeStep:
             last_after_hunt=config.final_time_after_first_hunt, dynamic=config.dynamic_final_time,
             prosocial=config.prosocial, stag_reward=config.stag_reward, hare_reward=config.hare_reward,
             time_reward=config.time_reward, reward_scale=planner.reward_scale, gamma=planner.config.gamma,
+            loyalty=planner.loyalty, hunting=None if hunting is None else self._at(hunting[chosen]),
             move=self._at(game.maps.move), path=self._at(game.maps.path), walls=self._at(game.maps.blocks),
             root_map=self._at(state.map), scratch=self._at(torch.empty(2, widest)), me=me, others=them,
         )  # fmt: skip

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
-from marlab.hunt.game.rules import STAY, Game, State
+from marlab.hunt.game.rules import HUNT_HARE, STAY, Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Hypotheses, others_at
 from marlab.hunt.others.moa import others_of
@@ -96,20 +96,23 @@ class Planner:
     def __init__(
         self, game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics, config: PlanConfig, *,
         seeds: int = 1, reward_scale: float = 0.2, one_step: bool = False, rollout: float = 0.0,
-        hypotheses: Hypotheses | None = None,
+        hypotheses: Hypotheses | None = None, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values.
 
-        hypotheses: what beliefs are about, where that is more than goals (with learned models of others only).
+        hypotheses: what beliefs are about, where that is more than goals (with learned models of others only). loyalty:
+        what it costs, in rewards of the game, to take a hare while a single other player is after the stag: whoever is
+        let down may not come again, which no tree of one episode can see.
         """
         self.hypotheses = hypotheses
         self.depend = hypotheses is not None and hypotheses.depend
+        self.loyalty = loyalty if hypotheses is not None else 0.0
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
         self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
         self.native = False  # on a CPU: search few roots in C, where the last bits of values may differ
         self._imagines: bool | None = None
-        self._recorded: dict[int, tuple[RecordedSearch, list[Tensor]]] = {}
+        self._recorded: dict[int, tuple[RecordedSearch, list[Tensor | None]]] = {}
         self.ranked: RankedRewards | None = None  # r2: what an exit is worth in a tree is then its rank
         self._stay = torch.arange(game.actions, device=game.device) == STAY
         self._powers = game.actions ** torch.arange(game.players - 1, device=game.device)
@@ -156,11 +159,12 @@ class Planner:
         goal_input = self._goal_input(one_hot(goals, believed.shape[-1]).to(believed))  # [P, R / P, X]
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
+        hunting = self._hunting(goals)
         if self.native and self._natively(int(real.sum()) * trees):
-            return self._in_c(repeated, start, prepared, goal_input, real, generator)
+            return self._in_c(repeated, start, prepared, goal_input, hunting, real, generator)
         if self.record and not self.rollout:
-            return summarise(self._replay(repeated, start, prepared, goal_input, generator), trees)
-        expand = self._expansion(prepared, goal_input, generator)
+            return summarise(self._replay(repeated, start, prepared, goal_input, hunting, generator), trees)
+        expand = self._expansion(prepared, goal_input, hunting, generator)
         return summarise(search(repeated, start, expand, self.config.search, generator), trees)
 
     def _natively(self, roots: int) -> bool:
@@ -172,35 +176,51 @@ class Planner:
         return self._imagines and self.config.search.dirichlet_share == 0
 
     def _in_c(
-        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None, real: Tensor,
-        generator: torch.Generator,
+        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None, hunting: Tensor | None,
+        real: Tensor, generator: torch.Generator,
     ) -> TreeResults:  # fmt: skip
         """The search of the `real` decisions [GM]; those that only fill up their group find nothing."""
         trees, config, total = self.config.trees, self.config.search, len(root.value)
         chosen = real.repeat_interleave(trees).nonzero().squeeze(1)
         noise = gumbel_noise(root.logits, config, generator)[chosen] if config.root == "gumbel" else None
         mine = State(*(x[chosen] for x in start))
-        step = NativeStep(self, mine, chosen, total, prepared, goal_input, generator)
+        step = NativeStep(self, mine, chosen, total, prepared, goal_input, hunting, generator)
         found = search(Evaluation(*(x[chosen] for x in root)), (step.root,), step, config, generator, noise)
         return spread_out(summarise(found, trees), real)
 
     def _replay(
-        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None,
+        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None, hunting: Tensor | None,
         generator: torch.Generator,
     ) -> SearchResult:  # fmt: skip
         """The recorded search of this size; what is constant in a tree lies where the recording reads it."""
-        constants = [prepared] if goal_input is None else [prepared, goal_input]
+        constants = (prepared, goal_input, hunting)
         size = len(root.value)
         if size not in self._recorded:
-            kept = [x.clone() for x in constants]
-            expand = self._expansion(kept[0], kept[1] if goal_input is not None else None, generator)
+            kept = [None if x is None else x.clone() for x in constants]
+            assert kept[0] is not None
+            expand = self._expansion(kept[0], kept[1], kept[2], generator)
             self._recorded[size] = (record_search(root, start, expand, self.config.search, generator), kept)
         run, kept = self._recorded[size]
         for old, new in zip(kept, constants):
-            old.copy_(new)
+            if old is not None and new is not None:
+                old.copy_(new)
         return run(root, start)
 
-    def _expansion(self, prepared: Tensor, goal_input: Tensor | None, generator: torch.Generator) -> Expand:
+    def _hunting(self, goals: Tensor) -> Tensor | None:
+        """[R, S'] bool: who hunts the stag whatever others do, by drawn goals [R, S']; None where nobody asks."""
+        if not self.loyalty or self.hypotheses is None:
+            return None
+        return self.hypotheses.hunts[goals]
+
+    def _let_down(self, before: Embedding, action: Tensor, stepped: Stepped, hunting: Tensor) -> Tensor:
+        """[R] bool: the planner took a hare while a single other player was after a stag that is there."""
+        left = self.dynamics.left(before)
+        took = (action == HUNT_HARE) & (stepped.stays == 0)
+        return took & left.stag & ((hunting & left.others).sum(1) == 1)
+
+    def _expansion(
+        self, prepared: Tensor, goal_input: Tensor | None, hunting: Tensor | None, generator: torch.Generator
+    ) -> Expand:
         """How a node grows: the others act, the game goes on, the networks judge."""
         resampled = self.config.search.outcomes > 1
 
@@ -214,6 +234,10 @@ class Planner:
                 value = (1 - self.rollout) * value + self.rollout * earned
             evaluation = Evaluation(logits, value, view.legal.squeeze(1))
             reward = self._reward(stepped, generator)
+            if hunting is not None:
+                reward = reward - self._let_down(embedding, actions, stepped, hunting) * (
+                    self.loyalty * self.reward_scale
+                )
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
             return Transition(reward, self.config.gamma * stepped.stays, evaluation, stepped.embedding, drawn)
 
