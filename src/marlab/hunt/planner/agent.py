@@ -44,7 +44,7 @@ FILE = "agents.pt"
 SHIPPED = Path(__file__).parents[1] / "shipped"
 FOLLOWERS = 0.5
 """How probable evaluated agents think it that a stranger who takes hares comes once somebody stands on the stag."""
-LOYALTY = 0.0
+LOYALTY = 1.0
 """What it costs evaluated agents, in rewards, to take a hare while a single other player is after the stag."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
