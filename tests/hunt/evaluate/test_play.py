@@ -65,12 +65,14 @@ def test_planning_seeds_play_side_by_side_as_they_would_alone(tmp_path: Path) ->
     policy = planner.policy
     assert isinstance(policy, HopAgent)
     state = game.reset(16, seeded(2)).select(planner.games)
-    together = policy.mind.predict(View(game, state), policy.begin(16, seeded(0))["belief"])
+    together = policy.mind.predict(View(game, state), policy.begin(16, seeded(0))["belief"], None, policy.hypotheses)
     for block, seed in enumerate((0, 3)):
         here = slice(8 * block, 8 * block + 8)
         alone = agent.make(game, seed)
         assert isinstance(alone, HopAgent)
-        found = alone.mind.predict(View(game, state.select(here)), alone.begin(8, seeded(0))["belief"])
+        found = alone.mind.predict(
+            View(game, state.select(here)), alone.begin(8, seeded(0))["belief"], None, alone.hypotheses
+        )
         torch.testing.assert_close(together[here], found)
     with pytest.raises(ValueError, match="blocks"):
         policy.begin(7, seeded(0))
