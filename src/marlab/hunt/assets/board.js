@@ -113,16 +113,20 @@
     });
   }
 
-  /** A bar from "wants the stag" to "wants a hare". */
+  /** A bar from "wants the stag" over "follows" to "wants a hare". */
   function beliefBar(tools, opinion, say, names) {
     const { make } = tools;
     const share = Math.round(100 * opinion.stag);
     const fill = make("i");
     fill.style.width = `${share}%`;
+    const follows = Math.round(100 * (opinion.follows || 0));
+    const after = make("i", { class: "follows" });
+    after.style.width = `${follows}%`;
+    const said = follows ? `${say("stag_share", { share })}, ${say("follows", { share: follows })}` : say("stag_share", { share });
     const expected = opinion.expected.map((p, a) => [p, a]).sort((x, y) => y[0] - x[0]).filter(([p]) => p >= 0.05).slice(0, 3);
     return make("div", { class: "opinion", "data-about": opinion.about, "data-stag": opinion.stag },
       make("span", { class: "about", text: `${opinion.about + 1} ${names[opinion.about]}` }),
-      make("span", { class: "belief", role: "img", "aria-label": say("stag_share", { share }) }, fill),
+      make("span", { class: "belief", role: "img", "aria-label": said, title: said }, fill, after),
       make("span", { class: "share", text: `${share} %` }),
       make("span", { class: "moves" }, ...expected.map(([p, a]) => make("span", { text: `${ARROWS[a]} ${Math.round(100 * p)}%`, title: say(`action_${a}`) }))));
   }

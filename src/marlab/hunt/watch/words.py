@@ -8,8 +8,10 @@ WORDS: dict[str, dict[str, str]] = {
         "board.page": "Watched hunts",
         "board.human": "A game with a human",
         "board.legend": "Brown with antlers: the stag, which takes two hunters; grey with ears: a hare. Bars show how "
-        "strongly a player is believed to want the stag; below them the moves that are expected next.",
+        "strongly a player is believed to want the stag, and paler, to come once somebody stands on it; below them the "
+        "moves that are expected next.",
         "board.stag_share": "wants the stag with {share} %",
+        "board.follows": "follows with {share} %",
         "board.action": "action",
         "board.chance": "chance",
         "board.visits": "visits",
@@ -93,8 +95,9 @@ WORDS: dict[str, dict[str, str]] = {
         "board.page": "观看过的对局",
         "board.human": "与人类的一局",
         "board.legend": "带角的棕色是鹿，需要两名猎人；带耳的灰色是兔。横条表示认为该玩家"
-        "想要鹿的程度，下面是预计的下一步。",
+        "想要鹿的程度，浅色表示有人站在鹿上时才会过来的程度，下面是预计的下一步。",
         "board.stag_share": "想要鹿的程度 {share} %",
+        "board.follows": "跟随的程度 {share} %",
         "board.action": "动作",
         "board.chance": "概率",
         "board.visits": "访问数",
