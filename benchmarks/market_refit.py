@@ -10,7 +10,8 @@
 of the learnt habits, some parts of them, and the other parts, in an order of its own; so every part is there twice and
 is not there twice. Worlds are recorded as `marlab market clone --recorded` reads them. `predict` plays the same seats
 in the vector market, among clones. Numbers of markets from 3000 on are used for nothing else. `judge` plays a market
-twice: each seat once with the habits and once with those of the base, drawn for every seat, so both meet each other.
+twice, with one seat at the first level and one at a middle one: each has the habits in one world and those of the base
+in the other.
 """
 
 from __future__ import annotations
@@ -105,10 +106,11 @@ def planned(first: int, markets: int, learnt: Learnt, base: Learnt = THE_RULE, p
 def _of_market(number: int, learnt: Learnt, base: Learnt, plays: int) -> list[World]:
     """The worlds of a market; with two plays a seat has the base's habits and the learnt ones, with four also parts."""
     rng = np.random.default_rng([21, number])
-    sizes = SHAPES[number % len(SHAPES)]
+    parts = plays == PLAYS
+    sizes = SHAPES[number % (len(SHAPES) if parts else 2)]
     seeds = int(rng.integers(2**31)), int(rng.integers(2**31))
     around = [EXPERTS[i] for i in rng.permutation(len(EXPERTS))]
-    places = [int(place) for place in rng.permutation(sizes[0])[: 2 if len(sizes) > 2 else 3]]
+    places = [int(place) for place in rng.permutation(sizes[0])[: 3 if len(sizes) == 2 else 2 if parts else 1]]
     if len(sizes) > 2:
         places.append(int(rng.integers(sizes[0], sum(sizes[:-1]))))
     worlds: list[list[Seat]] = [[] for _ in range(plays)]
