@@ -87,6 +87,12 @@ def base_of(flags: argparse.Namespace) -> OnlineConfig:
         "recorded": flags.recorded, "clones": flags.clones, "real_worlds": flags.real_worlds,
         "refit_units": flags.refit_units, "bonus": flags.bonus,
     }  # fmt: skip
+    if flags.season is not None:
+        asked |= {
+            "days": (flags.season, flags.season + 10),
+            "generation_days": flags.season,
+            "steer_days": flags.season,
+        }
     return replace(STARTS[flags.start], **{name: value for name, value in asked.items() if value is not None})
 
 
@@ -117,6 +123,8 @@ def learn(flags: argparse.Namespace, name: str, seed: int) -> None:
         seconds = time.perf_counter() - began
         print(f"{name} {seed}: {updates} updates, {told['reward/day']:.4f} a day, {seconds:.0f} s", flush=True)
         files.save(flags.folder / f"{path.stem}_net.npz", trainer.net.plain())
+    if flags.unjudged:
+        return
     outcome = fare(judge.config, judge.pool, trainer.net, device, trainer._plays, HELD_OUT)
     keep(path, outcome, {"updates": updates, "seconds": seconds})
     print(f"{name} {seed}: judged, {time.perf_counter() - began:.0f} s", flush=True)
@@ -215,6 +223,8 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=None)
     parser.add_argument("--worlds", type=int, default=None, help="worlds of a generation")
     parser.add_argument("--judged", type=int, default=None, help="worlds of the comparison")
+    parser.add_argument("--season", type=int, default=None, help="days of a generation and of the comparison")
+    parser.add_argument("--unjudged", action="store_true", help="only train: keep the network")
     parser.add_argument("--updates", type=int, default=120, help="with --start long")
     parser.add_argument("--seconds", type=float, default=1e9, help="with --start long: no update is begun after this")
     parser.add_argument("--bonus", type=float, default=None, help="logit of doing as the rule does")
