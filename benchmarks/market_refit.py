@@ -9,9 +9,9 @@
 `play`: three seats of ours in worlds of the simulator. Every market is played four times, and a seat has the rule, all
 of the learnt habits, some parts of them, and the other parts, in an order of its own; so every part is there twice and
 is not there twice. Worlds are recorded as `marlab market clone --recorded` reads them. `predict` plays the same seats
-in the vector market, among clones. Numbers of markets from 3000 on are used for nothing else. `judge` plays a market
-twice, with one seat at the first level and one at a middle one: each has the habits in one world and those of the base
-in the other.
+in the vector market, among clones, and tells who buys how much. Markets from number 3000 on are used for nothing else.
+`judge` plays a market twice, with one seat at the first level and one at a middle one: each has the habits in one world
+and those of the base in the other.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from marlab.market.online.settings import EXPERTS
 from marlab.market.rules.habits import ALL, DIRECT, FIRST, MIDDLE, POSITIONS, Learnt
 from marlab.market.simulator.worlds import WorldSpec
 from marlab.market.vector.builtin import Seated, play
-from marlab.market.vector.clones import load
+from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.configs import join
 from marlab.market.vector.market import Market
 from marlab.market.vector.replay import Recorded, from_bytes, read
 from marlab.market.vector.rule_w import RuleW
-from marlab.market.vector.setup import make_setup
+from marlab.market.vector.setup import buyer_calls, make_setup
 
 SHAPES = ((4, 4, 4), (3, 3, 3, 3)) * 4 + ((6, 6),)
 """Factories by level, in turn."""
@@ -61,6 +61,7 @@ PARTS = {
 }
 """Parts of the habits, by how their names begin; the first that fits counts."""
 THE_RULE = Learnt()
+OURS = "ours"
 PLAYS = 4
 """Worlds of a market."""
 STRAY = 0.1
@@ -221,29 +222,67 @@ def tell(name: str, seats: Sequence[Seat], scores: np.ndarray, plays: int) -> No
         print(told, flush=True)
 
 
-def real_scores(played: Sequence[tuple[World, Recorded]]) -> tuple[list[Seat], np.ndarray]:
-    """Our seats of these worlds and their scores."""
-    seats = [(seat, float(record.scores[seat.place])) for world, record in played for seat in world.seats]
-    return [seat for seat, _ in seats], np.array([score for _, score in seats])
+class Sold(NamedTuple):
+    """What became of one of our seats in one world."""
+
+    score: float
+    units: dict[str, float]  # sold to every buyer, by its name
+
+
+def in_the_simulator(played: Sequence[tuple[World, Recorded]]) -> tuple[list[Seat], list[Sold]]:
+    """Our seats of these worlds, and what became of them."""
+    seats, sold = [], []
+    for world, record in played:
+        contracts = record.tables["contracts"]
+        for seat in world.seats:
+            mine = contracts["seller"] == seat.place
+            units = np.bincount(contracts["buyer"][mine], contracts["quantity"][mine], len(world.agents))
+            seats.append(seat)
+            sold.append(Sold(float(record.scores[seat.place]), _by_name(world, seat, units[_buyers(world, seat)])))
+    return seats, sold
+
+
+def _buyers(world: World, seat: Seat) -> slice:
+    wide = world.sizes[0]
+    return slice((seat.place // wide + 1) * wide, (seat.place // wide + 2) * wide)
+
+
+def _by_name(world: World, seat: Seat, units: np.ndarray) -> dict[str, float]:
+    names = [name or OURS for name in world.agents[_buyers(world, seat)]]
+    return {name: float(units[[other == name for other in names]].mean()) for name in names}
+
+
+def tell_buyers(name: str, seats: Sequence[Seat], sold: Sequence[Sold]) -> None:
+    """Units that each kind of buyer takes from a seller at the first level: of the rule, of the learnt habits."""
+    at_first = [(seat, each) for seat, each in zip(seats, sold) if seat.position == POSITIONS.index(FIRST)]
+    for kind in (*EXPERTS, OURS):
+        rule, learnt = (
+            [each.units[kind] for seat, each in at_first if kind in each.units and sum(seat.parts) == count]
+            for count in (0, len(PARTS))
+        )
+        if rule and learnt:
+            print(f"{name}, {kind}: {np.mean(rule):.1f}, {np.mean(learnt):.1f} ({len(rule)} seats)", flush=True)
 
 
 # --- the vector market --------------------------------------------------------------------------------------------
 
 
-def predicted(played: Sequence[tuple[World, Recorded]], clones: Path | None, repeats: int, seed: int) -> np.ndarray:
-    """[seats] mean scores of our seats in the same markets, clones of the same agents around."""
+def in_the_vector_market(
+    played: Sequence[tuple[World, Recorded]], clones: Path | None, repeats: int, seed: int
+) -> list[Sold]:
+    """The same seats in the same markets, clones of the same agents around: means of so many plays."""
     pack = load(clones)
-    scores: dict[str, np.ndarray] = {}
+    found: dict[str, list[Sold]] = {}
     for sizes in dict.fromkeys(world.sizes for world, _ in played):
         some = [pair for pair in played if pair[0].sizes == sizes]
-        found = _predicted(some, sizes, pack, repeats, seed)
-        scores |= {world.name: mine for (world, _), mine in zip(some, found)}
-    return np.concatenate([scores[world.name] for world, _ in played])
+        each = _sold(some, sizes, pack, repeats, seed)
+        found |= {world.name: mine for (world, _), mine in zip(some, each)}
+    return [each for world, _ in played for each in found[world.name]]
 
 
-def _predicted(
-    played: Sequence[tuple[World, Recorded]], sizes: tuple[int, ...], pack: Any, repeats: int, seed: int
-) -> list[np.ndarray]:
+def _sold(
+    played: Sequence[tuple[World, Recorded]], sizes: tuple[int, ...], pack: ClonePack, repeats: int, seed: int
+) -> list[list[Sold]]:
     levels, wide = len(sizes), max(sizes)
     configs = join([record.config for _, record in played]).take(np.repeat(np.arange(len(played)), repeats))
     market = Market(make_setup(configs, torch.float32, torch.device("cpu")))
@@ -259,15 +298,22 @@ def _predicted(
     mine: Any = torch.as_tensor(number)
     rule = RuleW(market, chosen=mine >= 0, quick=True)
     rule.follow(torch.tensor(rows), mine.clamp(min=0))
-    play(
-        market,
-        Seated(market, torch.where(mine >= 0, VARIANTS, seated.kind), {**seated.policies, VARIANTS: rule}, generator),
-    )
+    kind = torch.where(mine >= 0, VARIANTS, seated.kind)
+    everybody = Seated(market, kind, {**seated.policies, VARIANTS: rule}, generator)
+    units = torch.zeros((len(who), levels - 1, wide, wide))  # by seller and buyer
+    while bool(market.playing.any()):
+        play(market, everybody, days=1)
+        signed = market.threads.agreed_units.float()
+        for level in range(levels - 1):
+            units[:, level] += signed[:, level].mT if buyer_calls(level, levels) else signed[:, level]
     scores = market.scores().double().numpy()
-    return [
-        np.array([scores[w * repeats : (w + 1) * repeats, s.place // wide, s.place % wide].mean() for s in world.seats])
-        for w, (world, _) in enumerate(played)
-    ]
+
+    def sold(w: int, world: World, seat: Seat) -> Sold:
+        here, level, place = slice(w * repeats, (w + 1) * repeats), seat.place // wide, seat.place % wide
+        taken = units[here, level, place].mean(0).numpy()
+        return Sold(float(scores[here, level, place].mean()), _by_name(world, seat, taken))
+
+    return [[sold(w, world, seat) for seat in world.seats] for w, (world, _) in enumerate(played)]
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -298,12 +344,17 @@ def main() -> None:
     if args.what in ("play", "judge"):
         simulate(args, worlds)
     played = recorded_worlds(args, worlds)
-    seats, scores = real_scores(played)
-    tell("simulator", seats, scores, plays)
+    seats, real = in_the_simulator(played)
+    found = {"simulator": real}
     if args.what == "predict":
         for clones in args.clones or [None]:
-            told = predicted(played, clones, args.repeats, args.seed)
-            tell(str(clones or "clones of the package"), seats, told, plays)
+            name = str(clones or "clones of the package")
+            found[name] = in_the_vector_market(played, clones, args.repeats, args.seed)
+    for name, sold in found.items():
+        tell(name, seats, np.array([each.score for each in sold]), plays)
+    if args.what in ("parts", "predict"):
+        for name, sold in found.items():
+            tell_buyers(name, seats, sold)
 
 
 def likelihood(args: argparse.Namespace) -> None:
