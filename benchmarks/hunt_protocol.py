@@ -43,10 +43,12 @@ HELD_OUT_SEED = 20_260_303
 """Starts and obstacle maps that no training uses."""
 SCRIPTS = ("NS", "NH", "EXPL", "WAIT(5)")
 """Set the reference where no best response is solved and no PPO response was trained."""
+BUILT_FOR = ("exploiter", "reciprocator")
+"""Kinds because of which settings of planners at play were made (followers, loyalty)."""
 GROUPS = {
     "Where the first episode cannot suffice": ("lasting", "exploiter", "follower"),
     "Where it can": ("reciprocator", "waiting", "switching", "noisy", "population"),
-    "Without exploiters, for whom planners have a hypothesis of their own": tuple(k for k in KINDS if k != "exploiter"),
+    "Without exploiters and reciprocators, for whom planners were given settings": tuple(set(KINDS) - set(BUILT_FOR)),
 }
 """Kinds of scenarios that are also summed up by themselves."""
 CHUNK = 25
