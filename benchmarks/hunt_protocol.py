@@ -64,7 +64,7 @@ def main() -> None:
     folder: Path = arguments.output_dir
     folder.mkdir(parents=True, exist_ok=True)
     met = {agent.name: agent for agent in map(find_agent, arguments.populations)}
-    scenarios = scored(arguments.scored_seed, list(met))
+    scenarios = [s for s in scored(arguments.scored_seed, list(met)) if s.name in (arguments.only or [s.name])]
     game = make_game(
         game_config(arguments.game), Rngs(HELD_OUT_SEED).torch("maps"), device=choose_device(arguments.device)
     )
@@ -294,6 +294,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
     parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
     parser.add_argument("--together", type=int, default=3, help="agents of a batch")
+    parser.add_argument("--only", nargs="*", default=[], help="these scenarios alone")
     parser.add_argument("--at-once", type=int, default=100, help="scenarios of a batch; few suit a CPU")
     parser.add_argument("--estimate", action="store_true", help="say how long batches take, and play none to its end")
     parser.add_argument("--exact-only", action="store_true", help="solve best responses, and leave playing to another")
