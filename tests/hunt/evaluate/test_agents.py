@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from marlab.hunt.evaluate.agents import find_agent, find_agents, parse_settings
-from marlab.hunt.evaluate.play import Cell, seat_all
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import team
+from marlab.hunt.evaluate.scores import scores_of
+from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
-from marlab.hunt.planner.agent import HopAgent
+from marlab.hunt.planner.agent import FOLLOWERS, LOYALTY, HopAgent
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded, small_game
 
@@ -50,7 +52,23 @@ def test_settings_of_planning_agents_change_them(hop: Path) -> None:
     assert isinstance(agent, HopAgent)
     assert agent.planner.config.search.simulations == 3 and agent.planner.config.trees == 1
     assert agent.tracker.config.discount == 0.5 and not agent.tracker.config.inter and agent.tracker.config.intra
-    assert not agent.greedy
-    for wrong, told in (("depth=3", "not a setting"), ("trees=0", "from 1"), ("inter=maybe", "yes or no")):
+    assert not agent.greedy and agent.hypotheses is not None and agent.planner.loyalty == LOYALTY
+    assert agent.hypotheses.prior[agent.hypotheses.follows].sum() == FOLLOWERS / 2  # half of the goals are about hares
+    plain = find_agent(f"{hop}?followers=0&fates=yes&loyalty=0").make(game, 0)
+    assert isinstance(plain, HopAgent) and plain.hypotheses is None and plain.planner.loyalty == 0
+    cases = (("depth=3", "not a setting"), ("trees=0", "from 1"), ("inter=maybe", "yes or no"),
+             ("followers=1", "below 1"), ("loyalty=-1", "from 0"))  # fmt: skip
+    for wrong, told in cases:
         with pytest.raises(UserError, match=told):
             parse_settings(wrong)
+
+
+@pytest.mark.long
+def test_planners_that_reckon_with_followers_earn_more_among_exploiters() -> None:
+    names = ("old=hop_4x4?followers=0&fates=yes&loyalty=0", "new=hop_4x4")
+    cells = [Cell(find_agent(name), team("3EXPL")) for name in names]
+    game, runs, steps = make_game(game_config("msh_4x4")), 12, 150
+    plan = seat_all(game, cells, runs, {})
+    stream = play_stream(game, plan, Starts(game, runs, 5), steps, seeded(0))
+    old, new = (score.mean for score in scores_of(plan, stream, steps, steps))
+    assert new > old + 0.2
