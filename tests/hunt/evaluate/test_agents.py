@@ -56,6 +56,8 @@ def test_settings_of_planning_agents_change_them(hop: Path) -> None:
     assert agent.hypotheses.prior[agent.hypotheses.follows].sum() == FOLLOWERS / 2  # half of the goals are about hares
     plain = find_agent(f"{hop}?followers=0&fates=yes&loyalty=0").make(game, 0)
     assert isinstance(plain, HopAgent) and plain.hypotheses is None and plain.planner.loyalty == 0
+    loyal = find_agent(f"{hop}?followers=0&fates=yes&loyalty=2").make(game, 0)
+    assert isinstance(loyal, HopAgent) and loyal.planner.loyalty == 2 and not loyal.planner.depend
     cases = (("depth=3", "not a setting"), ("trees=0", "from 1"), ("inter=maybe", "yes or no"),
              ("followers=1", "below 1"), ("loyalty=-1", "from 0"))  # fmt: skip
     for wrong, told in cases:

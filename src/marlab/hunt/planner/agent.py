@@ -81,7 +81,8 @@ class HopAgent(Policy):
         if not all(0 <= seat < game.players for seat in chosen):
             raise ValueError(f"the seats {list(chosen)} do not fit {game.players} players")
         self.game, self.mind, self.greedy = game, mind, greedy
-        self.hypotheses = mind.hypotheses(followers, fates)
+        plain = followers == 0 and fates and loyalty == 0  # as it was trained
+        self.hypotheses = None if plain else mind.hypotheses(followers, fates)
         self.planner = mind.planner(game, plan, hypotheses=self.hypotheses, loyalty=loyalty)
         self.planner.record = record and game.device.type == "cuda"
         self.planner.native = game.device.type == "cpu"

@@ -92,8 +92,8 @@ class Mind(nn.Module):
     # --- what plays with it ---------------------------------------------------------------------------------------
 
     def hypotheses(self, followers: float, fates: bool) -> Hypotheses | None:
-        """What is believed of others, where that is more than goals, or is told otherwise than it is; else None."""
-        if self.others is None or self.count == 1 or (followers == 0 and fates):
+        """What is believed of others beyond goals that last, and how it is told; None where no models know goals."""
+        if self.others is None or self.count == 1:
             return None
         return Hypotheses(self.goals.to(self.others.candidates.device), followers, fates)
 
