@@ -95,6 +95,15 @@ def test_a_slow_first_unit_does_not_end_a_run_long_before_its_limit(
         pass
 
 
+def test_a_run_that_stopped_for_its_time_limit_says_so_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Run.open("tiny", CONFIG, RunOptions(output_dir=tmp_path / "a", time_limit=1.0)) as run:
+        monkeypatch.setattr(run.budget, "next_unit_is_too_long", lambda: True)
+        assert run.should_stop()
+        monkeypatch.setattr(run.budget, "next_unit_is_too_long", lambda: False)  # the last checkpoint was quick
+        run.stop()
+    assert read_run(tmp_path / "a").reason == "time limit"
+
+
 def test_the_time_limit_ends_a_run_with_a_checkpoint(tmp_path: Path) -> None:
     long = replace(CONFIG, total=100_000)
     start = time.monotonic()

@@ -93,6 +93,7 @@ class Run:
         self._lock = Lock(path / "lock")
         self._metrics: MetricsWriter | None = None
         self._signal: int | None = None
+        self._out_of_time = False  # by the last answer of `should_stop`
         self.budget = Budget()
         self._stopped: str | None = None
         self._opened = time.monotonic()
@@ -256,7 +257,8 @@ class Run:
     def should_stop(self) -> bool:
         """Ask at every safe point. True after a signal, or when the next unit of work may pass the time limit."""
         self.budget.tick()
-        return self.signalled or self.budget.next_unit_is_too_long()
+        self._out_of_time = self.budget.next_unit_is_too_long()
+        return self.signalled or self._out_of_time
 
     def watch(self, units_left: Callable[[], float], say: Callable[[str], None], what: str) -> Callable[[], bool]:
         """`should_stop` that also tells, once the pace is known, how long the rest takes (where that is worth it)."""
@@ -284,7 +286,8 @@ class Run:
     def stop_reason(self) -> str | None:
         if self._signal is not None:
             return f"stopped by {signal.Signals(self._signal).name}"
-        return "time limit" if self.budget.next_unit_is_too_long() else None
+        # Asked again later the budget may think otherwise: what was kept back for a part is free once it is done.
+        return "time limit" if self._out_of_time or self.budget.next_unit_is_too_long() else None
 
     def stop(self, reason: str | None = None) -> None:
         """The work ends here unfinished: whatever is still written, the run is an interrupted one."""
