@@ -69,6 +69,13 @@ def main() -> None:
 def settings(variant: str, arguments: argparse.Namespace) -> HopTrainConfig:
     """The preset with another variant, other seeds and another length."""
     preset = tomllib.loads((TRAININGS / f"{arguments.preset}.toml").read_text())
+    for text in arguments.set:
+        name, _, value = text.partition("=")
+        *path, last = name.split(".")
+        node = preset
+        for word in path:
+            node = node.setdefault(word, {})
+        node[last] = json.loads(value)
     config = from_dict(HopTrainConfig, {**preset, "variant": variant}, f"the preset {arguments.preset}")
     if arguments.tiny:
         config = replace(
@@ -91,9 +98,9 @@ def pretrain(config: HopTrainConfig, data: Dataset, file: Path) -> None:
     source, epochs = SOURCES[config.parts.goals][0], config.pipeline.goal_epochs
     trainer = make_trainer(
         PretrainGoalsConfig(
-            goal_source=source, hidden=config.hidden, paths=config.paths, epochs=epochs, vae_epochs=1,
-            prototype_epochs=max(0, min(epochs // 2, epochs - 2)), batch_size=config.pipeline.goal_batch_size,
-            belief_games=0, overfit_check=False, device=config.device,
+            goal_source=source, hidden=config.hidden, paths=config.paths, epochs=epochs,
+            vae_epochs=min(config.pipeline.vae_epochs or epochs // 3, max(1, epochs // 2)),
+            batch_size=config.pipeline.goal_batch_size, belief_games=0, overfit_check=False, device=config.device,
         ),
         data,
     )  # fmt: skip
@@ -165,6 +172,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("variants", nargs="+", choices=list(VARIANTS))
     parser.add_argument("--preset", default="hop_4x4")
+    parser.add_argument("--set", nargs="*", default=[], help="other settings than the preset's, such as plan.gamma=0.98")
     parser.add_argument("--seeds", default="0..4")
     parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument(

@@ -39,8 +39,10 @@ from marlab.hunt.ppo.network import KIND
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.lab.runs.checkpoint import save_checkpoint
 
-GAMES = ("msh_4x4", "msh_8x8_b5", "msh_far")
-ROWS = {"msh_4x4": 107_010, "msh_8x8_b5": 250_000, "msh_far": 107_010}
+GAMES = ("msh_4x4", "msh_8x8_b5", "msh_far_both")
+ROWS = {"msh_4x4": 107_010, "msh_8x8_b5": 250_000, "msh_far_both": 107_010}
+PATHS = ("msh_8x8_b5", "msh_far_both")
+"""Games in which planners are told the shortest ways, so rivals are, too."""
 STEPS = 1_000_000
 RESPONSE = 5
 """How much longer a response is trained than a rival."""
@@ -74,7 +76,7 @@ def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple
     steps, games = (20_000, 32) if arguments.tiny else (int(STEPS * arguments.length), 256)
     base = PPOTrainConfig(
         game=game_config(game), seeds=arguments.seeds, total_steps=steps, num_envs=games, device=arguments.device,
-        network=NetworkConfig(hidden=(256, 256) if "8x8" in game else (128, 128), paths="8x8" in game),
+        network=NetworkConfig(hidden=(256, 256) if "8x8" in game else (128, 128), paths=game in PATHS),
     )  # fmt: skip
     if what == "rivals":
         helped = replace(base, guests=GUESTS, warm_updates=100 if arguments.tiny else 2500)

@@ -80,7 +80,7 @@ class GoalRun:
 
     def judge(self, split: Any) -> Judged:
         part = self.dataset.part(split)
-        data = goal_data(self.dataset.game, part, "type", self.config.horizon, "cpu")
+        data = goal_data(self.dataset.game, part, "type", self.config.horizon, "cpu", paths=self.loaded.spec.paths)
         predicted = predict(self.loaded.models, data, self.stage)
         truth = truth_of(self.dataset.game, part)
         scores = score_actions(predicted.logits, data.action, truth.known)
@@ -158,7 +158,10 @@ def _overfit(run: GoalRun) -> float:
     if record.exists():
         test = read_json(record, UserError)
         return float(test["loss"] - test["floor"])
-    data = goal_data(run.dataset.game, run.dataset.part("train"), run.config.goal_source, run.config.horizon, "cpu")
+    data = goal_data(
+        run.dataset.game, run.dataset.part("train"), run.config.goal_source, run.config.horizon, "cpu",
+        paths=run.loaded.spec.paths,
+    )  # fmt: skip
     return overfit_one_batch(run.config, run.loaded.spec, data, OVERFIT_ROWS, OVERFIT_STEPS).excess
 
 
@@ -212,7 +215,7 @@ def _add_vae(run: GoalRun, splits: dict[str, Judged], gates: Gates, section: Sec
     models = run.loaded.models
     validation = splits["validation"]
     scores = vae_scores(models, validation.data)
-    share = scores["recon"] / _mean_situation_error(splits)
+    share = scores["recon"] / _mean_situation_error(splits, models.spec.map_plane)
     parts = {name: (judged.part, judged.data, judged.predicted) for name, judged in splits.items()}
     probes = probe_table(models, parts)
     late = next((p for p in probes if p["t"] == PROBE_TIME), None)
@@ -237,11 +240,11 @@ def _add_vae(run: GoalRun, splits: dict[str, Judged], gates: Gates, section: Sec
     ]
 
 
-def _mean_situation_error(splits: dict[str, Judged]) -> float:
+def _mean_situation_error(splits: dict[str, Judged], leave_out: int | None) -> float:
     """Reconstruction error of the training rows' mean situation, which needs no code at all."""
     mean = splits["train"].data.planes.float().mean(0).clamp(1e-6, 1 - 1e-6)
     planes = splits["validation"].data.planes
-    return recon_error(torch.logit(mean).expand(planes.shape), planes, "bce").item()
+    return recon_error(torch.logit(mean).expand(planes.shape), planes, "bce", leave_out).item()
 
 
 def _probes(probes: list[dict[str, Any]]) -> Table:

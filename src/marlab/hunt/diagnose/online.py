@@ -51,7 +51,7 @@ def diagnose_transfer(run: GoalRun, offline: Judged, ppo: Sequence[PPORun], game
     by_players = {"offline validation": (offline.scores, offline.free)}
     for name, policy in populations.items():
         played = play_rows(game, policy, games, Rngs(run.config.seed).torch(f"transfer {name}"))
-        data = goal_data(game.config, played.part, "type", run.config.horizon, "cpu")
+        data = goal_data(game.config, played.part, "type", run.config.horizon, "cpu", paths=run.loaded.spec.paths)
         answer = predict(run.loaded.models, data, run.stage)
         scores = (score_actions(logits, data.action, played.truth) for logits in (answer.logits, answer.free))
         by_players[name] = (next(scores), next(scores))

@@ -193,6 +193,7 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "simulations": (_whole, "a whole number from 1"),
     "trees": (_whole, "a whole number from 1"),
     "discount": (_share, "a number above 0 and at most 1"),
+    "lasting": (_chance, "a number from 0 to below 1"),
     "followers": (_chance, "a number from 0 to below 1"),
     "loyalty": (_amount, "a number from 0"),
     "fates": (_answer, "yes or no"),

@@ -124,6 +124,8 @@ class Game(ABC):
             order_keys = order_keys.masked_fill(self.maps.blocks[which], 2.0)  # obstacles come last
         if self.config.layout == "far":
             order = self._far(order_keys)
+        elif self.config.layout == "both":  # there is one map only, so its key is free to be the coin
+            order = torch.where(map_key < 0.5, self._far(order_keys), order_keys.argsort(1)[:, : self.prey + self.players])
         elif self._roomy and self.device.type == "cpu":  # a sort of all cells costs a CPU six times as much on 8x8
             order = order_keys.topk(self.prey + self.players, 1, largest=False).indices
         else:

@@ -61,7 +61,7 @@ class Rules:
         c = self.config
         blocks = self._draw_blocks(rng)
         free = [cell for cell in range(c.cells) if not blocks >> cell & 1]
-        if c.layout == "far":
+        if c.layout == "far" or (c.layout == "both" and rng.random() < 0.5):
             chosen, room = self._far(rng), True
         else:
             room = len(free) >= c.prey + c.players

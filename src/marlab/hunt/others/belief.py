@@ -2,9 +2,12 @@
 
 Within an episode every observed action multiplies the belief by how likely each goal makes it; a small floor and a
 little mixing with the prior let beliefs recover when goals change. Across episodes discounted counts of past goals
-give the next prior. Goals are {stag, hare}, or the prototypes of a codebook of latent codes: the same updates apply.
+give the next prior, as if everybody drew a goal anew each time. With `lasting` a second account stands beside that one:
+players who keep what they are after. Which of the two a player's episodes fit better is learnt, too; a player who keeps
+its goal is then known after an episode or two instead of ten. Goals are {stag, hare}, or the prototypes of a codebook
+of latent codes: the same updates apply.
 
-Letters: B games, n players, G goals, *P whom a belief is about: (n,) for every player as all others see it, or
+Letters: B games, n players, G goals, Q aims (goals that are one thing to keep), *P whom a belief is about: (n,) for every player as all others see it, or
 (n, n - 1) for observer i's own model of the player who sits k + 1 places after it.
 """
 
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
@@ -27,6 +31,10 @@ from marlab.hunt.players.seats import Kind
 STAG_GOAL, HARE_GOAL = 0, 1
 GOAL_KINDS = (Kind.NS, Kind.NH)
 """The rule-based player of each goal."""
+KEPT = 0.98
+"""How often a player who keeps what it is after still has it in the next episode."""
+DOUBT = 0.02
+"""Neither account of a player is ever believed less than this, so that it can come back."""
 
 
 # --- the updates, as functions of tensors -------------------------------------------------------------------------
@@ -66,6 +74,29 @@ def prior_of(counts: Tensor, strength: float, first: Tensor | None = None) -> Te
     total = counts.sum(-1, keepdim=True)
     start = strength / counts.shape[-1] if first is None else strength * first
     return (counts + start) / (total + strength)
+
+
+def kept_prior(after: Tensor, drawn: Tensor, aims: Tensor) -> Tensor:
+    """[*S, G] the next episode's prior of somebody who keeps its aim, from what was believed of it `after` the last one.
+
+    Goals of one aim [Q, G] (0 or 1) are told apart by how common they are among `drawn` [*S, G], the prior of somebody
+    who draws anew: a hunter for whom nobody came is still a hunter.
+    """
+    within = drawn / (drawn @ aims.T @ aims).clamp_min(torch.finfo(drawn.dtype).tiny)
+    return KEPT * (after @ aims.T @ aims) * within + (1 - KEPT) * drawn
+
+
+def which_account(lasts: Tensor, kept: Tensor, drawn: Tensor, believed: Tensor) -> tuple[Tensor, Tensor]:
+    """[*S] how probable it now is that a player keeps its aim, and [*S, G] what it was after if it does.
+
+    kept, drawn: [*S, G] the two priors of the episode; believed: [*S, G] the belief at its end, which began as their
+    mixture and so says how likely each goal made all that was seen.
+    """
+    prior = lasts.unsqueeze(-1) * kept + (1 - lasts).unsqueeze(-1) * drawn
+    likely = believed / prior.clamp_min(torch.finfo(prior.dtype).tiny)
+    if_kept, if_drawn = (kept * likely).sum(-1), (drawn * likely).sum(-1)
+    now = lasts * if_kept / (lasts * if_kept + (1 - lasts) * if_drawn)
+    return now.clamp(DOUBT, 1 - DOUBT), kept * likely / if_kept.unsqueeze(-1)
 
 
 # --- where likelihoods come from ----------------------------------------------------------------------------------
@@ -111,17 +142,19 @@ class BeliefTracker:
 
     belief [B, *P, G] now, prior [B, *P, G] of this episode, counts [B, *P, G] of past ones, outcome [B, n] captures
     so far, finished [B] (the episode's goals are counted; what follows until the reset means nothing), and what the
-    likelihoods keep in mind.
+    likelihoods keep in mind. With `lasting`: lasts [B, *P] how probable it is that a player keeps its aim, kept
+    [B, *P, G] the prior of this episode if it does.
     """
 
     def __init__(
         self, game: Game, likelihoods: Likelihoods, config: BeliefConfig | None = None, evidence: Tensor | None = None,
-        first: Tensor | None = None,
+        first: Tensor | None = None, aims: Tensor | None = None,
     ) -> None:  # fmt: skip
         """evidence: [3, G] probability of each outcome (none, stag, hare) under each goal; the default is {stag, hare}.
 
         The row of "none" is not used: a player without a capture keeps the belief that its actions gave. first: [G]
-        what is believed of strangers, even by default.
+        what is believed of strangers, even by default. aims: [G] which goals are one thing to keep; by default each is
+        one of its own.
         """
         self.game, self.likelihoods, self.config = game, likelihoods, config or BeliefConfig()
         if evidence is None:
@@ -130,6 +163,8 @@ class BeliefTracker:
             raise ValueError(f"evidence {tuple(evidence.shape)} does not fit {likelihoods.goals} goals")
         self.evidence = evidence.to(game.device)
         self.first = None if first is None else first.to(game.device)
+        alike = torch.arange(likelihoods.goals) if aims is None else aims
+        self.aims = one_hot(alike).T.to(game.device, torch.float32)  # [Q, G]
 
     def begin(self, batch: int) -> Memory:
         """Beliefs about strangers, at the start of an episode."""
@@ -140,19 +175,28 @@ class BeliefTracker:
         return {
             "belief": prior, "prior": prior.clone(), "counts": counts, "outcome": outcome,
             "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device), **self.likelihoods.begin(batch),
+            **self._strangers(prior),
         }  # fmt: skip
+
+    def _strangers(self, prior: Tensor) -> Memory:
+        """What is kept in mind of whether players keep their aims, before anything is known of them."""
+        if not self.config.lasting:
+            return {}
+        return {"lasts": torch.full(prior.shape[:-1], self.config.lasting, device=prior.device), "kept": prior.clone()}
 
     def reset(self, memory: Memory, games: Tensor) -> Memory:
         """A new episode with the same players in the games [B] (bool) that are marked."""
         counts = memory["counts"] if self.config.inter else torch.zeros_like(memory["counts"])
         prior = prior_of(counts, self.config.strength, self.first)
+        if self.config.lasting and self.config.inter:
+            prior = memory["kept"].lerp(prior, 1 - memory["lasts"].unsqueeze(-1))
         marked = games.view(-1, *[1] * (prior.dim() - 1))
         fresh = self.likelihoods.begin(len(games))
         return {
+            **memory,
             **{k: torch.where(games.view(-1, *[1] * (x.dim() - 1)), x, memory[k]) for k, x in fresh.items()},
             "belief": torch.where(marked, prior, memory["belief"]),
             "prior": torch.where(marked, prior, memory["prior"]),
-            "counts": memory["counts"],
             "outcome": torch.where(games.unsqueeze(1), 0, memory["outcome"]),
             "finished": memory["finished"] & ~games,
         }
@@ -162,6 +206,9 @@ class BeliefTracker:
         if new_team:
             marked = games.view(-1, *[1] * (memory["counts"].dim() - 1))
             memory = {**memory, "counts": memory["counts"].masked_fill(marked, 0.0)}
+            new = self._strangers(prior_of(memory["counts"], self.config.strength, self.first))
+            each = {k: games.view(-1, *[1] * (x.dim() - 1)) for k, x in new.items()}
+            memory = {**memory, **{k: torch.where(each[k], x, memory[k]) for k, x in new.items()}}
         return self.reset(memory, games)
 
     def observe(self, view: View, outcome: Outcome, memory: Memory) -> Memory:
@@ -178,9 +225,20 @@ class BeliefTracker:
         belief = revealed(belief, self.evidence[result[:, who]], caught)
         ends = self._wide(running & outcome.over).unsqueeze(-1)
         counts = torch.where(ends, counted(memory["counts"], belief, self.config.discount), memory["counts"])
+        habits = self._habits(belief, counts, memory, ends) if self.config.lasting else {}
         finished = memory["finished"] | outcome.over
         after = self.likelihoods.advance(view, outcome.executed, memory)
-        return {**memory, **after, "belief": belief, "counts": counts, "outcome": result, "finished": finished}
+        found = {"belief": belief, "counts": counts, "outcome": result, "finished": finished}
+        return {**memory, **after, **habits, **found}
+
+    def _habits(self, belief: Tensor, counts: Tensor, memory: Memory, ends: Tensor) -> Memory:
+        """Who keeps its aim, and what that says of the next episode, where one `ends` [B, *P, 1] with `counts`."""
+        before, after = (prior_of(each, self.config.strength, self.first) for each in (memory["counts"], counts))
+        lasts, kept = which_account(memory["lasts"], memory["kept"], before, belief)
+        return {
+            "lasts": torch.where(ends.squeeze(-1), lasts, memory["lasts"]),
+            "kept": torch.where(ends, kept_prior(kept, after, self.aims), memory["kept"]),
+        }
 
     def _wide(self, games: Tensor) -> Tensor:
         """[B, *P or broadcastable] from [B]."""

@@ -139,6 +139,7 @@ class Hypotheses:
         self.prior = torch.cat([kept, followers * even[hares]])  # [G]: goals are as probable as without followers
         self.stag = stag[self.alone]  # [G]
         self.hunts = (self.stag > 0.5) & ~self.follows  # [G] after the stag whatever others do
+        self.aims = torch.where(self.follows, 2, (self.stag <= 0.5).long())  # [G] the stag, hares, or to follow
         self.evidence = goals.evidence[:, self.alone].clone()  # [3, G] a follower captures one or the other
         self.evidence[STAG] = goals.evidence[STAG, self.joined]
         self.goals = count

@@ -32,6 +32,9 @@ class BeliefConfig:
     """Weight an episode keeps when the next one ends: 0.9 adapts in a few episodes, training uses 0.995."""
     strength: float = 1.0
     """Weight of the even prior, in episodes."""
+    lasting: float = 0.0
+    """How probable it is of a stranger that it keeps what it is after from episode to episode; 0: goals of past
+    episodes are counted as if everybody drew anew."""
     intra: bool = True
     """Learn from the actions within an episode."""
     inter: bool = True
@@ -43,6 +46,8 @@ class BeliefConfig:
                 raise UserError(f"belief {name} is {getattr(self, name):g}, expected 0 or more and below 1.")
         if not 0 < self.discount <= 1:
             raise UserError(f"belief discount is {self.discount:g}, expected a value above 0 and at most 1.")
+        if not 0 <= self.lasting < 1:
+            raise UserError(f"belief lasting is {self.lasting:g}, expected 0 or more and below 1.")
         if not self.strength > 0:
             raise UserError(f"belief strength is {self.strength:g}, expected a value above 0.")
 
@@ -76,7 +81,7 @@ class PretrainGoalsConfig:
     recon_loss: ReconLoss = "bce"
     """Reconstruction error of planes: cross-entropy, or the square error of the original."""
     recon_weight: float = 1.0
-    """Weight of the reconstruction beside the prediction of actions."""
+    """Weight of the reconstruction beside the prediction of actions on a grid of 16 cells; it grows with the grid."""
     kl_max: float | None = None
     """Largest weight of the KL term; by default that of the objective (1e-3, for `moa` 5e-5)."""
     kl_tau: float | None = None

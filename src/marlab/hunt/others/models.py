@@ -45,6 +45,11 @@ class ModelSpec:
     def shape(self) -> tuple[int, int, int]:
         return self.game.height, self.game.width, self.game.channels
 
+    @property
+    def map_plane(self) -> int | None:
+        """The plane of obstacles, which codes need not show; None where there are none."""
+        return self.game.players if self.game.max_block_comp else None
+
     def to_dict(self) -> dict[str, Any]:
         return {**to_dict(self), "preset": preset_of(self.game), "goal_width": self.goal_width}
 

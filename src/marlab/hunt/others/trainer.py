@@ -52,6 +52,8 @@ CURVE_POINTS = 32
 """Points of the loss curves that an epoch records."""
 CHUNK = 4096
 """Rows evaluated at once."""
+USUAL_CELLS = 16
+"""The grid whose reconstruction weighs as `recon_weight` says."""
 LIVED = 0.99
 """When so many of the trajectories with a capture are over, later steps of the others say nothing more of goals."""
 LEAST = 1e-3
@@ -295,11 +297,11 @@ class OthersTrainer:
         total = self._kl_factor() * kl
         # What an objective leaves out is still measured, but sends no gradient.
         with torch.set_grad_enabled(c.vae_loss != "moa"):
-            recon = recon_error(vae.decode(z), planes, c.recon_loss)
+            recon = recon_error(vae.decode(z), planes, c.recon_loss, self.spec.map_plane)
         with torch.set_grad_enabled(c.vae_loss != "recon"):
             moa = self._moa_loss(batch, z.unsqueeze(1), None)
         if c.vae_loss != "moa":
-            total = total + (c.recon_weight if c.vae_loss == "joint" else 1.0) * recon
+            total = total + (self._recon_weight() if c.vae_loss == "joint" else 1.0) * recon
         if c.vae_loss != "recon":
             total = total + moa.total
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
@@ -330,13 +332,14 @@ class OthersTrainer:
         goal = torch.where(hinted, heading.sample(noise), guess)
         # The code foretells the subgoal's, as widely as it must: this way around a sure subgoal is no wall.
         kl = heading.kl_to(code).sum(1).mean()
-        recon = recon_error(m.decoder(torch.cat([guess, memory], -1)), planes, self.config.recon_loss)
+        rebuilt = m.decoder(torch.cat([guess, memory], -1))
+        recon = recon_error(rebuilt, planes, self.config.recon_loss, self.spec.map_plane)
         explained, by_end = self._explained(rows)
         # A code at the end knows all actions and must not be made to store them: looking back moves the predictor only.
         goal = torch.where(by_end.unsqueeze(1), guess[order.last].detach(), goal)
         moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
         outcome = cross_entropy(m.history.outcome(guess.unsqueeze(0)).squeeze(0), data.outcome[rows])
-        total = moa.total + self.config.recon_weight * recon + self.config.heading_weight * kl
+        total = moa.total + self._recon_weight() * recon + self.config.heading_weight * kl
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
@@ -382,6 +385,10 @@ class OthersTrainer:
     def _kl_factor(self) -> float:
         """Weight of the autoencoder's KL term."""
         return kl_factor(self.stage_updates, *self.config.kl_schedule)
+
+    def _recon_weight(self) -> float:
+        """Weight of the reconstruction: its error is a mean over cells, and a player fills one however many there are."""
+        return self.config.recon_weight * self.spec.game.cells / USUAL_CELLS
 
     def _hint_share(self) -> float:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
@@ -545,8 +552,8 @@ def vae_scores(models: GoalModels, data: GoalData) -> dict[str, Any]:
     kl = code.kl_to_standard().mean(0)
     recall = occupied_recall(logits, data.planes).tolist()
     return {
-        "recon": recon_error(logits, data.planes, "bce").item(),
-        "recon_mse": recon_error(logits, data.planes, "mse").item(),
+        "recon": recon_error(logits, data.planes, "bce", models.spec.map_plane).item(),
+        "recon_mse": recon_error(logits, data.planes, "mse", models.spec.map_plane).item(),
         "kl": kl.sum().item(),
         "kl_per_dimension": kl.tolist(),
         "active_units": active_units(code.mean),

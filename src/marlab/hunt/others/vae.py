@@ -52,8 +52,14 @@ def kl_factor(step: int, largest: float, tau: float) -> float:
     return largest * (1.0 - math.exp(-step / tau))
 
 
-def recon_error(logits: Tensor, planes: Tensor, kind: ReconLoss) -> Tensor:
-    """Mean over rows, cells and planes of the reconstruction error of 0/1 planes [*S, H, W, C]."""
+def recon_error(logits: Tensor, planes: Tensor, kind: ReconLoss, leave_out: int | None = None) -> Tensor:
+    """Mean over rows, cells and planes of the reconstruction error of 0/1 planes [*S, H, W, C].
+
+    leave_out: the plane that is not rebuilt: the map, which stays as it is and which everybody sees. Codes that had to
+    show it would hold obstacles and no player.
+    """
+    if leave_out is not None:
+        logits, planes = (torch.cat([x[..., :leave_out], x[..., leave_out + 1 :]], -1) for x in (logits, planes))
     if kind == "mse":
         return mse_loss(torch.sigmoid(logits), planes.float())
     return binary_cross_entropy_with_logits(logits, planes.float())

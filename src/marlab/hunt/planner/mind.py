@@ -117,7 +117,7 @@ class Mind(nn.Module):
         likelihoods = LearnedLikelihoods(game, self.others, hypotheses)
         if hypotheses is None:
             return BeliefTracker(game, likelihoods, config, self.goals.evidence)
-        return BeliefTracker(game, likelihoods, config, hypotheses.evidence, hypotheses.prior)
+        return BeliefTracker(game, likelihoods, config, hypotheses.evidence, hypotheses.prior, hypotheses.aims)
 
     def _coplayers(self) -> CoPlayers:
         if self.others is not None:

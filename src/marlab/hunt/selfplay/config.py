@@ -126,8 +126,8 @@ class PipelineConfig:
     goal_epochs: int = 12
     """P2: epochs of the models of others."""
     vae_epochs: int | None = None
-    """P2: how many of them, at most and by default a third, train the autoencoder of situations first, where goals are
-    codes."""
+    """P2: how many of them, at most half and by default a third, train the autoencoder of situations first, where goals
+    are codes."""
     goal_batch_size: int = 256
     """P2: rows of an optimiser step of the models of others."""
     belief_games: int = 128

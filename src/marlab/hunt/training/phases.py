@@ -207,10 +207,10 @@ class Pipeline:
         """The models of others, pretrained on offline data: those that planners begin with and go on training."""
         c, size = self.config, self.config.pipeline
         source = SOURCES[c.parts.goals][0]
-        third = max(1, size.goal_epochs // 3)
+        third, half = max(1, size.goal_epochs // 3), max(1, size.goal_epochs // 2)
         made = PretrainGoalsConfig(
             data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
-            vae_epochs=min(third, size.vae_epochs or third), batch_size=size.goal_batch_size,
+            vae_epochs=min(half, size.vae_epochs or third), batch_size=size.goal_batch_size,
             belief_games=size.belief_games, overfit_check=False, device=c.device,
         )  # fmt: skip
         pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
