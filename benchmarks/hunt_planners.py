@@ -172,7 +172,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("variants", nargs="+", choices=list(VARIANTS))
     parser.add_argument("--preset", default="hop_4x4")
-    parser.add_argument("--set", nargs="*", default=[], help="other settings than the preset's, such as plan.gamma=0.98")
+    parser.add_argument(
+        "--set", nargs="*", default=[], help="other settings than the preset's, such as plan.gamma=0.98"
+    )
     parser.add_argument("--seeds", default="0..4")
     parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument(

@@ -39,9 +39,9 @@ from marlab.hunt.ppo.network import KIND
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.lab.runs.checkpoint import save_checkpoint
 
-GAMES = ("msh_4x4", "msh_8x8_b5", "msh_far_both")
-ROWS = {"msh_4x4": 107_010, "msh_8x8_b5": 250_000, "msh_far_both": 107_010}
-PATHS = ("msh_8x8_b5", "msh_far_both")
+GAMES = ("msh_4x4", "msh_8x8_b5", "msh_far_loose")
+ROWS = {"msh_4x4": 107_010, "msh_8x8_b5": 250_000, "msh_far_loose": 107_010}
+PATHS = ("msh_8x8_b5", "msh_far_loose")
 """Games in which planners are told the shortest ways, so rivals are, too."""
 STEPS = 1_000_000
 RESPONSE = 5

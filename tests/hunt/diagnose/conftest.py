@@ -48,6 +48,19 @@ class Runs:
         write_json(run.path / "eval" / "overfit.json", {"loss": 0.305, "floor": 0.3})  # spares 200 steps a diagnosis
         return run
 
+    def _told(self, options: RunOptions) -> Run:
+        """Models that are told the shortest ways, as those of the large preset are."""
+        config = PretrainGoalsConfig(
+            data=self["data"],
+            epochs=2,
+            vae_epochs=1,
+            prototype_epochs=0,
+            belief_games=0,
+            overfit_check=False,
+            paths=True,
+        )
+        return pretrain_goals(config, options, quiet=True)
+
     def _world(self, options: RunOptions) -> Run:
         config = PretrainWorldConfig(data=self["data"], rows=0, model="dense", epochs=1)
         return pretrain_world(config, options, quiet=True)

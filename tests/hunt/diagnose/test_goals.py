@@ -9,6 +9,7 @@ import pytest
 
 from marlab.hunt.diagnose import goals
 from marlab.hunt.diagnose.goals import diagnose_goals, open_goal_run
+from marlab.hunt.diagnose.online import diagnose_transfer
 from marlab.hunt.training.gates import Gates
 from marlab.lab.errors import UserError
 from tests.hunt.diagnose.conftest import Runs
@@ -46,6 +47,17 @@ def test_one_batch_by_heart_is_tried_where_no_record_is(
     section, _ = diagnose_goals(open_goal_run(tmp_path / "run", "codes", None), Gates(), belief_games=0)
     tried = next(check for check in section.checks if check.name == "one batch by heart")
     assert tried.value is not None and tried.value > 0.1  # two steps are not enough
+
+
+def test_models_that_are_told_the_shortest_ways_are_judged_with_them(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(goals, "OVERFIT_STEPS", 2)
+    run = open_goal_run(runs["told"], "told", None)
+    section, splits = diagnose_goals(run, Gates(), belief_games=0)
+    assert splits["validation"].data.seen.shape[1] > splits["validation"].data.planes[0].numel() + 20
+    diagnose_transfer(run, splits["validation"], [], 8, section)
+    assert {"offline validation", "RAND"} <= set(section.figures["transfer"])
 
 
 def test_a_run_without_its_evaluation_is_refused(runs: Runs, tmp_path: Path) -> None:

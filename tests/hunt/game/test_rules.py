@@ -258,3 +258,14 @@ def test_far_away_layouts_have_everything_in_its_column() -> None:
     assert (everything.diff(dim=1) > 0).all()  # nobody begins where somebody else does
     with pytest.raises(UserError, match="as many rows"):
         game_config("msh_4x4", layout="far")
+
+
+def test_loose_layouts_let_players_begin_anywhere_in_half_of_the_games() -> None:
+    game = make_game(game_config("msh_far_loose"))
+    state = game.reset(400, seeded(0))
+    middle = (state.cell % 8 == 4).all(1)
+    assert 150 < int(middle.sum()) < 250
+    assert (state.prey_cell[:, 0] % 8 == 7).all() and (state.prey_cell[:, 3:] % 8 == 0).all()
+    assert set((state.cell[~middle] % 8).unique().tolist()) >= {1, 2, 3, 4, 5}
+    everything = torch.cat([state.prey_cell, state.cell], 1).sort(1).values
+    assert (everything.diff(dim=1) > 0).all()

@@ -99,6 +99,16 @@ def test_far_starts_are_those_of_the_layout() -> None:
         assert {cell % config.width for cell in s.cell} == {config.width // 2}
 
 
+def test_loose_starts_have_the_prey_of_the_layout_and_players_anywhere_in_half_of_the_games() -> None:
+    config = game_config("msh_far_loose")
+    rules, rng = Rules(config), random.Random(0)
+    starts = [rules.start(rng) for _ in range(200)]
+    middle = [{cell % config.width for cell in s.cell} == {config.width // 2} for s in starts]
+    assert 70 < sum(middle) < 130
+    assert all(s.prey_cell[0] % config.width == config.width - 1 for s in starts)
+    assert all(len(set(s.prey_cell + s.cell)) == config.prey + config.players for s in starts)
+
+
 def test_a_grid_without_a_valid_layout_is_told_in_a_sentence() -> None:
     rules = Rules(game_config("msh_8x8_b5"))
     rules._placements = [[0b10 | 1 << 8]] * 4  # every component cuts off the corner

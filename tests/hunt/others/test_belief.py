@@ -5,7 +5,16 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, STAY, Outcome
 from marlab.hunt.game.views import View
-from marlab.hunt.others.belief import BeliefTracker, ExactLikelihoods, counted, observed, prior_of, revealed
+from marlab.hunt.others.belief import (
+    BeliefTracker,
+    ExactLikelihoods,
+    counted,
+    kept_prior,
+    observed,
+    prior_of,
+    revealed,
+    which_account,
+)
 from marlab.hunt.others.config import BeliefConfig
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import placed
@@ -70,7 +79,9 @@ def test_counts_and_priors_by_hand():
     assert prior_of(torch.zeros(1, 8), 1.0)[0].tolist() == pytest.approx([1 / 8] * 8)
 
 
-@pytest.mark.parametrize("field, value", [("floor", 1.0), ("mixing", -0.1), ("discount", 0.0), ("strength", 0.0)])
+@pytest.mark.parametrize(
+    "field, value", [("floor", 1.0), ("mixing", -0.1), ("discount", 0.0), ("strength", 0.0), ("lasting", 1.0)]
+)
 def test_bad_settings_are_refused(field: str, value: float):
     with pytest.raises(UserError, match=f"belief {field} is"):
         BeliefConfig(**{field: value})
@@ -147,3 +158,56 @@ def test_evidence_must_fit():
     game = make_game(game_config("msh_tiny"))
     with pytest.raises(ValueError, match="does not fit 2 goals"):
         BeliefTracker(game, ExactLikelihoods(game), evidence=torch.ones(3, 8))
+
+
+# --- players who keep what they are after ---------------------------------------------------------------------------
+
+
+def test_somebody_who_keeps_its_aim_by_hand():
+    drawn = torch.tensor([[0.2, 0.2, 0.6]])
+    aims = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # the first two goals are one aim
+    prior = kept_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, aims)
+    assert prior[0].tolist() == pytest.approx([0.98 * 0.5 + 0.02 * 0.2] * 2 + [0.02 * 0.6])
+    each = kept_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, torch.eye(3))
+    assert each[0].tolist() == pytest.approx([0.98 * 0.9 + 0.004, 0.98 * 0.1 + 0.004, 0.012])
+
+
+def test_episodes_tell_who_keeps_its_aim():
+    kept, drawn = torch.tensor([[0.99, 0.01]]), torch.tensor([[0.6, 0.4]])
+    half = torch.tensor([0.5])
+    lasts, after = which_account(half, kept, drawn, torch.tensor([[1.0, 0.0]]))
+    assert lasts.item() == pytest.approx(0.99 / (0.99 + 0.6)) and after[0].tolist() == [1.0, 0.0]
+    fickle, after = which_account(half, kept, drawn, torch.tensor([[0.0, 1.0]]))
+    assert fickle.item() == pytest.approx(0.01 / 0.41) and after[0].tolist() == [0.0, 1.0]
+    nothing, _ = which_account(half, kept, drawn, (kept + drawn) / 2)  # an episode that told nothing
+    assert nothing.item() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("lasting", [0.0, 0.5])
+def test_a_lasting_aim_is_known_after_two_episodes(lasting: float):
+    _, view, outcome = hunts_hare()
+    tracker = BeliefTracker(view.game, ExactLikelihoods(view.game), BeliefConfig(lasting=lasting))
+    over = torch.tensor([True])
+
+    memory = tracker.begin(1)
+    for _ in range(2):  # player 1 takes a hare, and the episode is over
+        memory = tracker.reset(tracker.observe(view, outcome._replace(over=over), memory), over)
+    after_two = memory["belief"][0, 0, 0].item()
+    assert after_two == pytest.approx(0.5 / 2.9, abs=0.01) if not lasting else after_two < 0.08
+    if lasting:
+        assert memory["lasts"][0, 0] > 0.5
+        strangers = tracker.begin_opponents(memory, over)
+        assert strangers["belief"][0, 0].tolist() == [0.5, 0.5] and strangers["lasts"].unique().tolist() == [0.5]
+
+
+def test_a_player_who_draws_anew_stays_uncertain():
+    drawn, lasts, kept = torch.tensor([[0.5, 0.5]]), torch.tensor([0.5]), torch.tensor([[0.5, 0.5]])
+    counts = torch.zeros(1, 2)
+    for episode in range(12):  # stag, hare, stag, hare, ...
+        seen = torch.tensor([[1.0, 0.0]]) if episode % 2 == 0 else torch.tensor([[0.0, 1.0]])
+        lasts, after = which_account(lasts, kept, drawn, seen)
+        counts = counted(counts, seen, 0.9)
+        drawn = prior_of(counts, 1.0)
+        kept = kept_prior(after, drawn, torch.eye(2))
+    assert lasts.item() == pytest.approx(0.02)  # never quite ruled out
+    assert 0.4 < (lasts.unsqueeze(-1) * kept + (1 - lasts).unsqueeze(-1) * drawn)[0, 0].item() < 0.6

@@ -3,6 +3,8 @@ import math
 import pytest
 import torch
 
+from marlab.hunt.game.config import game_config
+from marlab.hunt.others.models import ModelSpec
 from marlab.hunt.others.vae import (
     Code,
     GoalVAE,
@@ -71,3 +73,21 @@ def test_active_units_counts_what_varies():
     mean = torch.randn(500, 4, generator=seeded(0)) * torch.tensor([1.0, 0.2, 0.05, 0.0])
     assert active_units(mean) == 2
     assert active_units(mean[:1]) == 0
+
+
+def test_a_plane_that_is_left_out_does_not_count():
+    planes = offline_data().rows.obs[:8]
+    logits = torch.full(planes.shape, -2.0)
+    blind = logits.clone()
+    blind[..., 4] = 50.0  # obstacles everywhere
+    assert recon_error(blind, planes, "bce") > recon_error(logits, planes, "bce") + 1
+    assert torch.equal(recon_error(blind, planes, "bce", 4), recon_error(logits, planes, "bce", 4))
+    by_hand = recon_error(logits[..., [0, 1, 2, 3, 5, 6]], planes[..., [0, 1, 2, 3, 5, 6]], "mse")
+    assert torch.equal(recon_error(logits, planes, "mse", 4), by_hand)
+
+
+def test_codes_need_not_show_the_map_where_there_is_one():
+    with_map, open_field = (
+        ModelSpec(game_config(name), "history", 16, 32, False) for name in ("msh_8x8_b5", "msh_8x8")
+    )
+    assert with_map.map_plane == 4 and open_field.map_plane is None

@@ -40,10 +40,10 @@ class GameConfig:
     """Snowdrift: drifts at the start."""
     max_block_comp: int = 0
     """Obstacle components drawn at a reset; one that would overlap another is left out."""
-    layout: Literal["anywhere", "far", "both"] = "anywhere"
+    layout: Literal["anywhere", "far", "loose"] = "anywhere"
     """Where everything begins. far: players in the middle column, the stag in the last one with half of the hares
-    beside it, the other hares in the first column: goals show late, and a way must be chosen early. both: half of the
-    games begin like that and half anywhere, so that learners also see the ways that nobody goes from there."""
+    beside it, the other hares in the first column: goals show late, and a way must be chosen early. loose: the
+    same, but in half of the games players begin anywhere, so that learners also see ways that nobody goes at first."""
     final_time: int = 35
     """Steps after which an episode ends for everyone (a termination, because players see the time)."""
     stag_reward: float = 10.0
@@ -79,8 +79,8 @@ class GameConfig:
         narrow = self.width < 5 or self.height < max(self.players, self.hares // 2)
         if self.layout != "anywhere" and (self.rules != "hunt" or self.max_block_comp or narrow):
             raise UserError(
-                f"layout is {self.layout} on a {self.height}x{self.width} grid, expected a stag hunt without obstacles, 5 or "
-                "more columns, and as many rows as players."
+                f"layout is {self.layout} on a {self.height}x{self.width} grid, expected a stag hunt without "
+                "obstacles, 5 or more columns, and as many rows as players."
             )
         worst = self.cells - BLOCK_CELLS * self.max_block_comp
         if worst < self.prey + 1:

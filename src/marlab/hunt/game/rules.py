@@ -122,10 +122,8 @@ class Game(ABC):
         which = _pick(map_key.squeeze(1), self.maps.count)
         if self.config.max_block_comp:
             order_keys = order_keys.masked_fill(self.maps.blocks[which], 2.0)  # obstacles come last
-        if self.config.layout == "far":
-            order = self._far(order_keys)
-        elif self.config.layout == "both":  # there is one map only, so its key is free to be the coin
-            order = torch.where(map_key < 0.5, self._far(order_keys), order_keys.argsort(1)[:, : self.prey + self.players])
+        if self.config.layout != "anywhere":  # there is one map only, so its key is free to be a coin
+            order = self._far(order_keys, (map_key < 0.5) & (self.config.layout == "loose"))
         elif self._roomy and self.device.type == "cpu":  # a sort of all cells costs a CPU six times as much on 8x8
             order = order_keys.topk(self.prey + self.players, 1, largest=False).indices
         else:
@@ -140,15 +138,15 @@ class Game(ABC):
         steps = torch.zeros(batch, dtype=torch.int64, device=self.device)
         return State(which, cell, cell >= 0, prey_cell, prey_cell >= 0, steps, steps - 1, torch.full_like(cell, STAY))
 
-    def _far(self, keys: Tensor) -> Tensor:
+    def _far(self, keys: Tensor, loose: Tensor) -> Tensor:
         """[B, prey + players] cells of the stags, the hares beside them, the hares far away and the players, by the
-        random keys [B, C] of all cells."""
+        random keys [B, C] of all cells. loose: [B, 1] bool, where players begin anywhere."""
         c = self.config
         column = torch.arange(self.cells, device=keys.device) % c.width
         away = c.hares // 2
         zones = [
             (column == c.width - 1, c.stags), (column >= c.width - 2, c.hares - away), (column == 0, away),
-            (column == c.width // 2, c.players),
+            ((column == c.width // 2) | loose, c.players),
         ]  # fmt: skip
         chosen = []
         for zone, amount in zones:

@@ -61,7 +61,7 @@ class Rules:
         c = self.config
         blocks = self._draw_blocks(rng)
         free = [cell for cell in range(c.cells) if not blocks >> cell & 1]
-        if c.layout == "far" or (c.layout == "both" and rng.random() < 0.5):
+        if c.layout != "anywhere":
             chosen, room = self._far(rng), True
         else:
             room = len(free) >= c.prey + c.players
@@ -75,9 +75,10 @@ class Rules:
         """Cells of the stags, the hares beside them, the hares far away and the players."""
         c, taken = self.config, list[int]()
         away = c.hares // 2
+        middle = range(c.width) if c.layout == "loose" and rng.random() < 0.5 else (c.width // 2,)
         zones = (
             ((c.width - 1,), c.stags), ((c.width - 2, c.width - 1), c.hares - away), ((0,), away),
-            ((c.width // 2,), c.players),
+            (middle, c.players),
         )  # fmt: skip
         for columns, amount in zones:
             free = [cell for cell in range(c.cells) if cell % c.width in columns and cell not in taken]

@@ -7,8 +7,8 @@ players who keep what they are after. Which of the two a player's episodes fit b
 its goal is then known after an episode or two instead of ten. Goals are {stag, hare}, or the prototypes of a codebook
 of latent codes: the same updates apply.
 
-Letters: B games, n players, G goals, Q aims (goals that are one thing to keep), *P whom a belief is about: (n,) for every player as all others see it, or
-(n, n - 1) for observer i's own model of the player who sits k + 1 places after it.
+Letters: B games, n players, G goals, Q aims (goals that are one thing to keep), *P whom a belief is about: (n,) for
+every player as all others see it, or (n, n - 1) for observer i's own model of the player who sits k + 1 places after it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def prior_of(counts: Tensor, strength: float, first: Tensor | None = None) -> Te
 
 
 def kept_prior(after: Tensor, drawn: Tensor, aims: Tensor) -> Tensor:
-    """[*S, G] the next episode's prior of somebody who keeps its aim, from what was believed of it `after` the last one.
+    """[*S, G] the next episode's prior of somebody who keeps its aim, from what was believed of it `after` the last.
 
     Goals of one aim [Q, G] (0 or 1) are told apart by how common they are among `drawn` [*S, G], the prior of somebody
     who draws anew: a hunter for whom nobody came is still a hunter.

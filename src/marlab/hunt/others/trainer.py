@@ -387,7 +387,7 @@ class OthersTrainer:
         return kl_factor(self.stage_updates, *self.config.kl_schedule)
 
     def _recon_weight(self) -> float:
-        """Weight of the reconstruction: its error is a mean over cells, and a player fills one however many there are."""
+        """Weight of the reconstruction: its error is a mean over cells, and a player fills one of however many."""
         return self.config.recon_weight * self.spec.game.cells / USUAL_CELLS
 
     def _hint_share(self) -> float:
