@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from marlab.hunt.evaluate.agents import Agent, find_agent
-from marlab.hunt.evaluate.families import KINDS, scored
+from marlab.hunt.evaluate.families import KINDS, scored, tagged
 from marlab.hunt.evaluate.play import Cell, SeatingPlan, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.proximity import HEADER, Played, gap, proximity_rows, summarise
 from marlab.hunt.evaluate.scenarios import Scenario
@@ -37,6 +37,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.strangers import KeepingPlayers
 from marlab.lab.device import choose_device
+from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 
 HELD_OUT_SEED = 20_260_303
@@ -64,7 +65,8 @@ def main() -> None:
     folder: Path = arguments.output_dir
     folder.mkdir(parents=True, exist_ok=True)
     met = {agent.name: agent for agent in map(find_agent, arguments.populations)}
-    scenarios = [s for s in scored(arguments.scored_seed, list(met)) if s.name in (arguments.only or [s.name])]
+    asked_for = [*scored(arguments.scored_seed, list(met)), *(tagged(text, "lasting") for text in arguments.teams)]
+    scenarios = [s for s in asked_for if s.name in (arguments.only or [s.name])]
     game = make_game(
         game_config(arguments.game), Rngs(HELD_OUT_SEED).torch("maps"), device=choose_device(arguments.device)
     )
@@ -218,6 +220,8 @@ def collect(
                 values += job.result(timeout=max(left, 0.1))
             except TimeoutError:
                 job.cancel()
+            except UserError:  # some start of these has too many situations to solve
+                print(f"{name}: {CHUNK} starts less", flush=True)
         if len(values) > known.get(name, (0, 0, 0))[2]:
             half = 1.96 * float(np.std(values)) / max(1, len(values)) ** 0.5
             known[name] = (float(np.mean(values)), half, len(values))
@@ -291,6 +295,7 @@ def parse() -> argparse.Namespace:
         "--agents", nargs="+", default=["hop_4x4"], help="NAME=FILE; others are compared with the first"
     )
     parser.add_argument("--populations", nargs="*", default=[], help="NAME=FILE: trained players to meet")
+    parser.add_argument("--teams", nargs="*", default=[], help="more teams of players with a lasting goal")
     parser.add_argument("--references", nargs="*", default=[], help="TEAM=FILE: PPO responses")
     parser.add_argument("--agents-only", action="store_true", help="play, and leave references and table to another")
     parser.add_argument("--together", type=int, default=3, help="agents of a batch")

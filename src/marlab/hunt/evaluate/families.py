@@ -52,9 +52,10 @@ def scored(seed: int, populations: Sequence[str] = ()) -> list[Scenario]:
     ]
     for name in populations:
         teams += [("population", f"3{name}"), ("population", f"{name}+2NH")]
-    return [_tagged(text, kind) for kind, text in teams]
+    return [tagged(text, kind) for kind, text in teams]
 
 
-def _tagged(text: str, kind: str) -> Scenario:
+def tagged(text: str, kind: str) -> Scenario:
+    """A team as a scenario of one of the KINDS."""
     plain = team(text)
     return Scenario(plain.name, plain.background, 1, plain.description, (*plain.tags, kind))

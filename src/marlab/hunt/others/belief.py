@@ -8,7 +8,7 @@ its goal is then known after an episode or two instead of ten. Goals are {stag, 
 of latent codes: the same updates apply.
 
 Letters: B games, n players, G goals, Q aims (goals that are one thing to keep), *P whom a belief is about: (n,) for
-every player as all others see it, or (n, n - 1) for observer i's own model of the player who sits k + 1 places after it.
+every player as all others see it, or (n, n - 1) for observer i's own model of the player k + 1 places after it.
 """
 
 from __future__ import annotations
