@@ -2,17 +2,14 @@
 
     python benchmarks/hunt_ladder.py --estimate --device cuda                 # how long it would take, measured
     python benchmarks/hunt_ladder.py --device cuda --seconds 420 --output-dir ladder [--cells base guests-off ...]
-    python benchmarks/hunt_ladder.py --far --device cuda --output-dir far     # beliefs where they can be worth much
     python benchmarks/hunt_ladder.py --tiny --output-dir ladder --cells base  # minutes on a CPU
 
 Every rung is a training of `hop` on 4x4 (or --game) with the settings of the preset hop_quick (but for BASE), three
 seeds, the same offline data, models of others that were pretrained on it, and the same number of iterations. Scored:
 six scenarios named here, RUNS runs of STEPS steps, the episodes that end in the last half; what KEEP players want in
 run r is the same for every rung. A rung that has its scores is not done again; several processes can share the rungs
-(--part 0/4, 1/4, ...), and whoever needs models first makes them (--prepare makes them and ends). --far trains on
-msh_far, where the value of knowing is large (`marlab.hunt.exact.knowing`), and plays the same agents with beliefs on,
-off within an episode, off across episodes and
-off altogether. --table prints what is there.
+(--part 0/4, 1/4, ...), and whoever needs models first makes them (--prepare makes them and ends).
+--table prints what is there.
 """
 
 from __future__ import annotations
@@ -54,7 +51,6 @@ SEEDS = "0..2"
 RUNS, STEPS = 12, 600
 SCENARIOS = ("GRIM(1)+2NH", "TFT+2NH", "WAIT(3)+2NH", "SWITCH(4)+2NH", "3EXPL", "3KEEP(0.5)")
 """Named before anything was run."""
-FAR_SCENARIOS = ("KEEP(0.25)+2NH", "3KEEP(0.25)")
 START_SEED = 20_261_116
 """Starts that no training uses."""
 BASE = {"learn.learning_rate": 1e-3, "learn.warm_updates": 200, "learn.hindsight": True, "pipeline.rows": 40_000,
@@ -81,8 +77,6 @@ RUNGS: dict[str, dict[str, Any]] = {
 }
 """Rung -> what it changes, the most telling first; paths are off in the base on 4x4. Rungs with codes and with world
 models are read against codes-8. `prototypes` and `world` name the models that a training begins with."""
-BELIEFS: dict[str, dict[str, bool]] = {"on": {}, "within off": {"intra": False}, "across off": {"inter": False},
-                                       "off": {"intra": False, "inter": False}}  # fmt: skip
 
 
 def main() -> None:
@@ -91,7 +85,7 @@ def main() -> None:
     until = time.monotonic() + arguments.seconds
     if arguments.train_only:
         arguments.reserve = 0.0
-    rungs = arguments.cells or (["far"] if arguments.far else list(RUNGS))
+    rungs = arguments.cells or list(RUNGS)
     part, parts = map(int, arguments.part.split("/"))
     if arguments.estimate:
         print(estimate(arguments, len(rungs)))
@@ -121,28 +115,25 @@ def climb(rung: str, arguments: argparse.Namespace, until: float) -> None:
 
 def measure(rungs: list[str], arguments: argparse.Namespace) -> None:
     """Score the rungs that have no scores yet, all in one batch."""
-    agents: dict[tuple[str, str], Agent] = {}
+    agents: dict[str, Agent] = {}
     for rung in rungs:
         file = arguments.output_dir / f"{rung}.pt"
         if "scores" in read(file.with_suffix(".json")):
             continue
         minds = agents_of(load_checkpoint(file, KIND).state["agents"], str(file))
-        for label, belief in BELIEFS.items() if arguments.far else [("", {})]:
-            make, name = Planners(minds, belief).make, f"{rung} {label}"
-            agents[rung, label] = Agent(name, minds.config.variant, make, make, minds.seeds, identity=name)
+        make = Planners(minds, {}).make
+        agents[rung] = Agent(rung, minds.config.variant, make, make, minds.seeds, identity=rung)
     if not agents:
         return
-    config = game_config("msh_far" if arguments.far else arguments.game)
+    config = game_config(arguments.game)
     game = make_game(config, torch.Generator().manual_seed(START_SEED), device=choose_device(arguments.device))
     began = time.monotonic()
-    found = score(
-        list(agents.values()), [team(n) for n in (FAR_SCENARIOS if arguments.far else SCENARIOS)], game, arguments
-    )
-    for (rung, label), scores in zip(agents, found):
+    found = score(list(agents.values()), [team(n) for n in SCENARIOS], game, arguments)
+    for rung, scores in zip(agents, found):
         record = arguments.output_dir / f"{rung}.json"
         kept = read(record)
-        record.write_text(json.dumps({**kept, "scores": {**kept.get("scores", {}), label: scores}}))
-        print(f"{rung} {label}: { {name: round(one['mean'], 2) for name, one in scores.items()} }", flush=True)
+        record.write_text(json.dumps({**kept, "scores": scores}))
+        print(f"{rung}: { {name: round(one['mean'], 2) for name, one in scores.items()} }", flush=True)
     print(f"scored in {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -153,7 +144,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     asked = dict(text.split("=", 1) for text in arguments.set)
     changes = {
         **BASE,
-        **({} if rung == "far" else RUNGS[rung]),
+        **RUNGS[rung],
         **{name: json.loads(value) for name, value in asked.items()},
     }
     world = changes.pop("world", None)
@@ -173,7 +164,7 @@ def settings(rung: str, arguments: argparse.Namespace) -> HopTrainConfig:
     )  # fmt: skip
     if arguments.tiny:
         config = replace(config, num_envs=16, total_steps=256, learn=replace(config.learn, warm_updates=5, updates=2))
-    config = replace(config, game=game_config("msh_far" if arguments.far else arguments.game))
+    config = replace(config, game=game_config(arguments.game))
     if world is not None:
         config = replace(config, load_wm=arguments.output_dir / f"world_{world}.pt", record=False)
     if config.parts.coplayers == "learned" and wants_models:
@@ -262,7 +253,7 @@ def score(
 def table(folder: Path) -> str:
     """What every rung earns in every scenario, and its paired differences; training seeds are resampled first."""
     found = {path.stem: read(path) for path in sorted(folder.glob("*.json"))}
-    scored = {name: one["scores"][""] for name, one in found.items() if "scores" in one and "" in one["scores"]}
+    scored = {name: one["scores"] for name, one in found.items() if "scores" in one}
     lines = [f"| {' | '.join(['rung', 'self-play', *SCENARIOS, 'to base', 'to codes-8'])} |", "|---" * 10 + "|"]
     for name, scores in scored.items():
         cells = [_measured(scores[s]["per_run"], scores[s]["seeds"]) for s in SCENARIOS]
@@ -316,7 +307,6 @@ def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", nargs="*", help="only these rungs")
-    parser.add_argument("--far", action="store_true", help="beliefs on and off on msh_far instead of the ladder")
     parser.add_argument("--part", default="0/1", help="which of the rungs, such as 1/4")
     parser.add_argument("--set", nargs="*", default=[], help="settings of all rungs, such as plan.trees=5 paths=true")
     parser.add_argument("--game", default="msh_4x4")

@@ -54,6 +54,10 @@ def test_settings_of_planning_agents_change_them(hop: Path) -> None:
     assert agent.tracker.config.discount == 0.5 and not agent.tracker.config.inter and agent.tracker.config.intra
     assert not agent.greedy and agent.hypotheses is not None and agent.planner.loyalty == LOYALTY
     assert agent.hypotheses.prior[agent.hypotheses.follows].sum() == FOLLOWERS / 2  # half of the goals are about hares
+    assert agent.tracker.config.lasting == 0  # as trained
+    lasting = find_agent(f"{hop}?lasting=0.4").make(game, 0)
+    assert isinstance(lasting, HopAgent) and lasting.tracker.config.lasting == 0.4
+    assert lasting.hypotheses is not None and len(lasting.tracker.aims) == 3  # the stag, hares, to follow
     plain = find_agent(f"{hop}?followers=0&fates=yes&loyalty=0").make(game, 0)
     assert isinstance(plain, HopAgent) and plain.hypotheses is None and plain.planner.loyalty == 0
     loyal = find_agent(f"{hop}?followers=0&fates=yes&loyalty=2").make(game, 0)

@@ -32,6 +32,23 @@ def test_the_first_episode_and_adaptation_are_told_apart() -> None:
 
 def test_a_gap_is_clear_only_where_agents_differ() -> None:
     weak, strong = {"x": played(1.0), "y": played(1.2)}, {"x": played(1.4), "y": played(1.6), "z": played(0.0)}
-    clear, same = gap(strong, weak), gap(weak, weak)
+    clear = gap(strong, weak)
     assert clear.value == pytest.approx(0.2) and clear.low > 0
-    assert same.value == 0 and same.low < 0 < same.high
+    fewer = {
+        name: Played(one.per_run[:-4], one.seeds[:-4], one.by_episode, one.reference) for name, one in weak.items()
+    }
+    apart = gap(weak, fewer)  # other runs: each side is resampled by itself
+    assert apart.low < 0 < apart.high
+
+
+def test_runs_that_began_alike_are_compared_run_by_run() -> None:
+    rng = np.random.default_rng(0)
+    luck, seeds = rng.normal(0, 1.0, 40), np.repeat(np.arange(4), 10)
+    runs = np.zeros(3)
+    one, other = (Played(2.0 + luck + lead, seeds + shift, runs, 2.0) for lead, shift in ((0.1, 0), (0.0, 7)))
+    paired = gap({"x": one}, {"x": other})
+    assert (paired.value, paired.low, paired.high) == pytest.approx((0.05, 0.05, 0.05))  # the same luck on both sides
+    script = Played(2.0 + luck, np.zeros(40, dtype=np.int64), runs, 2.0)
+    assert gap({"x": one}, {"x": script}).low == pytest.approx(0.05)
+    unlike = Played(other.per_run[::-1].copy(), other.seeds, runs, 2.0)
+    assert gap({"x": one}, {"x": unlike}).low < 0  # other luck: nothing is shown

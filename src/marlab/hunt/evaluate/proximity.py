@@ -81,14 +81,29 @@ def summarise(played: Mapping[str, Played]) -> Proximity:
 
 
 def gap(one: Mapping[str, Played], other: Mapping[str, Played]) -> Measured:
-    """Difference of the mean proximities over the scenarios that both played; each side is resampled by itself."""
+    """Difference of the mean proximities over the scenarios that both played.
+
+    Where both made as many runs these began alike, so it is run by run that they differ: pairs of training seeds are
+    resampled, then the runs that both played in them. Otherwise each side is resampled by itself.
+    """
     shared = [name for name in one if name in other]
-    both = []
-    for side, shift in ((one, 0), (other, 17)):
-        drawn = [np.roll(grouped_resamples(side[name].seeds), shift, 0) for name in shared]
-        both.append(np.mean([side[name].proximity[places].mean(1) for name, places in zip(shared, drawn)], axis=0))
     value = float(np.mean([one[n].proximity.mean() - other[n].proximity.mean() for n in shared]))
-    return percentiles(value, both[0] - both[1])
+    if all(len(one[n].per_run) == len(other[n].per_run) for n in shared):
+        drawn = [_paired(one[n], other[n]) for n in shared]
+    else:
+        drawn = [_apart(one[n], 0) - _apart(other[n], 17) for n in shared]
+    return percentiles(value, np.mean(drawn, axis=0))
+
+
+def _paired(one: Played, other: Played) -> Floats:
+    """[M] resampled means of the differences of runs that began alike."""
+    pairs = np.unique(np.stack([one.seeds, other.seeds]), axis=1, return_inverse=True)[1].ravel()
+    return (one.proximity - other.proximity)[grouped_resamples(pairs)].mean(1)
+
+
+def _apart(played: Played, shift: int) -> Floats:
+    """[M] resampled means of one side, in an order of its own."""
+    return played.proximity[np.roll(grouped_resamples(played.seeds), shift, 0)].mean(1)
 
 
 HEADER = ["agent", "mean proximity", "IQM", "largest regret", "first episode", "episodes to 90 %"]

@@ -46,8 +46,6 @@ FOLLOWERS = 0.5
 """How probable evaluated agents think it that a stranger who takes hares comes once somebody stands on the stag."""
 LOYALTY = 1.0
 """What it costs evaluated agents, in rewards, to take a hare while a single other player is after the stag."""
-LASTING = 0.5
-"""How probable evaluated agents think it that a stranger keeps what it is after from episode to episode."""
 FEW_SHOT_DISCOUNT = 0.9
 """Beliefs of evaluated agents forget an episode with this factor: half of it is left after 6.6 more."""
 
@@ -160,14 +158,14 @@ class HopAgents:
         self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
         greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT, followers: float = FOLLOWERS,
-        fates: bool = False, loyalty: float = LOYALTY, lasting: float = LASTING,
+        fates: bool = False, loyalty: float = LOYALTY, lasting: float | None = None,
     ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
 
         simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
         next. followers, fates: what is believed of others, and what the networks are told of it (see `Hypotheses`).
-        lasting: how probable it is of a stranger that it keeps what it is after (see `belief`).
+        lasting: how probable it is of a stranger that it keeps what it is after, as trained unless given.
         """
         check_same_size(self.game, game.config, "These agents were trained in")
         chosen = self.seeds[:1] if seed is None else (seed,) if isinstance(seed, int) else tuple(seed)
@@ -179,7 +177,9 @@ class HopAgents:
             plan = replace(plan, search=replace(plan.search, simulations=simulations))
         if trees is not None:
             plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
-        belief = replace(self.config.beliefs, discount=discount, lasting=lasting)
+        belief = replace(self.config.beliefs, discount=discount)
+        if lasting is not None:
+            belief = replace(belief, lasting=lasting)
         return HopAgent(
             game,
             mind,
