@@ -23,6 +23,7 @@ from marlab.hunt.exact.knowing import value_of_knowing
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.characters import parse_character
+from marlab.lab.errors import UserError
 
 SEED = 20_261_117
 CASES = {  # name -> (game, for each other player: what it may be with which chance, share of the starts)
@@ -30,6 +31,7 @@ CASES = {  # name -> (game, for each other player: what it may be with which cha
     "8x8, NS or NH among 2NH": ("msh_8x8", [{"NS": 0.5, "NH": 0.5}, {"NH": 1.0}, {"NH": 1.0}], 0.25),
     "far, NS (1/4) or NH among 2NH": ("msh_far", [{"NS": 0.25, "NH": 0.75}, {"NH": 1.0}, {"NH": 1.0}], 1.0),
     "far, NS (1/2) or NH among 2NH": ("msh_far", [{"NS": 0.5, "NH": 0.5}, {"NH": 1.0}, {"NH": 1.0}], 1.0),
+    "far, NS (2/3) or NH among 2NH": ("msh_far", [{"NS": 0.67, "NH": 0.33}, {"NH": 1.0}, {"NH": 1.0}], 1.0),
     "far, EXPL or NH among 2NH": ("msh_far", [{"EXPL": 0.5, "NH": 0.5}, {"NH": 1.0}, {"NH": 1.0}], 0.5),
     "far, NS or SWITCH(3) among 2NH": ("msh_far", [{"NS": 0.5, "SWITCH(3)": 0.5}, {"NH": 1.0}, {"NH": 1.0}], 0.25),
     "far, three times NS (1/4) or NH": ("msh_far", [{"NS": 0.25, "NH": 0.75}] * 3, 0.15),
@@ -50,6 +52,7 @@ def solve(name: str, number: int) -> tuple[float, float, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=200)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES), help="these alone")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop in time for this")
     parser.add_argument("--output-dir", type=Path, default=Path("knowing"))
@@ -58,13 +61,14 @@ def main() -> None:
     until = time.monotonic() + arguments.seconds
     values: dict[str, list[tuple[float, ...]]] = {name: [] for name in CASES}
     with ProcessPoolExecutor(arguments.cores, get_context("spawn")) as pool:
-        numbers = [
-            (k, name) for name, (_, _, share) in CASES.items() for k in range(max(2, int(arguments.starts * share)))
-        ]
+        numbers = [(k, name) for name in arguments.cases for k in range(max(2, int(arguments.starts * CASES[name][2])))]
         jobs = {pool.submit(solve, name, k): name for k, name in sorted(numbers)}  # all cases grow together
         try:
             for job in as_completed(jobs, timeout=max(1.0, until - time.monotonic())):
-                values[jobs[job]].append(job.result())
+                try:
+                    values[jobs[job]].append(job.result())
+                except UserError as error:  # a start with too many situations is left out and named
+                    print(f"{jobs[job]}: a start less. {error}", flush=True)
         except TimeoutError:
             pool.shutdown(wait=False, cancel_futures=True)
         print(table(values))
