@@ -16,11 +16,12 @@ from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.config import GoalSource, Objective, PretrainGoalsConfig
-from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.models import save_goal_models
-from marlab.hunt.others.pretrain import make_trainer
-from marlab.hunt.others.report import probe_table
-from marlab.hunt.others.trainer import OthersTrainer, codebook_of, predict
+from marlab.hunt.pretraining.answers import codebook_of, predict
+from marlab.hunt.pretraining.data import goal_data
+from marlab.hunt.pretraining.report import probe_table
+from marlab.hunt.pretraining.run import make_trainer
+from marlab.hunt.pretraining.trainer import OthersTrainer
 from marlab.hunt.world_model.config import ModelKind, PretrainWorldConfig
 from marlab.hunt.world_model.data import transitions
 from marlab.hunt.world_model.metrics import evaluate_split

@@ -27,7 +27,7 @@ import torch
 from hunt_answers_models import keep_models, pretrain, world_model
 from hunt_protocol import even_draws
 
-import marlab.hunt.others.trainer as others_trainer
+import marlab.hunt.pretraining.answers as answers
 import marlab.hunt.selfplay.trainer as training
 from marlab.hunt.commands import TRAININGS
 from marlab.hunt.data.collect import in_memory
@@ -187,7 +187,7 @@ def prepare(rung: str, config: HopTrainConfig, arguments: argparse.Namespace, un
     world, models = config.load_wm, config.load_moa
     if models is not None and not models.exists():
         data, source = dataset(config, arguments), SOURCES[config.parts.goals][0]
-        others_trainer.PROTOTYPES = RUNGS.get(rung, {}).get("prototypes", 8)
+        answers.PROTOTYPES = RUNGS.get(rung, {}).get("prototypes", 8)
         epochs = 5 if arguments.tiny else config.pipeline.goal_epochs
         trainer, _ = pretrain(
             arguments, data, source, "joint", 0, until, epochs=epochs, hidden=config.hidden, paths=config.paths

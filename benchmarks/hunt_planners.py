@@ -29,12 +29,12 @@ from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.models import save_goal_models
-from marlab.hunt.others.pretrain import make_trainer
-from marlab.hunt.others.trainer import codebook_of, predict
 from marlab.hunt.planner.agent import KIND, load_hop
 from marlab.hunt.planner.config import VARIANTS
+from marlab.hunt.pretraining.answers import codebook_of, predict
+from marlab.hunt.pretraining.data import goal_data
+from marlab.hunt.pretraining.run import make_trainer
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import SOURCES
 from marlab.lab.config import from_dict

@@ -27,7 +27,7 @@ from machine import commit, describe
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import load_goal_dataset, make_trainer, pretrain_goals
+from marlab.hunt.pretraining.run import load_goal_dataset, make_trainer, pretrain_goals
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.runs.run import RunOptions

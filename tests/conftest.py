@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ import torch
 
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the programs that tests start
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # a job in the background: programs that tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HOUSE = Path(__file__).parents[1]
 SLOW = tuple(

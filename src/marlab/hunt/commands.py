@@ -22,7 +22,7 @@ TRAININGS = Path(__file__).parent / "presets" / "train"
 
 collect = RunCommand("hunt collect", HuntCollectConfig, "marlab.hunt.data.collect:collect", GAMES)
 pretrain_goals = RunCommand(
-    "hunt pretrain vae", PretrainGoalsConfig, "marlab.hunt.others.pretrain:pretrain_goals", positional=("data",)
+    "hunt pretrain vae", PretrainGoalsConfig, "marlab.hunt.pretraining.run:pretrain_goals", positional=("data",)
 )
 pretrain_world = RunCommand(
     "hunt pretrain world", PretrainWorldConfig, "marlab.hunt.world_model.pretrain:pretrain_world", positional=("data",)

@@ -11,11 +11,11 @@ from marlab.hunt.evaluate.run import read_card, write_card
 from marlab.hunt.museum.command import MuseumConfig
 from marlab.hunt.museum.run import FINDINGS, conclude
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import KIND, load_goal_dataset, make_trainer
-from marlab.hunt.others.report import finish
 from marlab.hunt.players.seats import parse_seeds
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
+from marlab.hunt.pretraining.report import finish
+from marlab.hunt.pretraining.run import KIND, load_goal_dataset, make_trainer
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.training.run import draw_training
 from marlab.hunt.world_model.config import PretrainWorldConfig

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from marlab.hunt.data.dataset import Dataset, SplitName
-from marlab.hunt.others import pretrain as goals_module
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain_goals
-from marlab.hunt.others.trainer import Splits
+from marlab.hunt.pretraining import run as goals_module
+from marlab.hunt.pretraining.run import pretrain_goals
+from marlab.hunt.pretraining.trainer import Splits
 from marlab.hunt.world_model import pretrain as pretrain_world
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions

@@ -7,9 +7,9 @@ import torch
 from marlab.hunt.diagnose.online import play_rows
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role
+from marlab.hunt.pretraining.floor import rule_rows
 
 TINY = game_config("msh_tiny")
 

@@ -10,8 +10,8 @@ import torch
 
 from marlab.hunt.diagnose.parts import Check, Verdict, number, verdicts
 from marlab.hunt.diagnose.world import channel_match, mismatches
-from marlab.hunt.others.metrics import class_table
 from marlab.hunt.players.published import CONFUSION, TOP1, WORLD_CHANNELS, WORLD_OBS_MSE
+from marlab.hunt.pretraining.metrics import class_table
 
 
 def told(found: list[Verdict]) -> dict[str, str]:

@@ -6,8 +6,8 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import ABSENT, HUNT_HARE, HUNT_STAG, STAY
 from marlab.hunt.game.symmetry import Symmetry, symmetries
 from marlab.hunt.game.views import View
-from marlab.hunt.others.floor import rule_rows
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.floor import rule_rows
 from tests.hunt.offline import offline_data
 
 

@@ -13,13 +13,13 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
 from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError

@@ -38,6 +38,10 @@ def test_wrong_words(tmp_path: Path) -> None:
         small_training(agent_roles="NS,NS")
 
 
+LEARNT_ON = {"hop_far": "msh_far_loose"}
+"""Presets that learn on another board than the one they are named after."""
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in TRAININGS.glob("*.toml")))
 def test_presets_of_trainings(name: str) -> None:
     preset = load_preset(name, TRAININGS)
@@ -45,4 +49,4 @@ def test_presets_of_trainings(name: str) -> None:
     assert config.guests.share >= 0.5 and "P6" in config.chosen
     assert config.plan.search.max_depth is not None  # a recorded walk always takes as many steps as it may
     if name != "hop_quick":
-        assert game_config(name.replace("hop", "msh")) == config.game
+        assert game_config(LEARNT_ON.get(name, name.replace("hop", "msh"))) == config.game

@@ -13,9 +13,9 @@ from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.config import GoalSource, PretrainGoalsConfig
 from marlab.hunt.others.models import GoalModels, LoadedModels, ModelSpec
-from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import agents_of
 from marlab.hunt.players.rollout import HARE, NONE, STAG, play
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.hunt.selfplay.offline import goals_of, offline_experience, with_hindsight
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.errors import UserError

@@ -11,10 +11,10 @@ from marlab.hunt.data.collect import class_report
 from marlab.hunt.data.dataset import Dataset, Rows, check_integrity
 from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, save_picture
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.others.floor import rule_rows
-from marlab.hunt.others.metrics import class_table
 from marlab.hunt.players.published import CONFUSION, ROWS
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.floor import rule_rows
+from marlab.hunt.pretraining.metrics import class_table
 from marlab.hunt.training.gates import Gates
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels

@@ -13,14 +13,14 @@ from marlab.hunt.diagnose.goals import ORIGINAL, GoalRun, Judged
 from marlab.hunt.diagnose.online import game_of
 from marlab.hunt.diagnose.parts import Picture, Section, save_picture
 from marlab.hunt.game.rules import ACTION_NAMES, Game
-from marlab.hunt.others.belief_report import BeliefSource, exact_source
 from marlab.hunt.others.codes import two_dimensions
 from marlab.hunt.others.config import BeliefConfig
-from marlab.hunt.others.report import codebook_or_labels, learned_source
 from marlab.hunt.players.published import CONFUSION, ROWS, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.players.rollout import HARE, OUTCOMES, STAG, captures, moments
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.belief_report import BeliefSource, exact_source
+from marlab.hunt.pretraining.report import codebook_or_labels, learned_source
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import COLOURS, DASHES, INK, legend, legends, panels, styled

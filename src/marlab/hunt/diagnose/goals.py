@@ -17,16 +17,16 @@ from marlab.hunt.data.dataset import Dataset, Part, load_dataset
 from marlab.hunt.diagnose.parts import Check, Section, Table, fitting_weights
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.data import GoalData, goal_data
-from marlab.hunt.others.floor import Truth, truth_of
-from marlab.hunt.others.metrics import ActionScores, class_table, score_actions
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.others.pretrain import overfit_one_batch
-from marlab.hunt.others.report import belief_figures, codebook_or_labels, probe_table
-from marlab.hunt.others.trainer import Prediction, Stage, predict, vae_scores
 from marlab.hunt.others.vae import recon_error
 from marlab.hunt.players.published import CONFUSION, TOP1, TOP3, VAE_LOSSES
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.answers import Prediction, Stage, predict, vae_scores
+from marlab.hunt.pretraining.data import GoalData, goal_data
+from marlab.hunt.pretraining.floor import Truth, truth_of
+from marlab.hunt.pretraining.metrics import ActionScores, class_table, score_actions
+from marlab.hunt.pretraining.report import belief_figures, codebook_or_labels, probe_table
+from marlab.hunt.pretraining.run import overfit_one_batch
 from marlab.hunt.training.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError

@@ -19,14 +19,14 @@ from marlab.hunt.diagnose.ppo import PPORun
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES, Game
 from marlab.hunt.game.views import View
-from marlab.hunt.others.data import goal_data
-from marlab.hunt.others.metrics import score_actions
-from marlab.hunt.others.trainer import predict
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.players.published import ONLINE_BROKEN
 from marlab.hunt.players.rollout import Moment, captures, moments
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role
+from marlab.hunt.pretraining.answers import predict
+from marlab.hunt.pretraining.data import goal_data
+from marlab.hunt.pretraining.metrics import score_actions
 from marlab.lab.runs.rng import Rngs
 
 

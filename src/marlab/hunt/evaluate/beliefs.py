@@ -14,9 +14,9 @@ import torch
 from marlab.hunt.evaluate.agents import Agent
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.at_play import LearnedLikelihoods
-from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.players.policy import Policy
+from marlab.hunt.pretraining.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.lab.runs.rng import Rngs
 
 EXACT = "exact rules"

@@ -39,9 +39,7 @@ from marlab.lab.runs.rng import Rngs
 
 CODE = (
     "hunt/game", "hunt/players", "hunt/planner", "hunt/exact/best_response.py", "hunt/exact/situations.py",
-    "hunt/ppo/config.py", "hunt/ppo/network.py",
-    *(f"hunt/others/{name}.py" for name in ("at_play", "belief", "belief_report", "blocks", "codes", "config")),
-    *(f"hunt/others/{name}.py" for name in ("copies", "history", "moa", "models", "vae")),
+    "hunt/ppo/config.py", "hunt/ppo/network.py", "hunt/others", "hunt/pretraining/belief_report.py",
     *(f"hunt/world_model/{name}.py" for name in ("config", "data", "model")),
     *(f"hunt/evaluate/{name}.py" for name in ("agents", "beliefs", "cells", "play", "scores")), "lab/ppo", "lab/search",
     "lab/runs/measurements.py", "lab/runs/rng.py", "lab/stats.py",

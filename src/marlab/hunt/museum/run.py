@@ -13,7 +13,7 @@ from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.museum.command import EXHIBITS, FINDINGS, MuseumConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain_goals
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress

@@ -1,1 +1,1 @@
-"""Models of others: goal codes, action predictor, beliefs, and their pretraining."""
+"""Models of others as they are used: goal codes, action predictor, beliefs."""

@@ -14,13 +14,13 @@ from marlab.hunt.game.build import restore
 from marlab.hunt.game.rows import encode
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import GoalSource
-from marlab.hunt.others.data import goal_data
 from marlab.hunt.others.moa import masked_mixture
 from marlab.hunt.others.models import LoadedModels
-from marlab.hunt.others.trainer import read_codes, soft_labels
 from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.replay import Experience
+from marlab.hunt.pretraining.answers import read_codes, soft_labels
+from marlab.hunt.pretraining.data import goal_data
 from marlab.lab.errors import UserError
 
 SUBGOAL_HORIZON = 10

@@ -29,12 +29,12 @@ from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.others.pretrain import pretrain_goals
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.players.episodes import REWARD, pair, team_optimum
 from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.offline import SOURCES, goals_of
 from marlab.hunt.selfplay.trainer import HopTrainer

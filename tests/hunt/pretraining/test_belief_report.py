@@ -4,8 +4,8 @@ import pytest
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.others.belief_report import across_episodes, after_switch, exact_source, within_episode
 from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
+from marlab.hunt.pretraining.belief_report import across_episodes, after_switch, exact_source, within_episode
 from marlab.lab.runs.rng import Rngs
 
 

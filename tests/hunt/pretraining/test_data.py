@@ -6,8 +6,8 @@ import torch
 from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.game.config import game_config
 from marlab.hunt.others.config import Faults
-from marlab.hunt.others.data import goal_data
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.data import goal_data
 from tests.hunt.offline import offline_data
 
 GAME = game_config("msh_4x4")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from marlab.hunt.others.pretrain import load_goal_dataset, make_trainer
+from marlab.hunt.pretraining.run import load_goal_dataset, make_trainer
 from marlab.lab.runs.testing import assert_halfway_equal, assert_resume_equal
 from tests.hunt.others_cases import tiny
 

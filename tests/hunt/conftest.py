@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from marlab.hunt.others.pretrain import pretrain_goals
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.lab.runs.run import RunOptions
 from tests.hunt.others_cases import tiny
 

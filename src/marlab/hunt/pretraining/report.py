@@ -23,16 +23,17 @@ from marlab.hunt.data.dataset import SPLITS, Dataset, Part, SplitName
 from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.at_play import LearnedLikelihoods, pretrained
-from marlab.hunt.others.belief_report import BeliefSource, exact_source, measure_beliefs
 from marlab.hunt.others.codes import Codebook, linear_probe, two_dimensions
 from marlab.hunt.others.config import Faults
-from marlab.hunt.others.data import GoalData, goal_data
-from marlab.hunt.others.floor import Truth, truth_of
-from marlab.hunt.others.metrics import ActionScores, score_actions
 from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
-from marlab.hunt.others.trainer import OthersTrainer, Prediction, codebook_of, predict, vae_scores
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.answers import Prediction, codebook_of, predict, vae_scores
+from marlab.hunt.pretraining.belief_report import BeliefSource, exact_source, measure_beliefs
+from marlab.hunt.pretraining.data import GoalData, goal_data
+from marlab.hunt.pretraining.floor import Truth, truth_of
+from marlab.hunt.pretraining.metrics import ActionScores, score_actions
+from marlab.hunt.pretraining.trainer import OthersTrainer
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, Reliability, curves, reference_lines, reliability, scatter

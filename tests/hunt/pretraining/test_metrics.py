@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.hunt.others.metrics import class_table, score_actions, write_evaluation
+from marlab.hunt.pretraining.metrics import class_table, score_actions, write_evaluation
 
 # The confusion matrix of the original's last epoch (rows true, columns predicted) and the table printed beside it.
 NOTE_MATRIX = [

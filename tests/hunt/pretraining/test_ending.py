@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from marlab.hunt.others.ending import best_epoch, final_verdict
-from marlab.hunt.others.pretrain import pretrain_goals
+from marlab.hunt.pretraining.ending import best_epoch, final_verdict
+from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import texts

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from marlab.hunt.game.config import game_config
-from marlab.hunt.others.floor import bayes_beliefs, rule_rows, truth_of
 from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.floor import bayes_beliefs, rule_rows, truth_of
 from marlab.lab.errors import UserError
 from tests.hunt.offline import offline_data
 

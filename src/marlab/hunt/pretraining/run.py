@@ -12,13 +12,13 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.others.config import Faults, PretrainGoalsConfig
-from marlab.hunt.others.data import GoalData, goal_data, some_sequences
-from marlab.hunt.others.ending import conclude_stopped, final_verdict
-from marlab.hunt.others.floor import truth_of
 from marlab.hunt.others.moa import Moa, action_loss
 from marlab.hunt.others.models import KIND, ModelSpec
-from marlab.hunt.others.report import finish
-from marlab.hunt.others.trainer import OthersTrainer, Splits
+from marlab.hunt.pretraining.data import GoalData, goal_data, some_sequences
+from marlab.hunt.pretraining.ending import conclude_stopped, final_verdict
+from marlab.hunt.pretraining.floor import truth_of
+from marlab.hunt.pretraining.report import finish
+from marlab.hunt.pretraining.trainer import OthersTrainer, Splits
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marlab.hunt.others.report import draw_epochs, draw_losses
-from marlab.hunt.others.trainer import OthersTrainer
+from marlab.hunt.pretraining.report import draw_epochs, draw_losses
+from marlab.hunt.pretraining.trainer import OthersTrainer
 from marlab.lab.progress import stage
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.run import Run

@@ -6,10 +6,11 @@ import torch
 
 from marlab.hunt.commands import pretrain_goals as command
 from marlab.hunt.game.build import make_game
-from marlab.hunt.others.belief_report import within_episode
 from marlab.hunt.others.config import BeliefConfig, PretrainGoalsConfig
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.others.pretrain import (
+from marlab.hunt.pretraining.belief_report import within_episode
+from marlab.hunt.pretraining.report import learned_source
+from marlab.hunt.pretraining.run import (
     label_noise,
     load_goal_dataset,
     make_splits,
@@ -18,7 +19,6 @@ from marlab.hunt.others.pretrain import (
     overfit_one_batch,
     pretrain_goals,
 )
-from marlab.hunt.others.report import learned_source
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
 from marlab.lab.runs.rng import Rngs
