@@ -22,7 +22,7 @@ from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game, State
 from marlab.hunt.game.views import View, flat_observation
-from marlab.hunt.planner.planner import boltzmann, normalised, summarise
+from marlab.hunt.planner.plans import boltzmann, normalised, summarise
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.network import PlayerNet, load_agents

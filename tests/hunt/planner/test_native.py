@@ -14,7 +14,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.planner import native, planner
 from marlab.hunt.planner.agent import HopAgent
 from marlab.hunt.planner.dynamics import ego_first
-from marlab.hunt.planner.planner import JointPlan
+from marlab.hunt.planner.plans import JointPlan
 from tests.hunt.helpers import seeded
 from tests.hunt.hop_cases import small_mind
 

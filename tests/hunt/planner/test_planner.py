@@ -13,7 +13,8 @@ from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import LearnedCoPlayers, RandomCoPlayers, RuleCoPlayers
 from marlab.hunt.planner.dynamics import TrueGame
 from marlab.hunt.planner.nets import PlayerNets
-from marlab.hunt.planner.planner import Planner, boltzmann, decisions, draw_goals, normalised
+from marlab.hunt.planner.planner import Planner, draw_goals
+from marlab.hunt.planner.plans import boltzmann, decisions, normalised
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import placed, seeded, small_game
 from tests.hunt.hop_cases import even, small_mind

@@ -18,7 +18,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import HUNT_HARE, Game, State
 from marlab.hunt.game.symmetry import symmetries
 from marlab.hunt.game.views import View
-from marlab.hunt.planner.planner import boltzmann, decision_metrics, normalised, summarise
+from marlab.hunt.planner.plans import boltzmann, decision_metrics, normalised, summarise
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search

@@ -28,7 +28,7 @@ from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.mind import Mind, mind_state
-from marlab.hunt.planner.planner import JointPlan
+from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
 from marlab.hunt.world_model.model import DenseModel, StructuredModel, WorldModel, make_model

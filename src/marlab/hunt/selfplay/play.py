@@ -21,7 +21,8 @@ from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.moa import masked_mixture, others_of
 from marlab.hunt.planner.mind import Mind
-from marlab.hunt.planner.planner import JointPlan, Planner
+from marlab.hunt.planner.planner import Planner
+from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
