@@ -14,7 +14,7 @@ from marlab.hunt.planner.coplayers import LearnedCoPlayers, RandomCoPlayers, Rul
 from marlab.hunt.planner.dynamics import TrueGame
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.planner import Planner, draw_goals
-from marlab.hunt.planner.plans import boltzmann, decisions, normalised
+from marlab.hunt.planner.plans import boltzmann
 from marlab.lab.search.search import SearchConfig
 from tests.hunt.helpers import placed, seeded, small_game
 from tests.hunt.hop_cases import even, small_mind
@@ -32,19 +32,6 @@ def blank_nets(game: GameConfig, copies: int = 1, goals: int = 2) -> PlayerNets:
 
 
 # --- who decides ---------------------------------------------------------------------------------------------------
-
-
-def test_decisions_are_grouped_by_seed_and_seat() -> None:
-    want = torch.tensor([[1, 0], [0, 0], [1, 1], [0, 1], [0, 0], [1, 0]]).bool()  # two seeds of three games
-    who = decisions(want, 2)
-    assert who is not None
-    found = {(int(g), int(s)) for g, s, r in zip(who.game.flatten(), who.seat.flatten(), who.real.flatten()) if r}
-    assert found == {(0, 0), (2, 0), (2, 1), (3, 1), (5, 0)}
-    assert who.game.shape == (4, 2)
-    assert bool((who.game[:2] < 3).all()) and bool((who.game[2:] >= 3).all())  # groups of seed 0, then of seed 1
-    assert decisions(torch.zeros(4, 2).bool(), 2) is None
-    larger = decisions(want, 2, sizes=1)
-    assert larger is not None and larger.game.shape == (4, 3) and int(larger.real.sum()) == 5
 
 
 def test_fold_and_back() -> None:
@@ -151,12 +138,6 @@ def test_goals_are_drawn_from_beliefs() -> None:
     drawn = draw_goals(believed, 4000, seeded(0))
     assert drawn.shape == (1, 4000, 2)
     assert abs(float(drawn[0, :, 0].float().mean()) - 0.8) < 0.03 and int(drawn[0, :, 1].max()) == 0
-
-
-def test_normalised_values() -> None:
-    q = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
-    found = normalised(q, torch.tensor([1.0, 2.0]), torch.tensor([5.0, 2.0]))
-    assert torch.equal(found, torch.tensor([[0.0, 0.5], [0.0, 0.0]]))
 
 
 def test_beta_decides_how_random_players_with_exact_values_are() -> None:

@@ -23,7 +23,6 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.lab.search.search import Embedding, Evaluation, Expand, SearchConfig, SearchResult, Transition, Tree, search
 from tests.hunt.helpers import placed, seeded
-from tests.lab.search.table_game import random_game
 
 GAMMA = 0.95
 CHECK_25 = SearchConfig(simulations=2000, outcomes=16, c1=1.25)
@@ -208,47 +207,6 @@ def test_the_plan_improves_on_the_prior(root: str) -> None:
         policy = boltzmann(normalised(q, found.low, found.high), legal, 25.0, logits)
         metrics = decision_metrics(found, q, policy, prior, legal, 1.0)
         assert (metrics["improvement"] >= -1e-6).float().mean() >= 0.99
-
-
-def test_trees_of_a_decision_are_averaged_on_one_scale() -> None:
-    game, states, trees = random_game(21), torch.arange(10), 3
-    root = game.evaluate(states)
-    many = Evaluation(*(part.repeat_interleave(trees, 0) for part in root))
-    config = SearchConfig(simulations=40, root="gumbel", considered=3)
-    result = search(many, (states.repeat_interleave(trees),), game.expand, config, seeded(0))
-    found = summarise(result, trees)
-    q = result.q.view(10, trees, 5)
-    torch.testing.assert_close(found.q.mean(1), (q[:, 0] + q[:, 1] + q[:, 2]) / 3)
-    low, high = result.low.view(10, trees).amin(1), result.high.view(10, trees).amax(1)
-    scaled = normalised(found.q.mean(1), found.low, found.high)
-    torch.testing.assert_close(scaled, (found.q.mean(1) - low[:, None]) / (high - low)[:, None])
-    policy = boltzmann(scaled, root.legal, 10.0)
-    torch.testing.assert_close(policy, (10 * scaled).masked_fill(~root.legal, -torch.inf).softmax(1))
-    assert (found.visits.sum((1, 2)) == 120).all()
-    flat = normalised(torch.full((1, 4), 0.7), torch.tensor([0.7]), torch.tensor([0.7]))
-    assert not flat.any()  # where nothing differs, nothing is preferred
-
-
-def test_planner_figures_are_what_they_say() -> None:
-    game, states, trees = random_game(21), torch.arange(10), 3
-    root = game.evaluate(states)
-    many = Evaluation(*(part.repeat_interleave(trees, 0) for part in root))
-    result = search(many, (states.repeat_interleave(trees),), game.expand, SearchConfig(simulations=40), seeded(0))
-    found = summarise(result, trees)
-    q, legal = found.q.mean(1), root.legal
-    prior = root.logits.masked_fill(~legal, -torch.inf).softmax(1)
-    policy = boltzmann(normalised(q, found.low, found.high), legal, 25.0)
-    metrics = decision_metrics(found, q, policy, prior, legal, 2.0)
-    k = 4
-    p, b, mask = policy[k], prior[k], legal[k]
-    assert metrics["entropy"][k].item() == pytest.approx(-sum(x * math.log(x) for x in p.tolist() if x > 0), abs=1e-5)
-    kl = sum(x * math.log(x / y) for x, y in zip(p[mask].tolist(), b[mask].tolist()) if x > 0)
-    assert metrics["kl_to_prior"][k].item() == pytest.approx(kl, abs=1e-4)
-    assert metrics["improvement"][k].item() == pytest.approx(2 * ((p - b) * q[k])[mask].sum().item(), abs=1e-5)
-    assert metrics["q_spread"][k].item() == pytest.approx(2 * (q[k][mask].max() - q[k][mask].min()).item(), abs=1e-5)
-    apart = result.q.view(10, trees, 5)[k].std(0, correction=0)[mask].mean()
-    assert metrics["disagreement"][k].item() == pytest.approx(2 * apart.item(), abs=1e-5)
-    assert all(value.shape == (10,) and value.isfinite().all() for value in metrics.values())
 
 
 def test_unscaled_values_flatten_what_the_planner_found() -> None:

@@ -10,29 +10,28 @@ Per arena like `FishEscapeEnv`: the policy moves the whole shoal, the reward is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from marlab.fish.envs.arena import checked
 from marlab.fish.envs.gym import observation_space
 from marlab.fish.sea import constants as sea
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.world import FishWorld
+from marlab.lab.sb3 import BatchEnv
 
 
-class FishVecEnv(VecEnv):
+class FishVecEnv(BatchEnv):
     """Arenas that begin anew at once, as stable-baselines3 expects; starts come from the world's own generator."""
 
     def __init__(self, num_envs: int = 1, device: str = "cpu", seed: int = 0, **settings: Any) -> None:
         """`settings` are fields of `SeaConfig`."""
         self.world = FishWorld(SeaConfig(**settings), num_envs, seed=seed, device=device)
-        cfg, self.render_mode = self.world.cfg, None
+        cfg = self.world.cfg
         space = observation_space(cfg, cfg.num_fish)
         super().__init__(num_envs, space, spaces.MultiDiscrete([sea.ACTION_COUNT] * cfg.num_fish))
         self._actions = torch.zeros(num_envs, cfg.num_fish, dtype=torch.int64)
@@ -65,27 +64,6 @@ class FishVecEnv(VecEnv):
                 }  # fmt: skip
             world.renew()
         return self._rows(), gain, over, infos
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        return [getattr(self, attr_name)] * len(list(self._chosen(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        return [getattr(self, method_name)(*args, **kwargs)] * len(list(self._chosen(indices)))
-
-    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
-        return [False] * len(list(self._chosen(indices)))
-
-    def get_images(self) -> Sequence[np.ndarray | None]:
-        return [None] * self.num_envs
-
-    def _chosen(self, indices: VecEnvIndices) -> Iterable[int]:
-        return range(self.num_envs) if indices is None else [indices] if isinstance(indices, int) else indices
 
     def _rows(self) -> np.ndarray:
         return self.world.observe().cpu().numpy().copy()

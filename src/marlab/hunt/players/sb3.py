@@ -11,14 +11,12 @@ episode is the learner's own: it ends with its capture, and then the game begins
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig, game_config
@@ -26,9 +24,10 @@ from marlab.hunt.game.views import View, flat_fields
 from marlab.hunt.players.gym import checked
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
+from marlab.lab.sb3 import BatchEnv
 
 
-class HuntVecEnv(VecEnv):
+class HuntVecEnv(BatchEnv):
     """Games that begin anew at once, as stable-baselines3 expects."""
 
     def __init__(
@@ -40,7 +39,6 @@ class HuntVecEnv(VecEnv):
         self.game = make_game(config, torch.Generator().manual_seed(seed), maps=maps, device=device)
         self.generator = torch.Generator(device=self.game.device).manual_seed(seed)
         self.others = RulePlayers(self.game, parse_roles(f"RAND,{others}"))  # nobody asks the first
-        self.render_mode = None
         size = flat_fields(self.game).size
         highest = max(7, config.final_time)
         super().__init__(num_envs, spaces.Box(0, highest, (size,), np.float32), spaces.Discrete(config.actions))
@@ -87,24 +85,3 @@ class HuntVecEnv(VecEnv):
 
     def _rows(self) -> np.ndarray:
         return View(self.game, self.state).flat(self._me).squeeze(1).cpu().numpy()
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        return [getattr(self, attr_name)] * len(list(self._chosen(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        return [getattr(self, method_name)(*args, **kwargs)] * len(list(self._chosen(indices)))
-
-    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
-        return [False] * len(list(self._chosen(indices)))
-
-    def get_images(self) -> Sequence[np.ndarray | None]:
-        return [None] * self.num_envs
-
-    def _chosen(self, indices: VecEnvIndices) -> Iterable[int]:
-        return self._get_indices(indices)
