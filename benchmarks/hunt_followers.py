@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from hunt_protocol import HELD_OUT_SEED, even_draws
+from hunt_protocol import HELD_OUT_SEED
 from numpy.typing import NDArray
 
 from marlab.hunt.evaluate.agents import find_agent
@@ -88,7 +88,6 @@ def measure(game: Any, cells: list[Cell], runs: int, steps: int, until: float) -
             raise OutOfTime
 
     plan = seat_all(game, cells, runs, {})
-    even_draws(plan, game)
     chance = torch.Generator(device=game.device).manual_seed(HELD_OUT_SEED)
     stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance, tick)
     focal = plan.focal.cpu()[stream.game]

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import torch
 from hunt_answers_models import keep_models, pretrain, world_model
-from hunt_protocol import even_draws
 
 import marlab.hunt.pretraining.answers as answers
 import marlab.hunt.selfplay.trainer as training
@@ -236,7 +235,6 @@ def score(
     seeds = max(len(agent.seeds) for agent in agents)
     runs, steps = (4 * seeds, 60) if arguments.tiny else (arguments.runs, arguments.steps)
     plan = seat_all(game, [Cell(agent, scenario) for agent in agents for scenario in scenarios], runs, {})
-    even_draws(plan, game)
     chance = torch.Generator(device=game.device).manual_seed(START_SEED)
     stream = play_stream(game, plan, Starts(game, runs, START_SEED), steps, chance)
     found = scores_of(plan, stream, steps, steps // 2)

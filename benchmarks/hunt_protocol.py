@@ -17,7 +17,6 @@ import argparse
 import json
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ import torch
 
 from marlab.hunt.evaluate.agents import Agent, find_agent
 from marlab.hunt.evaluate.families import KINDS, scored, tagged
-from marlab.hunt.evaluate.play import Cell, SeatingPlan, Starts, play_stream, seat_all
+from marlab.hunt.evaluate.play import Cell, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.proximity import HEADER, Played, gap, proximity_rows, summarise
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
@@ -35,7 +34,6 @@ from marlab.hunt.exact.best_response import reference_values, solvable
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.players.characters import parse_character
-from marlab.hunt.players.strangers import KeepingPlayers
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
@@ -131,7 +129,6 @@ def play(
     if time.monotonic() > until - 20:
         return
     plan = seat_all(game, [Cell(agent, one) for agent in agents.values() for one in scenarios], runs, met)
-    even_draws(plan, game)
     chance = torch.Generator(device=game.device).manual_seed(HELD_OUT_SEED)
     try:
         stream = play_stream(game, plan, Starts(game, runs, HELD_OUT_SEED), steps, chance, tick)
@@ -147,24 +144,6 @@ def play(
         }  # fmt: skip
         (folder / f"{name}.json").write_text(json.dumps({**read(folder / f"{name}.json"), **kept}))
     print(f"{', '.join(agents)}: {time.monotonic() - began:.0f} s", flush=True)
-
-
-def even_draws(plan: SeatingPlan, game: Any) -> None:
-    """What players with a lasting goal want in run r is the same for every agent, and over all runs it is the stag as
-    often as their share says: with one draw a run, chance would decide who looks good among them."""
-    n, generator = game.players, torch.Generator().manual_seed(HELD_OUT_SEED)
-    order = torch.stack([torch.randperm(plan.runs, generator=generator) for _ in range(n)], 1)
-    strata = ((order + 0.5) / plan.runs).to(game.device)  # [R, n] by place in the list of members
-    for seat in plan.seats:
-        if isinstance(seat.policy, KeepingPlayers):
-            run = plan.run[seat.games]
-            place = (torch.arange(n, device=game.device) - run.unsqueeze(1)) % n
-            numbers, begin = strata[run.unsqueeze(1), place], seat.policy.begin
-            seat.policy.begin = partial(_begin, begin, numbers)  # type: ignore[method-assign]
-
-
-def _begin(begin: Any, drawn: torch.Tensor, batch: int, _: Any) -> Any:
-    return begin(batch, drawn)
 
 
 # --- best responses ---------------------------------------------------------------------------------------------------

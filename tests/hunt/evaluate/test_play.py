@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from marlab.hunt.evaluate.agents import find_agent, scripted
-from marlab.hunt.evaluate.play import Cell, Starts, seat_all
+from marlab.hunt.evaluate.play import Cell, Starts, places, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import SUITE, by_name, team
 from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.views import View
 from marlab.hunt.planner.agent import HopAgent
+from marlab.hunt.players.rollout import HARE
 from tests.hunt.evaluate_cases import hop_run, played
 from tests.hunt.helpers import seeded, small_game
 
@@ -43,6 +44,21 @@ def test_focal_seats_rotate_and_every_seat_is_taken_once() -> None:
     assert plan.focal[:8].sum(1).tolist() == [3] * 8 and plan.focal[8:].sum(1).tolist() == [1] * 8
     assert [row.nonzero().item() for row in plan.focal[8:]] == [0, 1, 2, 3] * 2  # the lone focal player moves on
     assert len(plan.seats) == 4  # NS plays on both sides and is one policy
+
+
+@pytest.mark.parametrize("runs", [8, 12])
+def test_who_keeps_what_it_wants_wants_the_same_whoever_plays(runs: int) -> None:
+    """And as often as its share says: an agent alone, beside another, and in a larger company."""
+    game = small_game(FOUR)
+    wants = []
+    for agents in (["NS"], ["NH"], ["NS", "NH"]):
+        plan = seat_all(game, [Cell(scripted(name), team("KEEP(0.25)+2NH")) for name in agents], runs, {})
+        stream = play_stream(game, plan, Starts(game, runs, 5), 100, seeded(len(agents)))
+        place = places(plan.run[stream.game], 4)
+        hares = ((stream.outcome == HARE) & (place == 1)).any(1)  # caught by the one that keeps what it wants
+        caught = torch.bincount(stream.game[hares], minlength=len(plan.run)) > 0
+        wants += caught.view(-1, runs).tolist()
+    assert all(one == wants[0] for one in wants) and sum(wants[0]) == 0.75 * runs
 
 
 def test_training_seeds_share_the_runs_and_meet_every_seat(ppo: Path) -> None:

@@ -45,9 +45,25 @@ class Starts:
             self._noise = torch.cat([self._noise, torch.stack(more).to(self.game.device)])
         return self.game.start(self._noise[episode, run])
 
+    def lasting(self, run: Tensor) -> Tensor:
+        """[E, n] numbers from 0 to 1 by which the players of runs [E] draw once for all their episodes.
+
+        They are the same whoever plays, and evenly spread over the runs for every place in a team: else chance would
+        decide who looks good among strangers who keep what they want.
+        """
+        players, generator = self.game.players, torch.Generator().manual_seed(self.seed)
+        order = torch.stack([torch.randperm(self.runs, generator=generator) for _ in range(players)], 1)
+        spread = ((order + 0.5) / self.runs).to(run.device)  # [R, n] by place in the list of members
+        return spread[run.unsqueeze(1), places(run, players)]
+
     def _draw(self, episode: int) -> Tensor:
         generator = torch.Generator().manual_seed(stream_seed(self.seed, f"start {episode}"))
         return torch.rand(self.runs, self._width, generator=generator)
+
+
+def places(run: Tensor, players: int) -> Tensor:
+    """[E, n] who of the list of members sits in each seat in runs [E]: seats rotate from run to run."""
+    return (torch.arange(players, device=run.device) - run.unsqueeze(1)) % players
 
 
 class Seat(NamedTuple):
@@ -99,7 +115,7 @@ def seat_all(game: Game, cells: Sequence[Cell], runs: int, cast: Mapping[str, Ag
     """
     n, device = game.players, game.device
     run = torch.arange(runs, device=device).repeat(len(cells))
-    place = (torch.arange(n, device=device) - run[:runs].unsqueeze(1)) % n  # [R, n] place in the list of members
+    place = places(run[:runs], n)  # [R, n]
     turn = torch.div(run[:runs], n, rounding_mode="floor")  # [R]
     focal = torch.zeros(len(run), n, dtype=torch.bool, device=device)
     seed = torch.zeros(len(run), dtype=torch.int64, device=device)
@@ -198,7 +214,12 @@ def play_stream(
     batch, device = len(plan.run), game.device
     episode = torch.zeros(batch, dtype=torch.int64, device=device)
     state = starts.at(plan.run, episode)
-    memories = [seat.policy.begin(len(seat.games), draws.start(i, 0)) for i, seat in enumerate(plan.seats)]
+    memories = [
+        seat.policy.begin(
+            len(seat.games), starts.lasting(plan.run[seat.games]) if seat.policy.draws_once else draws.start(i, 0)
+        )
+        for i, seat in enumerate(plan.seats)
+    ]
     reward = torch.zeros(batch, game.players, device=device)
     result = torch.zeros(batch, game.players, dtype=torch.int64, device=device)
     hunters, length = result.clone(), result[:, 0].clone()

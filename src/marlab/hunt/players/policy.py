@@ -26,7 +26,8 @@ Chance = torch.Generator | Tensor
 class Policy(ABC):
     """Chooses actions for every seat. Only `act` must be given."""
 
-    draws_at_start: bool = False  # whether `begin` draws anything
+    draws_at_start: bool = False  # whether `begin` and `reset` draw anything
+    draws_once: bool = False  # whether `begin` does, for all episodes of a team
 
     def begin(self, batch: int, generator: torch.Generator) -> Memory:
         """Memory at the first step of `batch` new episodes."""

@@ -76,7 +76,7 @@ class KeepingPlayers(Policy):
 
     def __init__(self, game: Game, share: float) -> None:
         self._rules = RulePlayers(game, [Role(Kind.MIX, share)] * game.players)
-        self.draws_at_start = True
+        self.draws_once = True
 
     def begin(self, batch: int, generator: Chance) -> Memory:
         return self._rules.begin(batch, generator)
