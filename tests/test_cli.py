@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from marlab.cli import COMMANDS, Command, Table, main
+from marlab.cli import COMMANDS, SPINS, Command, Table, main
 
 
 def commands(table: Table, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -113,3 +114,19 @@ def test_words_that_no_file_can_hold_are_one_sentence(word: str, what: str, caps
     assert main(["market", "collect", "--output-dir", word]) == 2
     said = capsys.readouterr().err
     assert what in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, SPINS), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, None)],
+)
+def test_threads_do_not_keep_cores_from_others(
+    given: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unless the user has said how threads wait."""
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--version"]) == 0 and capsys.readouterr().out
+    assert os.environ.get("GOMP_SPINCOUNT") == expected

@@ -108,9 +108,14 @@ COMMANDS: Table = {
 }
 
 
+SPINS = "1000"
+"""How often a thread looks whether the others have finished their part before it sleeps."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 if the input was wrong, 130 if it was interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
+    wait_kindly()
     try:
         for word in words:
             check_text(word, f"The word '{word.encode('utf-8', 'replace').decode()}'")
@@ -129,6 +134,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(clean(f"marlab: {error.strerror or error}{where}."), file=sys.stderr)
         return 2
+
+
+def wait_kindly() -> None:
+    """Let torch's threads wait for each other without keeping a core from others; read when torch is first imported.
+
+    Left alone they turn for a millisecond at the end of every small operation. On an idle machine that is no faster; on
+    one where something else computes, the core that is waited for has no time, and trainings take ten times as long.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
 def _dispatch(words: list[str]) -> int:
