@@ -30,8 +30,8 @@ class HuntEvalConfig:
 
     KIND: ClassVar[str] = "hunt/eval"
     agent: str = ""
-    """The agent: a rule such as NS, a run directory of trained agents, or shipped ones (hop_4x4, hop_8x8_b5); RUN:3 is
-    one training seed, NAME=RUN gives it a name."""
+    """The agent: a rule such as NS, a run directory of trained agents, or shipped ones (hop_4x4, hop_8x8_b5, hop_far);
+    RUN:3 is one training seed, NAME=RUN gives it a name."""
     agents: tuple[str, ...] = ()
     """More agents, compared with the first on the same starts."""
     game: str = ""

@@ -28,7 +28,7 @@ class WatchConfig:
     """Whom to watch."""
 
     agent: str = ""
-    """A rule such as NS, a run directory of trained agents, or shipped ones (hop_4x4, hop_8x8_b5)."""
+    """A rule such as NS, a run directory of trained agents, or shipped ones (hop_4x4, hop_8x8_b5, hop_far)."""
     team: str = ""
     """The others, such as NS+2NH; without them all seats are played by the agent."""
     seat: int = 1
