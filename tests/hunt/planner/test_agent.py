@@ -140,6 +140,9 @@ def test_agents_from_a_file(tmp_path: Path) -> None:
         found = agents.agent(game, seed).mind.predict(View(game, state), belief)
         assert torch.equal(expected, found)
     assert agents.agent(game, 5, simulations=9, trees=3).planner.config.search.simulations == 9
+    agents.save(tmp_path / "more.pt", [5], trees=7)
+    more = load_hop(tmp_path / "more.pt")
+    assert more.seeds == (5,) and more.agent(game).planner.config.trees == 7 != agents.config.plan.trees
     both = agents.agent(game, (5, 2)).mind  # in the order asked for
     assert both.seeds == (5, 2) and torch.equal(
         both.one(2).players.middle.weight, agents.mind.one(2).players.middle.weight

@@ -146,10 +146,16 @@ class HopAgents:
     seeds: tuple[int, ...]
     mind: Mind = field(repr=False)
 
-    def save(self, path: str | Path, seeds: Sequence[int] | None = None, *, half: bool = False) -> None:
-        """The agents of some seeds (all by default) as a file that `hunt.load` reads; half: in numbers of 16 bits."""
+    def save(
+        self, path: str | Path, seeds: Sequence[int] | None = None, *, half: bool = False, trees: int | None = None
+    ) -> None:
+        """The agents of some seeds (all by default) as a file that `hunt.load` reads.
+
+        half: in numbers of 16 bits. trees: how many they play with from here on; training can often do with fewer.
+        """
         mind = self.mind if seeds is None else self.mind.some(seeds)
-        state = agents_state(self.game, self.config, mind)
+        config = self.config if trees is None else replace(self.config, plan=self.config.with_trees(trees))
+        state = agents_state(self.game, config, mind)
         if half:
             state["weights"] = {k: w.half() if w.is_floating_point() else w for k, w in state["weights"].items()}
         save_checkpoint(Path(path), KIND, 0, {"agents": state})
@@ -172,11 +178,9 @@ class HopAgents:
         mind = self.mind.some(chosen).to(game.device)
         if mind.world[0] is not None:
             mind.world[0].to(game.device)
-        plan = self.config.plan
+        plan = self.config.plan if trees is None else self.config.with_trees(trees)
         if simulations is not None:
             plan = replace(plan, search=replace(plan.search, simulations=simulations))
-        if trees is not None:
-            plan = replace(plan, trees=trees, draws=trees if self.config.parts.one_step else plan.draws)
         belief = replace(self.config.beliefs, discount=discount)
         if lasting is not None:
             belief = replace(belief, lasting=lasting)

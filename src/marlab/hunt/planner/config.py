@@ -105,3 +105,7 @@ class MindConfig:
     @property
     def beliefs(self) -> BeliefConfig:
         return replace(self.belief, inter=self.parts.inter, intra=self.parts.intra)
+
+    def with_trees(self, trees: int) -> PlanConfig:
+        """How it plans with so many trees; who looks one step ahead makes as many draws."""
+        return replace(self.plan, trees=trees, draws=trees if self.parts.one_step else self.plan.draws)
