@@ -41,13 +41,13 @@ def planned(agent: HopAgent, state: State, natively: bool) -> tuple[JointPlan, t
 
 @pytest.mark.parametrize(("name", "followers"), [("hop_4x4", 0.0), ("hop_4x4", 0.5), ("hop_8x8_b5", 0.5)])
 def test_shipped_planners_visit_the_same_in_50_positions(name: str, followers: float) -> None:
-    """All positions in one batch, so that the test is quick."""
-    trained = hunt.load(name)
+    """All in one batch, so that the test is quick; with three trees none of the draws is a tie for last bits."""
+    trained, trees = hunt.load(name), 3
     game = hunt.make_game(trained.game, seeded(0), maps=20)
-    agent = trained.agent(game, seats=[1], followers=followers)
+    agent = trained.agent(game, seats=[1], trees=trees, followers=followers)
     state = positions(game, 50)
     (fast, after_fast), (slow, after_slow) = planned(agent, state, True), planned(agent, state, False)
-    assert int(slow.visits.sum()) == int((slow.visits.sum(2) > 0).sum()) * trained.config.plan.trees * 64
+    assert int(slow.visits.sum()) == int((slow.visits.sum(2) > 0).sum()) * trees * 64
     assert torch.equal(fast.visits, slow.visits) and torch.equal(fast.line, slow.line)
     assert torch.equal(after_fast, after_slow)  # the same random numbers were drawn
     for mine, theirs in zip(fast[:6], slow[:6]):

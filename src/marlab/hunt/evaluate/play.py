@@ -214,12 +214,12 @@ def play_stream(
     batch, device = len(plan.run), game.device
     episode = torch.zeros(batch, dtype=torch.int64, device=device)
     state = starts.at(plan.run, episode)
-    memories = [
-        seat.policy.begin(
-            len(seat.games), starts.lasting(plan.run[seat.games]) if seat.policy.draws_once else draws.start(i, 0)
-        )
-        for i, seat in enumerate(plan.seats)
-    ]
+
+    def first(i: int, seat: Seat) -> Any:
+        """What a policy draws by when its team meets."""
+        return starts.lasting(plan.run[seat.games]) if seat.policy.draws_once else draws.start(i, 0)
+
+    memories = [seat.policy.begin(len(seat.games), first(i, seat)) for i, seat in enumerate(plan.seats)]
     reward = torch.zeros(batch, game.players, device=device)
     result = torch.zeros(batch, game.players, dtype=torch.int64, device=device)
     hunters, length = result.clone(), result[:, 0].clone()
