@@ -39,7 +39,7 @@ def test_hunt_eval(tmp_path: Path) -> None:
 
 
 def test_fish_eval(tmp_path: Path) -> None:
-    words = "fish eval best --episodes 101 --fish 8 --device cpu"
+    words = "fish eval best --episodes 301 --fish 8 --device cpu"
     killed, smooth = both(words, tmp_path, 2, preload=["marlab.fish.training.evaluate"], spread_s=1.0)
     for name in ("eval_multi_summary.json", "death_stats.json"):
         assert (killed / name).read_bytes() == (smooth / name).read_bytes()

@@ -43,8 +43,7 @@ def test_commands_of_the_hunt_speak(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["ppo", "hop"])
 def test_a_limit_bounds_a_training_and_is_used(tmp_path: Path, kind: str) -> None:
     words = ["hunt", "train", "--variant", kind, "--device", "cpu", "--time-limit", "0.75", "--name", "run"]
-    if kind == "hop":
-        words += ["--preset", "hop_quick"]
+    words += ["--total-steps", "100000000"] if kind == "ppo" else ["--preset", "hop_quick", "--total-steps", "1000000"]
     heard = listen(words, tmp_path)
     assert heard.code == 0 and 45 - 10 < heard.seconds < 45 + 2 * patience(), f"{heard.seconds:.1f} s of 45"
     assert heard.longest < patience(), heard.before
