@@ -1,4 +1,4 @@
-"""Questions that the hunt's lab note left open, as trainings: docs/hunt-answers.md tells what came of them.
+"""Questions that the hunt's lab note left open, as trainings: docs/record/hunt-questions.md tells what came of them.
 
     python benchmarks/hunt_answers.py --device cuda --seconds 450 --output-dir answers prepare losses world planning
     python benchmarks/hunt_answers.py --device cuda --seconds 450 --output-dir answers buffer teams fall models

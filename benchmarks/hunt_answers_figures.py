@@ -29,7 +29,7 @@ SKIP = 6
 LINES = {"random": RANDOM_REWARD, "original's end": MCTS_END, "team optimum": OPTIMUM}
 BEST_RESPONSE = {"3NS": 2.96, "3NH": 1.00, "3RAND": 2.33, "NS+2NH": 5.00, "2NS+NH": 3.62, "NS+NH+RAND": 4.96,
                  "2NS+RAND": 3.60}  # fmt: skip
-"""Exact best responses, of docs/results.md; with 3RAND a PPO player trained for it, with NS+NH+RAND the rule NS."""
+"""Exact best responses, of docs/record/hunt.md; with 3RAND a PPO player trained for it, with NS+NH+RAND the rule NS."""
 Floats = NDArray[np.float64]
 
 

@@ -5,7 +5,7 @@
 Weights, starts and random numbers are the same; a planner differs by what it may believe of others. For every team:
 the first episode, the second to fifth, and the episodes that end in the last half of the steps, as mean reward with
 95 % intervals over runs; and the paired difference of the last to the first agent. `tune` and `scored` name the
-families of docs/hunt-eval.md (--scored-seed). Needs torch and numpy only; --json keeps what was found, as it goes.
+families of the guide on hunt eval (--scored-seed). Needs torch and numpy only; --json keeps what was found, as it goes.
 """
 
 from __future__ import annotations

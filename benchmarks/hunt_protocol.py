@@ -1,4 +1,4 @@
-"""The protocol of docs/hunt-eval.md on machines that have torch and numpy only: who comes nearest to the best response?
+"""The protocol of `hunt eval` where only torch and numpy are installed: who comes nearest to the best response?
 
     python benchmarks/hunt_protocol.py --scored-seed 7 --agents hop_4x4 ppo=rivals/ppo_4x4.pt \\
         --populations other=rivals/population_4x4.pt --device cuda --seconds 420 --output-dir protocol

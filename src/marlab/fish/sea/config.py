@@ -103,7 +103,7 @@ class SeaConfig:
     predator_pre_roll_speed_bias: str = V32_SPEED_BIAS
     """Weighted bins of the speed set before each pre-roll step, `low-high:weight,...` in m/s; empty: none."""
     predator_mode: Literal["ballistic", "pursuit", "intercept", "burst", "pack", "learned"] = "ballistic"
-    """How the predator moves once the fish may: a ball that falls north, or a hunter (docs/fish.md has the seas)."""
+    """How the predator moves once the fish may: a ball that falls north, or a hunter (see docs/guides/fish.md)."""
     predator_pull: Literal["north", "random"] = "north"
     """Where the ballistic predator falls to: north, or a side that every episode draws."""
     predator_speed: float = 2.4

@@ -1,7 +1,7 @@
 """Many independent tasks on `serial | local | dask | ray`: the same promises on every one of them.
 
 Each task runs in a child process of its own that can be ended at any moment (child.py), with its own time and
-memory limit. Results come back as they finish; a task that fails is a result like any other. See docs/engine.md.
+memory limit. Results come back as they finish; a task that fails is a result like any other. See docs/guides/engine.md.
 """
 
 from __future__ import annotations

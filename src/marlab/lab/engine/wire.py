@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["ok", "raised", "timeout", "memory", "died", "cancelled"]
-"""How a task ended; docs/engine.md explains each."""
+"""How a task ended; docs/guides/engine.md explains each."""
 
 _LENGTH = struct.Struct("!I")
 _MOST_FILES = 4

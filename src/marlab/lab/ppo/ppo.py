@@ -209,7 +209,7 @@ class PPO:
     # --- learning -----------------------------------------------------------------------------------------------
 
     def update(self, rollout: Rollout, learning_rate: float, entropy_coef: float) -> dict[str, float]:
-        """Several epochs over the rollout's acting rows; returns the metrics of docs/metrics.md."""
+        """Several epochs over the rollout's acting rows; returns the metrics of docs/reference/metrics.md."""
         config = self.config
         with self.timing("learning"):
             advantage, target = advantages(

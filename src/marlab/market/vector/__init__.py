@@ -4,7 +4,7 @@ It needs torch and numpy only. `configs` says what a market gives to its factori
 the negotiations of a day, `settle` the evening. `seats` shows everything from the side of a factory, `views` in the
 words of rules and networks. `builtin`, `sync_random` and `greedy` are agents of the league, `clones` networks that
 answer as entrants do, `rule_w` is our own rule.
-`replay` plays recorded worlds again, which is how all of it is proven (`marlab market verify`, docs/market-engine.md).
+`replay` plays recorded worlds again, which is how all of it is proven (`marlab market verify`).
 
 Letters in shapes: B worlds, L levels, A factories of a level (L and A are the largest of the batch), P = L - 1 markets
 between levels, T days, S = 11 days on which a contract can be delivered, from today on. Levels are aligned to the end:
