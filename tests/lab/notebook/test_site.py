@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from marlab.lab.errors import UserError
 from marlab.lab.notebook import site as site_module
 from marlab.lab.notebook.site import build, program_mark, run_folders, signature
 from tests.lab.report.cases import make_run
@@ -83,6 +84,31 @@ def test_folders_that_cannot_be_read_are_named(root: Path) -> None:
     (root / "fish" / "headless" / "metrics.jsonl").touch()
     assert sorted(item.path.name for item in build(root).broken) == ["headless", "torn"]
     assert "headless" in (root / "index.html").read_text()
+
+
+def test_pages_are_not_written_through_links(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    precious = [elsewhere / name for name in ("index.html", "thumb.webp", "run.json", "page.html")]
+    for file in precious:
+        file.write_text("{}")
+    (root / "fish" / "a" / "report").symlink_to(elsewhere)  # whatever it leads to, another run as well
+    (root / "fish" / "b" / "report").mkdir()
+    (root / "fish" / "b" / "report" / "index.html").symlink_to(elsewhere / "page.html")
+    (root / "fish" / "b" / "report" / "thumb.webp").symlink_to(elsewhere / "thumb.webp")
+    make_run(root, "fish/c")
+    (root / "fish" / "c" / "report").mkdir()
+    (root / "fish" / "c" / "report" / "data").symlink_to(elsewhere)
+    site = build(root)
+    assert [(item.path.name, "is a link" in item.reason) for item in site.broken] == [("a", True), ("c", True)]
+    assert [entry["id"] for entry in entries(root)] == ["fish/b"]
+    for shared in ("_notebook/fish", "_notebook"):
+        (root / shared).rename(elsewhere / shared.replace("/", "-"))
+        (root / shared).symlink_to(elsewhere)
+        with pytest.raises(UserError, match=rf"{shared} is a link"):
+            build(root)
+        (root / shared).unlink()
+        (elsewhere / shared.replace("/", "-")).rename(root / shared)
+    assert sorted(elsewhere.iterdir()) == sorted(precious) and {file.read_text() for file in precious} == {"{}"}
 
 
 def test_a_signature_tells_files_and_not_their_pages(root: Path) -> None:

@@ -24,6 +24,25 @@ def test_a_failure_leaves_the_old_content(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["a.txt"]
 
 
+def test_nothing_of_a_run_is_written_through_a_link(tmp_path: Path) -> None:
+    elsewhere, kept = tmp_path / "elsewhere", tmp_path / "kept"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "deep" / "a.txt").write_text("precious")
+    (tmp_path / "large_disk").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "large_disk")  # a run itself may lie elsewhere
+    write_text(tmp_path / "run" / "run.json", "{}")
+    (tmp_path / "run" / "report").symlink_to(elsewhere)
+    for inside in ("report/new.txt", "report/deep/a.txt", "report/new/a.txt"):
+        with pytest.raises(UserError, match=r"report is a link to another folder"):
+            write_text(tmp_path / "run" / inside, "x")
+    assert sorted(path.name for path in elsewhere.rglob("*")) == ["a.txt", "deep"]
+    assert (elsewhere / "deep" / "a.txt").read_text() == "precious"
+    kept.write_text("precious")
+    (tmp_path / "run" / "a.txt").symlink_to(kept)
+    write_text(tmp_path / "run" / "a.txt", "ours")
+    assert (kept.read_text(), (tmp_path / "large_disk" / "a.txt").read_text()) == ("precious", "ours")
+
+
 def test_readers_see_the_old_content_until_the_end(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_text(path, "old")

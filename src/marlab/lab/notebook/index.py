@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from marlab.lab.notebook import story
 from marlab.lab.notebook.charts import Line
+from marlab.lab.notebook.sheet import put
 from marlab.lab.runs.records import RunInfo
 
 Entry = dict[str, Any]
@@ -63,8 +65,9 @@ def thumbnail(info: RunInfo, chosen: Path | None) -> Path | None:
         with Image.open(source) as picture:
             small = picture.convert("RGB")
             small.thumbnail((THUMB_WIDTH, THUMB_WIDTH))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            small.save(target, "WEBP", quality=70, method=1)
+            content = io.BytesIO()
+            small.save(content, "WEBP", quality=70, method=1)
     except (OSError, ValueError, SyntaxError):  # a picture that is none
         return None
+    put(target, content.getvalue())
     return target

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from marlab.lab.errors import UserError
 from marlab.lab.notebook.panels import PLACES, Panel
 from marlab.lab.notebook.words import is_word, word
-from marlab.lab.runs.files import plain_json
+from marlab.lab.runs.files import plain_json, refuse_links
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,6 +49,7 @@ def require_report_extra() -> None:
 
 def put(path: Path, content: str | bytes) -> None:
     """Write a file that can be made again: whole or not at all, without waiting for the disk."""
+    refuse_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     with os.fdopen(handle, "wb") as file:

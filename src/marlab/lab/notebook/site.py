@@ -53,6 +53,7 @@ class Site:
 def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None = None) -> Site:
     """Make whatever is missing or older than its run; `tick` is called with every run that was looked at."""
     site = Site(root)
+    _refuse_links(root / FOLDER)
     known = _read_state(root, language)
     fresh: dict[str, Any] = {}
     packages: set[str] = set(known.get("packages", []))
@@ -68,14 +69,14 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
             continue
         try:
             info = read_run(path)
+            if same and info.status == "running":  # a process that died leaves no trace in the folder
+                fresh[place] = old
+                site.entries.append(old["entry"])
+                continue
+            built = _make(info, root, language, old, sweep)
         except UserError as error:
             site.broken.append(Unreadable(path, str(error)))
             continue
-        if same and info.status == "running":  # a process that died leaves no trace in the folder
-            fresh[place] = old
-            site.entries.append(old["entry"])
-            continue
-        built = _make(info, root, language, old, sweep)
         packages |= built.packages
         fresh[place] = {"mark": mark, "entry": built.entry, "hashes": built.hashes}
         site.entries.append(built.entry)
@@ -102,6 +103,13 @@ def run_folders(root: Path) -> Iterator[tuple[Path, str | None]]:
         yield path, None
         for trial in sorted(path.glob(f"{TRIALS}/*/run.json")):
             yield trial.parent, path.relative_to(root).as_posix()
+
+
+def _refuse_links(shared: Path) -> None:
+    """Pages are never written through a link: the whole folder of runs may come from a stranger. Runs may be links."""
+    for folder in (shared, *(Path(place, name) for place, names, _ in os.walk(shared) for name in names)):
+        if folder.is_symlink():
+            raise UserError(f"{folder} is a link to another folder; pages are not written through one: remove it.")
 
 
 def _headless(root: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from marlab.lab.errors import UserError
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder; on success it becomes `path`, on failure it is removed."""
+    refuse_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
@@ -31,6 +32,16 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
         raise
     _sync(path.parent)
+
+
+def refuse_links(path: Path) -> None:
+    """Refuse to write through a link to a folder inside a run, which may come from a stranger: files elsewhere would be
+    overwritten. A run and the folders above it may be links; a link in place of the file itself is replaced."""
+    for folder in path.absolute().parents:
+        if folder.is_symlink() and any((above / "run.json").exists() for above in folder.parents):
+            raise UserError(
+                f"{folder} is a link to another folder; nothing of a run is written through one: remove it."
+            )
 
 
 def write_text(path: Path, text: str) -> None:
