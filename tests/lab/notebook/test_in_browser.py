@@ -203,3 +203,28 @@ def test_a_served_comparison_says_what_the_differences_are_worth(page: Any, root
         page.wait_for_selector("[data-judged] tbody tr")
         assert page.locator("[data-judged] tbody tr").count() == 2
         assert "survival" in page.locator(".verdict").text_content()
+
+
+def test_a_strangers_page_runs_no_script_and_reads_no_other_run(browser: Any, tmp_path: Path) -> None:
+    path = make_run(tmp_path, "fish/strange")
+    make_run(tmp_path, "fish/private")
+    names = ("x.js.gz", "x.js.xz", "x.es", "x.mjs", "x.js")
+    for name in names:
+        (path / name).write_text("document.title = 'taken'; fetch('../private/run.json').then(() => done = true);")
+    tags = "".join(f"<script src='{name}'></script><script type=module src='{name}'></script>" for name in names)
+    hostile = f"<html><title>still</title>{tags}<script>document.title = 'taken'</script><img src=x onerror=eval(1)>"
+    (path / "x.html").write_text(hostile)
+    (path / "x.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+    (path / "frame.html").write_text("<title>still</title><iframe src='../private/report/index.html'></iframe>")
+    with serving(Notebook(tmp_path)) as server:
+        context = browser.new_context()
+        tab, asked = context.new_page(), []
+        tab.on("request", lambda request: asked.append(request.url))
+        for name in ("x.html", "x.svg", "frame.html", "report/index.html"):
+            if name.startswith("report"):  # a page in the place of ours may use our scripts, and none of its own
+                (path / "report" / "index.html").write_text(hostile)
+            tab.goto(f"{server.address}fish/strange/{name}")
+            tab.wait_for_load_state("networkidle")
+            assert tab.title() in ("still", "")
+        context.close()
+    assert not [url for url in asked if "private/run.json" in url]

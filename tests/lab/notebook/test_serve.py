@@ -17,6 +17,8 @@ from marlab.lab.notebook.serve import LARGEST_MESSAGE, Notebook, is_data
 from tests.lab.notebook.served import serving
 from tests.lab.report.cases import make_run
 
+STRANGE = ("x.js.gz", "x.js.bz2", "x.js.xz", "x.js.br", "x.js.Z", "x.es", "x.mjs", "x.JS.gz", "x.ecma", "x.htc")
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
@@ -29,17 +31,29 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     os.symlink(folder / "secret.txt", path / "link.txt")
     (path / "report" / "data").mkdir(parents=True)
     (path / "report" / "data" / "evil.js").write_text('notebook.receive("x",alert(1));\n')
+    (path / "linked").mkdir()
+    os.symlink(folder / "secret.txt", path / "linked" / "index.html")
+    for name in STRANGE:
+        (path / name).write_text("document.title = 'taken'")
+    (path / "own.html").write_text("<script src='x.js.gz'></script>")
     with serving(Notebook(root)) as opened:
         yield opened
 
 
 def ask(
-    server: Notebook, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+    server: Notebook,
+    path: str,
+    method: str = "GET",
+    body: bytes | None = None,
+    token: str | None = None,
+    **headers: str,
 ) -> tuple[int, Any, bytes]:
     """(status, headers, body); `Host=...` and others replace what a browser would send."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.putrequest(method, path, skip_host="Host" in named)
+    connection.putrequest(
+        method, f"/{server.token}{path}" if token is None else token + path, skip_host="Host" in named
+    )
     for name, value in {**named, **({"Content-Length": str(len(body))} if body is not None else {})}.items():
         connection.putheader(name, value)
     connection.endheaders(body)
@@ -78,7 +92,7 @@ def test_other_hosts_are_refused(server: Notebook, host: str) -> None:
 
 def test_a_request_names_one_host(server: Notebook) -> None:
     with socket.create_connection(server.server_address, timeout=20) as raw:  # type: ignore[arg-type]
-        raw.sendall(f"GET / HTTP/1.1\r\nHost: {server.hosts[0]}\r\nHost: evil.example\r\n\r\n".encode())
+        raw.sendall(f"GET /{server.token}/ HTTP/1.1\r\nHost: {server.hosts[0]}\r\nHost: evil.example\r\n\r\n".encode())
         assert raw.recv(100).startswith(b"HTTP/1.1 403")
 
 
@@ -95,10 +109,24 @@ def test_other_origins_are_refused_and_followed_links_are_not(server: Notebook) 
         assert ask(server, "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate", Sec_Fetch_Dest="document")[0] == 200
 
 
-@pytest.mark.parametrize("path", [
-    "/../secret.txt", "/fish/../../secret.txt", "/%2e%2e/secret.txt", "/fish/a/link.txt", "/..%2fsecret.txt",
-    "//etc/passwd", "/fish", "/fish/a/nothing", "/fish/a/%00", "/..%5csecret.txt", "/fish/a/report/",
-])  # fmt: skip
+OUTSIDE = (
+    "/../secret.txt",
+    "/fish/../../secret.txt",
+    "/%2e%2e/secret.txt",
+    "/fish/a/link.txt",
+    "/fish/a/linked/",
+    "/fish/a/linked/index.html",
+    "/..%2fsecret.txt",
+    "//etc/passwd",
+    "/fish",
+    "/fish/a/nothing",
+    "/fish/a/%00",
+    "/..%5csecret.txt",
+    "/fish/a/report/",
+)
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
 def test_nothing_outside_of_the_runs_is_read(server: Notebook, path: str) -> None:
     status, _, body = ask(server, path)
     assert status in (403, 404) or path == "/fish/a/report/"
@@ -117,6 +145,81 @@ def test_scripts_are_the_notebooks_own_or_plain_data(server: Notebook) -> None:
         "",
     ):
         assert not is_data(wrong)
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_no_name_makes_a_strangers_file_a_script(server: Notebook, name: str) -> None:
+    status, headers, _ = ask(server, f"/fish/a/{name}")
+    assert (status, headers["Content-Type"]) == (200, "application/octet-stream")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_html_that_is_not_ours_is_in_a_sandbox(server: Notebook) -> None:
+    assert ask(server, "/fish/a/own.html")[1]["Content-Security-Policy"].endswith("; sandbox")
+    for place in ("/", "/fish/a/report/index.html", "/_notebook/compare.html"):
+        assert "sandbox" not in ask(server, place)[1]["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("token", ["", "/", "/wrong", "/_notebook", "/%00"])
+def test_who_does_not_know_the_address_is_refused(server: Notebook, token: str) -> None:
+    for path in ("/", "/fish/a/run.json", "/_changed"):
+        status, _, body = ask(server, path, token=token)
+        assert status in (400, 403) and b"token" in body
+
+
+@pytest.mark.parametrize("path", ["http://[", "/%5b", "/" + "a" * 70_000, "/_changed?since=" + "9" * 5000])
+def test_any_address_has_an_answer(server: Notebook, path: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for token in (None, ""):
+        assert ask(server, path, token=token, Host=server.hosts[0])[0] in (200, 400, 403, 404, 414)
+    assert capfd.readouterr().err == ""
+
+
+def test_numbers_of_thousands_of_digits_are_refused(server: Notebook) -> None:
+    long = "9" * 5000
+    assert ask(server, "/fish/a/media/film.mp4", Range=f"bytes={long}-")[0] == 200
+    refused = ask(server, "/_act/a/b", "POST", None, Origin=own(server), Content_Length=long)
+    assert refused[0] == 400
+
+
+def test_what_an_action_stumbles_over_is_one_sentence(
+    server: Notebook, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(message: dict[str, Any], root: Path) -> dict[str, Any]:
+        if "echo" in message:
+            return message
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(serve, "action", lambda world, name: fail)
+    heads = {"Origin": own(server), "Content_Type": "application/json"}
+    status, _, said = ask(server, "/_act/a/b", "POST", b"{}", **heads)
+    assert (status, json.loads(said)) == (
+        500,
+        {"error": "This cannot be answered: [Errno 28] No space left on device."},
+    )
+    assert ask(server, "/_act/a/b", "POST", b'{"echo": "\\ud800"}', **heads)[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_that_becomes_shorter_ends_the_answer(server: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.Handler, "_range", lambda self, size: (0, size + 99))
+    with socket.create_connection(server.server_address, timeout=20) as raw:  # type: ignore[arg-type]
+        raw.sendall(f"GET /{server.token}/fish/a/media/film.mp4 HTTP/1.1\r\nHost: {server.hosts[0]}\r\n\r\n".encode())
+        while raw.recv(1 << 16):  # until the server closes: without that, the reader waits for 100 bytes more
+            pass
+
+
+def test_silent_and_surplus_connections_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 8)
+    with serving(Notebook(tmp_path)) as crowded:
+        silent = [socket.create_connection(crowded.server_address, timeout=20) for _ in range(12)]  # type: ignore[arg-type]
+        assert ask(crowded, "/")[0] == 200
+        for early in silent[:4]:
+            assert early.recv(1) == b""  # closed, because later ones came
+        monkeypatch.setattr(serve, "REQUEST_TIME", 0.0)
+        late = socket.create_connection(crowded.server_address, timeout=20)  # type: ignore[arg-type]
+        assert late.recv(1) == b""  # closed, because it said nothing for too long
+        for each in (*silent, late):
+            each.close()
 
 
 def test_films_are_answered_in_parts(server: Notebook) -> None:
@@ -185,3 +288,14 @@ def test_actions_of_worlds_answer_pages_of_this_notebook_alone(
 def test_a_port_that_is_taken_is_refused_in_one_sentence(server: Notebook) -> None:
     with pytest.raises(UserError, match="cannot be used"):
         serve.serve(server.root, server.server_address[1], "en")
+
+
+def test_a_folder_that_cannot_be_written_is_not_the_ports_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(serve, "build", fail)
+    with pytest.raises(PermissionError):
+        Notebook(tmp_path)

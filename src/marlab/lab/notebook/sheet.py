@@ -7,6 +7,7 @@ Pages open without a server, where a script may not read files: data beside a pa
 from __future__ import annotations
 
 import base64
+import filecmp
 import hashlib
 import json
 import os
@@ -257,8 +258,8 @@ def plotly_script() -> Path:
     return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
-def write_assets(folder: Path, packages: Iterable[str]) -> None:
-    """All shared files, for the lab and for the worlds named; a file that is there already is left alone."""
+def write_assets(folder: Path, packages: Iterable[str]) -> set[Path]:
+    """Write the shared files of the lab and of the worlds named, where they are missing or differ; their paths."""
     wanted: dict[Path, bytes] = {folder / "words.js": words_script(None).encode()}
     for file in ASSETS.iterdir():
         wanted[folder / file.name] = file.read_bytes()
@@ -266,12 +267,13 @@ def write_assets(folder: Path, packages: Iterable[str]) -> None:
         wanted[folder / package / "words.js"] = words_script(package).encode()
         for file in world_assets(package):
             wanted[folder / package / file.name] = file.read_bytes()
-    plotly, size = folder / "plotly.min.js", plotly_script().stat().st_size
-    if not plotly.exists() or plotly.stat().st_size != size:
-        wanted[plotly] = plotly_script().read_bytes()
     for path, content in wanted.items():
         if not path.exists() or path.read_bytes() != content:
             put(path, content)
+    plotly = folder / "plotly.min.js"
+    if not plotly.exists() or not filecmp.cmp(plotly, plotly_script(), shallow=False):  # large: compared once per state
+        put(plotly, plotly_script().read_bytes())
+    return {*wanted, plotly}
 
 
 @cache

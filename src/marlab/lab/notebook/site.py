@@ -44,6 +44,7 @@ class Site:
     made: list[Path] = field(default_factory=list)
     gone: bool = False  # whether a run is no longer there
     broken: list[Unreadable] = field(default_factory=list)
+    assets: set[Path] = field(default_factory=set)
 
     @property
     def index(self) -> Path:
@@ -83,7 +84,7 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
         site.made.append(path)
     site.broken += [Unreadable(path, "there is no run.json") for path in _headless(root)]
     worlds = sorted(packages | set(_contributors()))
-    write_assets(root / FOLDER, worlds)
+    site.assets = write_assets(root / FOLDER, worlds)
     state = {
         "schema": SCHEMA, "program": program_mark(), "language": language, "packages": sorted(packages), "runs": fresh,
     }  # fmt: skip

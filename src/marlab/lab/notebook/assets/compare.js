@@ -40,7 +40,7 @@
       element.append(make("p", { class: "lead" }, ...notebook.spans(t("compare.static", { command: "marlab compare " + words }))));
       return;
     }
-    const answer = await fetch("/_compare?" + runs.map((run) => "run=" + encodeURIComponent(run.place)).join("&"));
+    const answer = await fetch(notebook.server("_compare?") + runs.map((run) => "run=" + encodeURIComponent(run.place)).join("&"));
     const found = await answer.json();
     if (!answer.ok) { element.append(make("p", { class: "lead", text: found.error })); return; }
     element.append(make("div", { class: "verdict", role: "note" }, ...found.verdict.map((s) => make("p", {}, ...notebook.spans(say(s))))));

@@ -167,6 +167,9 @@ const notebook = (() => {
 
   function assets() { return root.dataset.assets || ""; }
 
+  /** Where the server takes questions: beside the shared files, so that the token in the address stays in front. */
+  function server(path) { return `${assets()}../${path}`; }
+
   // --- panels ----------------------------------------------------------------------------------------------------
 
   function panel(kind, draw) { kinds.set(kind, draw); }
@@ -209,7 +212,7 @@ const notebook = (() => {
   }
 
   async function act(world, name, message) {
-    const answer = await fetch(`/_act/${world}/${name}`, {
+    const answer = await fetch(server(`_act/${world}/${name}`), {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message),
@@ -291,7 +294,7 @@ const notebook = (() => {
 
   async function ask() {
     if (document.hidden) return;
-    const answer = await fetch(`/_changed?since=${stamp}`).catch(() => null); // the server may have ended
+    const answer = await fetch(server(`_changed?since=${stamp}`)).catch(() => null); // the server may have ended
     if (!answer || !answer.ok) return;
     const news = await answer.json();
     const known = stamp;
@@ -328,6 +331,6 @@ const notebook = (() => {
     for (const host of document.querySelectorAll(".panel[data-kind]")) draw(host);
   });
 
-  return { learn, t, say, known, spans, make, number, interval, receive, load, forget, script, assets, panel, plot, colours, onTheme, served, store,
+  return { learn, t, say, known, spans, make, number, interval, receive, load, forget, script, assets, server, panel, plot, colours, onTheme, served, store,
     get language() { return language; } };
 })();
