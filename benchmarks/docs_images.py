@@ -9,7 +9,6 @@ RUNS is a folder with the runs that pictures are drawn from; one that is missing
     hunt/hopplus        marlab hunt train --preset hop_4x4 --variant hopplus --seeds 0,1 --total-steps 240000
     hunt/ppo            marlab hunt train --variant ppo --seeds 0..4 --total-steps 3000000 --num-envs 1024
     hunt/card           marlab hunt eval hopplus-mcts=RUN direct-om=RUN ppo=RUN ps-ppo=RUN --runs 40 --layouts 2000
-    hunt/museum         marlab hunt museum --iterations 126
     market/film         marlab market collect --experts marlab.market.agent:LitaAgentHRL PenguinAgent AS0 --configs 3
                         --runs 1 --steps 40 --processes 2 2 --seed 5
 
@@ -167,15 +166,11 @@ def hunt_models(runs: Path) -> None:
 
 
 def hunt_trainings(runs: Path) -> None:
-    from marlab.hunt.diagnose.compare import CompareConfig, compare
+    from marlab.hunt.diagnose.curves import draw_trainings, open_training
 
-    hunt = runs / "hunt"
-    compare(
-        CompareConfig(
-            runs=(str(hunt / "ppo"), str(hunt / "hopplus"), str(hunt / "hop_4x4")), output_dir=runs / "compare"
-        )
-    )
-    shutil.copyfile(runs / "compare" / "trainings.png", IMAGES / "hunt_trainings.png")
+    names = {"ppo": "PPO", "hopplus": "HOP+", "hop_4x4": "HOP+-MCTS"}
+    trainings = [open_training(runs / "hunt" / folder, name) for folder, name in names.items()]
+    draw_trainings(trainings, IMAGES / "hunt_trainings.png")
 
 
 def hunt_card(runs: Path) -> None:
@@ -186,13 +181,6 @@ def hunt_card(runs: Path) -> None:
     draw_card(read_card(folder), folder)
     shutil.copyfile(folder / "figures" / "scenarios_shares.png", IMAGES / "hunt_scorecard.png")
     shutil.copyfile(folder / "figures" / "scenarios_adaptation.png", IMAGES / "hunt_adaptation.png")
-
-
-def hunt_museum(runs: Path) -> None:
-    folder = runs / "hunt" / "museum"
-    for name, exhibit in (("beta", "unscaled-beta"), ("stale", "stale-actions"), ("rise", "rise-then-fall"),
-                          ("all", "all-together")):  # fmt: skip
-        shutil.copyfile(next(folder.rglob(f"{exhibit}.png")), IMAGES / f"hunt_museum_{name}.png")
 
 
 def market_film(runs: Path) -> None:
@@ -248,7 +236,6 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "hunt_models": hunt_models,
     "hunt_trainings": hunt_trainings,
     "hunt_card": hunt_card,
-    "hunt_museum": hunt_museum,
     "market.gif": market_film,
 }
 

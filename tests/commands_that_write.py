@@ -147,12 +147,11 @@ ELSEWHERE = {
     "market play": "tests/test_evaluation_kills.py",
     "sweep": "tests/test_sweeps.py",
     "quickstart": "tests/quickstart/test_command.py",
-    "hunt museum": "tests/hunt/museum/test_run.py",
 }
 """Commands with a run of their own that are killed or cut short in another file."""
 NOTHING_TO_GO_ON_WITH = {
     "fish probe": "figures and films of one probe", "fish watch": "one film", "hunt check": "prints",
-    "hunt watch": "one film", "hunt diagnose": "figures of a finished run", "hunt compare": "one figure",
+    "hunt watch": "one film", "hunt diagnose": "figures of a finished run",
     "market eval-l2": "one table", "market new-agent": "a small folder that must not be there before",
     "market submit": "one archive", "market verify": "whole worlds, each once", "market configs": "one file",
     "market export": "one file for each world", "runs": "one record", "compare": "a table and a figure",

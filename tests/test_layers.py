@@ -23,7 +23,7 @@ MOST_MODULES = 18
 ROOMS = {
     "fish": "sea envs schedule starts measure training commands",
     "hunt": "game players exact data others pretraining world_model ppo planner selfplay evaluate training diagnose "
-    "museum watch seat",
+    "watch seat",
     "market": "logs rules vector envs simulator collect networks samples learn clones beliefs agent arena online "
     "distill fidelity habits replay submit verify guide",
 }

@@ -49,11 +49,9 @@ COMMANDS: Table = {
         "diagnose": Command(
             "marlab.hunt.diagnose.command:main", "which module is at fault: figures and a verdict per module"
         ),
-        "compare": Command("marlab.hunt.diagnose.compare:main", "reward over several trainings in one figure"),
         "eval": Command(
             "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"
         ),
-        "museum": Command("marlab.hunt.museum.command:main", "known faults brought back, each with its tell-tale plot"),
         "watch": Command(
             "marlab.hunt.watch.command:main", "an episode with everybody's beliefs and plans, as film and data"
         ),

@@ -35,7 +35,6 @@ fish eval a --output-dir e
 fish watch a --film w.gif
 fish probe runs/fish/b --output-dir e
 hunt train --preset ppo.toml --name p --resume
-hunt compare p x=p --output-dir c
 hunt diagnose p --output-dir d --no-figures
 hunt eval runs/hunt/p --game msh_4x4
 hunt watch p

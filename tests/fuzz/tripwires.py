@@ -24,7 +24,6 @@ BEGINNINGS = (
     "marlab.hunt.players.rollout:play",
     "marlab.hunt.evaluate.play:play_stream",
     "marlab.hunt.exact.check:check",
-    "marlab.hunt.museum.run:exhibit",
     "marlab.hunt.watch.record:record",
     "marlab.hunt.data.dataset:check_integrity",
     "marlab.quickstart.command:_plan",

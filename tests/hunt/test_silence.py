@@ -28,7 +28,6 @@ def test_commands_of_the_hunt_speak(tmp_path: Path) -> None:
         ["hunt", "pretrain", "world", "runs/hunt/data", "--epochs", "2", "--name", "world"],
         [*train, "--name", "hop"],
         ["hunt", "diagnose", "hop", "vae", "world", "--episodes", "20", "--belief-games", "4"],
-        ["hunt", "museum", "stale-actions", "--rows", "800", "--name", "museum"],
         ["hunt", "watch", "runs/hunt/hop"],
     ]
     for words in commands:

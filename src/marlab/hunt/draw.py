@@ -8,8 +8,6 @@ from marlab.hunt.data.collect import judge_data
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import read_card, write_card
-from marlab.hunt.museum.command import MuseumConfig
-from marlab.hunt.museum.run import FINDINGS, conclude
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.players.seats import parse_seeds
 from marlab.hunt.ppo.config import PPOTrainConfig
@@ -33,7 +31,6 @@ DRAWERS = {
     "marlab.hunt.ppo.config:PPOTrainConfig": "marlab.hunt.draw:ppo",
     "marlab.hunt.selfplay.config:HopTrainConfig": "marlab.hunt.draw:planners",
     "marlab.hunt.evaluate.command:HuntEvalConfig": "marlab.hunt.draw:score_card",
-    "marlab.hunt.museum.command:MuseumConfig": "marlab.hunt.draw:museum",
 }
 
 
@@ -69,7 +66,3 @@ def planners(run: Run, config: HopTrainConfig, quiet: bool) -> None:
 
 def score_card(run: Run, config: HuntEvalConfig, quiet: bool) -> None:
     write_card(read_card(run.path), run)
-
-
-def museum(run: Run, config: MuseumConfig, quiet: bool) -> None:
-    conclude(run, _stored(run, FINDINGS), len(config.chosen))

@@ -60,11 +60,6 @@ SENTENCES = {
         "taken for a whole one.",
         "next_data": "Next: `marlab hunt pretrain vae {run}` learns goals from it, and `marlab hunt train --load-data "
         "{run}` starts planning agents with it.",
-        # the museum
-        "signs_appear": "All {count} signs appear: these faults still look like this, and their cures still work.",
-        "signs_missing": "{missing} of {count} signs do not appear: {names}.",
-        "museum_cut": "{done} of {count} exhibits are made.",
-        "next_museum": "Next: {run}/museum.md shows every fault beside its cure.",
         # the diagnosis
         "healthy": "All {count} modules pass their gates.",
         "at_fault": "{failed} of {count} modules miss their gates; look at {module} first: {why}.",

@@ -47,10 +47,6 @@ SENTENCES_ZH = {
     "data_cut": "在 {wanted:,} 行中的 {rows:,} 行处停止，什么也没有保留：半个数据集会被当成完整的。",
     "next_data": "下一步：`marlab hunt pretrain vae {run}` 从中学习目标，"
     "`marlab hunt train --load-data {run}` 用它启动规划智能体。",
-    "signs_appear": "全部 {count} 个征兆都出现：这些错误仍是这个样子，其疗法仍然有效。",
-    "signs_missing": "{count} 个征兆中有 {missing} 个没有出现：{names}。",
-    "museum_cut": "{count} 件展品中已完成 {done} 件。",
-    "next_museum": "下一步：{run}/museum.md 把每个错误与其疗法并列展示。",
     "healthy": "全部 {count} 个模块都通过其门槛。",
     "at_fault": "{count} 个模块中有 {failed} 个未达门槛；先看 {module}：{why}。",
     "diagnosis_cut": "时间不足，{count} 个部分中有 {left} 个没有完成。",

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-
 from marlab.hunt.diagnose.compare import CompareConfig, compare, main
+
 from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from tests.hunt.training_records import falling, write_training

@@ -42,7 +42,7 @@ LEARNT_ON = {"hop_far": "msh_far_loose"}
 """Presets that learn on another board than the one they are named after."""
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in TRAININGS.glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in TRAININGS.glob("hop_*.toml")))
 def test_presets_of_trainings(name: str) -> None:
     preset = load_preset(name, TRAININGS)
     config = from_dict(HopTrainConfig, preset.values, name)
@@ -50,3 +50,16 @@ def test_presets_of_trainings(name: str) -> None:
     assert config.plan.search.max_depth is not None  # a recorded walk always takes as many steps as it may
     if name != "hop_quick":
         assert game_config(LEARNT_ON.get(name, name.replace("hop", "msh"))) == config.game
+
+
+def test_presets_bring_the_faults_of_the_original_back() -> None:
+    habits, faults = (
+        from_dict(HopTrainConfig, load_preset(name, TRAININGS).values, name)
+        for name in ("original_habits", "original_faults")
+    )
+    assert habits.plan.legacy_beta == faults.plan.legacy_beta == 2.0 and habits.plan.search.legacy_q
+    assert habits.learn.final_learning_rate == habits.learn.learning_rate
+    assert habits.learn.replay == habits.num_envs * habits.steps // 2  # about what an iteration brings of each player
+    assert faults.game.legacy_global_prev_actions and faults.learn.legacy_double_softmax
+    assert faults.learn.legacy_moa_buffer == "rows-after-exit"
+    assert not (habits.guard.drop or faults.guard.drop or habits.guests.share or faults.guests.share)

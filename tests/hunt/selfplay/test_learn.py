@@ -33,6 +33,27 @@ def test_every_seat_learns_about_every_other_equally() -> None:
             assert set(steps.goal[observer, :, slot].flatten().tolist()) == {float(10 * other + slot)}
 
 
+def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
+    learn = replace(LEARN, legacy_moa_buffer="successes-only", moa_follow=0.0)
+    config = small_training(game=replace(TINY, players=3, height=4, width=4), learn=learn)
+    trainer = HopTrainer(config)
+    others = trainer.learner.fast.others
+    assert others is not None and trainer.successes is not None
+    before = [p.detach().clone() for p in others.moa.parameters()]
+    while not bool((trainer.successes.written > 0).all()):
+        trainer.iterate()
+    trainer.iterate()
+    changed = [[not torch.equal(a[i], b[i]) for a, b in zip(others.moa.parameters(), before)] for i in range(3)]
+    assert any(changed[0]) and not any(changed[1]) and not any(changed[2])
+    assert bool((trainer.successes.written < trainer.replay.written).any())
+    for ring, size in enumerate(trainer.successes.sizes.tolist()):
+        assert bool((trainer.successes.store.value[ring, :size] > 0).all())
+    again = HopTrainer(config)
+    again.load_state_dict(trainer.state_dict())
+    assert again.successes is not None
+    assert torch.equal(again.successes.store.value, trainer.successes.store.value)
+
+
 def test_a_batch_is_learnt_by_heart() -> None:
     mind = small_mind(seeds=(0, 1))
     learner = HopLearner(mind, replace(LEARN, symmetries=False, weight_decay=0.0, follow=0.0), seeded(0))

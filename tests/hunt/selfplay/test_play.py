@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
 
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.planner.config import VariantName
@@ -18,7 +20,7 @@ from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded
-from tests.hunt.hop_cases import goals_for, small_training
+from tests.hunt.hop_cases import LEARN, goals_for, small_training
 
 FOUR = game_config("msh_4x4")
 
@@ -47,6 +49,28 @@ def test_a_new_party_is_met_without_prejudice() -> None:
     assert float(counts.sum()) == 0.0  # every party leaves after one episode
     even = torch.full_like(play.memory["belief"][fresh], 0.5)
     torch.testing.assert_close(play.memory["belief"][fresh], even)
+
+
+def test_players_who_left_go_on_in_the_original_buffer() -> None:
+    """As it should be, there are as many rows as steps of living players; with the fault, everybody has one at every
+    step."""
+
+    def played(fault: Literal["none", "rows-after-exit"]) -> HopTrainer:
+        learn = replace(LEARN, legacy_moa_buffer=fault)
+        alone = small_training(game=FOUR, num_envs=4, steps=40, total_steps=160, guests=GuestConfig(0.0))
+        trainer = HopTrainer(replace(alone, learn=learn))
+        for _ in range(trainer.config.steps):
+            trainer.play.step(trainer.replay, 0, 5.0)
+        return trainer
+
+    clean, faulty = played("none").replay.written, played("rows-after-exit").replay
+    assert len(set(clean.tolist())) > 1 and len(set(faulty.written.tolist())) == 1
+    rows = faulty.store.rows[0, : int(faulty.written[0])]
+    planes = rows[:, -FOUR.height * FOUR.width * FOUR.channels :].view(-1, FOUR.cells, FOUR.channels)
+    absent = planes[..., 0].sum(1) == 0  # its own plane is empty
+    assert bool(absent.any())
+    assert bool((faulty.store.action[0, : len(rows)][absent] == STAY).all())
+    assert bool(rows[absent][:, : FOUR.actions].all()), "every action is legal"
 
 
 def test_no_guests_where_rules_play() -> None:

@@ -8,9 +8,8 @@ seeds, T iterations.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
 from marlab.lab.runs.files import read_json
 from marlab.lab.runs.metrics import read_metrics
-from marlab.lab.runs.records import find_run
 
 TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
 TIMES = {"1 s": 1 / 3600, "10 s": 1 / 360, "1 min": 1 / 60, "10 min": 1 / 6, "1 h": 1.0, "10 h": 10.0}
@@ -72,36 +70,6 @@ def open_training(path: Path, name: str) -> Training:
         name, stored["variant"], game, tuple(seeds), seed_columns(rows, seeds, REWARD), np.minimum(share, 1.0),
         np.nancumsum(spent) / 3600,
     )  # fmt: skip
-
-
-def open_named(runs: Sequence[str]) -> list[Training]:
-    """Open runs given as RUN or NAME=RUN; a run without a name is called by its variant, if that tells it apart."""
-    given = [(name, run) if equals else ("", name) for name, equals, run in (text.partition("=") for text in runs)]
-    opened = [(name, open_training(info.path, info.path.name)) for name, info in ((n, find_run(r)) for n, r in given)]
-    often = Counter(training.variant for name, training in opened if not name)
-    return [replace(t, name=name or (t.title if often[t.variant] == 1 else t.name)) for name, t in opened]
-
-
-def joined(trainings: Sequence[Training]) -> list[Training]:
-    """Trainings of one name become one with all their seeds; the others get names that tell them apart."""
-    if len({training.game for training in trainings}) > 1:
-        raise UserError("These runs are of different games, whose rewards cannot be compared in one figure.")
-    by_name: dict[str, Training] = {}
-    for training in trainings:
-        first = by_name.get(training.name)
-        if first is None:
-            by_name[training.name] = training
-            continue
-        if first.variant != training.variant or first.reward.shape[1] != training.reward.shape[1]:
-            raise UserError(
-                f"Two runs are named '{training.name}' but differ in variant or number of iterations; "
-                "to draw them apart give them different names, NAME=RUN."
-            )
-        by_name[training.name] = Training(
-            first.name, first.variant, first.game, first.seeds + training.seeds,
-            np.concatenate([first.reward, training.reward]), first.share, np.maximum(first.hours, training.hours),
-        )  # fmt: skip
-    return list(by_name.values())
 
 
 def draw_trainings(trainings: Sequence[Training], out: Path, *, smooth: int = 1) -> Path:

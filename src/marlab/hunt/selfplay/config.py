@@ -74,6 +74,9 @@ class LearnConfig:
     learns nothing from them."""
     legacy_double_softmax: bool = False
     """Feed probabilities to the cross-entropy of the models of others, as the original did."""
+    legacy_moa_buffer: Literal["none", "rows-after-exit", "successes-only"] = "none"
+    """Faults of the original in what models of others learn from: players who left go on "staying", or only players who
+    caught something are kept and only the first observer learns."""
     symmetries: bool = True
     """Turn and mirror batches at random: a turned game is the same game."""
 

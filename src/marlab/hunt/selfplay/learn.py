@@ -120,10 +120,24 @@ class HopLearner:
         models = self.fast.others
         if models is None:
             return {}
+        legacy = self.config.legacy_moa_buffer == "successes-only"
+        if legacy and not bool((replay.written > 0).all()):
+            return {}  # somebody has caught nothing yet
+        before = [(p, p.detach().clone()) for p in self._moa_weights()] if legacy else []
         losses = []
         for _ in range(self.config.moa_updates):
             losses.append(self.other_step(self._pairs(models.moa.copies, replay, offline), lr))
+        observer = torch.arange(models.moa.copies, device=replay.written.device) % (
+            models.moa.copies // len(self.fast.seeds)
+        )
+        with torch.no_grad():
+            for weight, old in before:  # only the first observer of every seed learns
+                weight[observer > 0] = old[observer > 0]
         return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
+
+    def _moa_weights(self) -> list[nn.Parameter]:
+        """Weights of the models of others, of those that learn and of those that play; copies lead."""
+        return [p for mind in (self.fast, self.slow) if mind.others is not None for p in mind.others.moa.parameters()]
 
     def _pairs(self, copies: int, replay: Replay, offline: Experience | None) -> Experience:
         """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""

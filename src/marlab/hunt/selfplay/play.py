@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.game.rules import Game, Outcome, State
+from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.codes import Goals
@@ -114,9 +114,14 @@ class SelfPlay:
     def __init__(
         self, game: Game, mind: Mind, planner: Planner, games: int, generator: torch.Generator, *,
         learns: tuple[int, ...], rules: RulePlayers | None, ranked: RankedRewards | None = None,
-        guests: GuestConfig | None = None,
+        guests: GuestConfig | None = None, rows_after_exit: bool = False,
     ) -> None:  # fmt: skip
-        """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: other players, too."""
+        """games: E, of each seed. learns: seats that plan; `rules` plays the others. guests: other players, too.
+
+        rows_after_exit: players who left go on "staying" in the replay until their episode is over, with every action
+        legal, as in the original.
+        """
+        self.rows_after_exit = rows_after_exit
         self.game, self.mind, self.planner, self.generator = game, mind, planner, generator
         self.seeds, self.games, self.ranked = len(mind.seeds), games, ranked
         self.tracker: BeliefTracker = mind.tracker(game)
@@ -192,8 +197,11 @@ class SelfPlay:
         return mine if self.guests is None else mine & ~self.guests.seats
 
     @torch.no_grad()
-    def step(self, replay: Replay, update: int, beta: float) -> None:
-        """One step of every game; finished episodes go to `replay` and new ones begin."""
+    def step(self, replay: Replay, update: int, beta: float, successes: Replay | None = None) -> None:
+        """One step of every game; finished episodes go to `replay` and new ones begin.
+
+        successes: takes the steps of players who caught something once more.
+        """
         view = View(self.game, self.state)
         rows, _, _ = self.mind.seen(view)
         alive = self.state.alive
@@ -213,7 +221,7 @@ class SelfPlay:
         over = outcome.over
         ended = over.nonzero().squeeze(1)
         if len(ended):
-            self._finish(ended, replay, update)
+            self._finish(ended, replay, update, successes)
         self.state = after.where(over, self.game.reset(len(over), self.generator))
         self.memory = self.tracker.reset(self.memory, over)
         if self.guests is not None:
@@ -304,11 +312,17 @@ class SelfPlay:
     def _write(self, rows: Tensor, policy: Tensor, outcome: Outcome, alive: Tensor, code: Tensor) -> None:
         game, t = torch.arange(len(alive), device=alive.device), self.state.t
         executed = outcome.executed
+        if self.rows_after_exit:
+            gone = ~self.state.alive if self.guests is None else ~self.state.alive & self.plans_here
+            rows, policy = rows.clone(), policy.clone()
+            rows[..., : self.game.actions] |= gone.unsqueeze(-1).to(rows.dtype)
+            policy[..., STAY] += gone.to(policy.dtype)
+            executed, alive = torch.where(gone, STAY, executed), alive | gone
         reward = outcome.reward * self.mind.config.reward_scale
         for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"], code)):
             kept[game, t] = new
 
-    def _finish(self, ended: Tensor, replay: Replay, update: int) -> None:
+    def _finish(self, ended: Tensor, replay: Replay, update: int, successes: Replay | None) -> None:
         """Label the episodes that are over and hand them to the replay."""
         diaries = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
         reward = diaries.reward if self.ranked is None else self._rank(ended, diaries)
@@ -323,7 +337,11 @@ class SelfPlay:
             torch.stack([diaries.believed[where, when, who], belief[where, who]], 1), diaries.code[where, when, who],
             torch.full_like(where, update),
         )  # fmt: skip
-        replay.add(seed * self.game.players + who, steps)
+        ring = seed * self.game.players + who
+        replay.add(ring, steps)
+        if successes is not None:
+            caught = (diaries.reward.sum(1) > 0)[where, who]
+            successes.add(ring[caught], steps.select(caught))
         if self.histories is not None:
             self._tell_histories(ended, diaries, goal[:, :, 0])
         self.diary.there[ended] = False

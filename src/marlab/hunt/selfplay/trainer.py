@@ -165,8 +165,13 @@ class HopTrainer:
         self.play = SelfPlay(
             self.game, self.learner.slow, self.planner, config.num_envs, generator,
             learns=self.seats, rules=self.rules, ranked=ranked, guests=config.guests,
+            rows_after_exit=config.learn.legacy_moa_buffer == "rows-after-exit",
         )  # fmt: skip
-        self.replay = Replay(len(self.seeds) * self.game.players, config.learn.replay, self._like())
+        rings = len(self.seeds) * self.game.players
+        self.replay = Replay(rings, config.learn.replay, self._like())
+        self.successes: Replay | None = None  # what models of others learn from instead
+        if config.learn.legacy_moa_buffer == "successes-only":
+            self.successes = Replay(rings, config.learn.replay, self._like())
         self.guard = Guard(config.guard, len(self.seeds), BestWeights(self.learner))
         self.watch = Stopwatch(self.device)
         self._rung: set[str] = set()
@@ -214,7 +219,7 @@ class HopTrainer:
             self.play.clear_sums()
         with self.watch("rollout"), timed_searches(self.watch):
             while self.played < c.steps:
-                self.play.step(self.replay, self.step, beta)
+                self.play.step(self.replay, self.step, beta, self.successes)
                 self.played += 1
                 if self.should_stop():
                     raise Halfway
@@ -224,7 +229,8 @@ class HopTrainer:
             with self.watch("train"):
                 entropy = c.learn.entropy * (1 - progress)
                 losses["players"] = self.learner.learn_players(self.replay, rate, entropy, self.lessons)
-                losses["moa"] = self.learner.learn_others(self.replay, self.offline, c.learn.moa_learning_rate)
+                known = self.replay if self.successes is None else self.successes
+                losses["moa"] = self.learner.learn_others(known, self.offline, c.learn.moa_learning_rate)
                 losses["moa"] |= self.learner.learn_histories(self.play.histories, c.learn.moa_learning_rate)
         self.step, self.played = self.step + 1, 0
         return self._metrics(losses, beta, progress)
@@ -355,9 +361,12 @@ class HopTrainer:
         return agents_state(self.config.game, self.config.mind, self.learner.slow)
 
     def state_dict(self) -> dict[str, Any]:
+        replay = self.replay.state_dict()
+        if self.successes is not None:
+            replay["successes"] = self.successes.state_dict()
         return {
             "step": self.step, "agents": self.agents(), "learner": self.learner.state_dict(),
-            "play": self.play.state_dict(), "replay": self.replay.state_dict(), "guard": self.guard.state_dict(),
+            "play": self.play.state_dict(), "replay": replay, "guard": self.guard.state_dict(),
             "rngs": self.rngs.state_dict(), "rung": sorted(self._rung), "played": self.played,
             "sums": self.play.sums() if self.played else None,
         }  # fmt: skip
@@ -367,6 +376,8 @@ class HopTrainer:
         self.learner.load_state_dict(state["learner"])
         if "replay" in state:  # a lost memory fills again
             self.replay.load_state_dict(state["replay"])
+            if self.successes is not None:
+                self.successes.load_state_dict(state["replay"]["successes"])
         self.guard.load_state_dict(state["guard"])
         self.rngs.load_state_dict(state["rngs"])
         self.play.load_state_dict(state["play"])

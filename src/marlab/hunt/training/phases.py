@@ -212,6 +212,8 @@ class Pipeline:
             data=self._data(), goal_source=source, hidden=c.hidden, paths=c.paths, epochs=size.goal_epochs,
             vae_epochs=min(half, size.vae_epochs or third), batch_size=size.goal_batch_size,
             belief_games=size.belief_games, overfit_check=False, device=c.device,
+            legacy_double_softmax=c.learn.legacy_double_softmax,
+            legacy_post_exit_rows=c.learn.legacy_moa_buffer == "rows-after-exit",
         )  # fmt: skip
         pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
         results = self._done("p2_goals")

@@ -1,1 +1,0 @@
-"""Known faults brought back on purpose, each with its tell-tale plot."""
