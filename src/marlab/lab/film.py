@@ -68,23 +68,19 @@ def write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> int:
     writer = None
     count = 0
     with replacing(path) as temporary:
-        target = temporary.with_suffix(".mp4")  # the encoder chooses the container by the ending
         try:
             for frame in frames:
                 if writer is None:
                     writer = imageio_ffmpeg.write_frames(
-                        str(target), frame.shape[1::-1], fps=fps, codec="libx264", quality=None, macro_block_size=2,
-                        output_params=["-crf", "24", "-preset", "veryfast", "-movflags", "+faststart"],
+                        str(temporary), frame.shape[1::-1], fps=fps, codec="libx264", quality=None, macro_block_size=2,
+                        output_params=["-crf", "24", "-preset", "veryfast", "-movflags", "+faststart", "-f", "mp4"],
                     )  # fmt: skip
                     writer.send(None)
                 writer.send(np.ascontiguousarray(frame))
                 count += 1
             if writer is None:
                 raise ValueError("a film needs at least one frame")
-            writer.close()
-            target.replace(temporary)
         finally:
             if writer is not None:
                 writer.close()
-            target.unlink(missing_ok=True)
     return count

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
-from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.runs.metrics import MetricsWriter, read_metrics
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.trainer import drive, loop
 from tests.lab.test_command import CountConfig
@@ -89,3 +89,37 @@ def test_leaving_marks_the_run_and_resuming_goes_on(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Run, "should_stop", lambda run: False)
     assert once(resume=True).status == "finished"
     assert [row["count"] for row in read_metrics(tmp_path / "r" / "metrics.jsonl")] == [1, 2, 3, 4, 5]
+
+
+def test_what_follows_from_a_checkpoint_is_done_again_by_whoever_goes_on_from_it(tmp_path: Path) -> None:
+    written: list[int] = []
+
+    def train(total: int, resume: bool) -> CheckpointStore:
+        with Run.open("toy", CountConfig(), RunOptions(output_dir=tmp_path / "r", resume=resume)) as run:
+            store, trainer = CheckpointStore(run.checkpoints, "toy", keep=Keep(last=1)), Counter(total)
+            drive(
+                trainer, run, store, save_every=1, unit="units", quiet=True,
+                on_save=lambda: written.append(trainer.step),
+            )  # fmt: skip
+        return store
+
+    store = train(3, resume=False)
+    (store.folder / "best.json").unlink()  # as if it had been killed between the checkpoint and this
+    store.path(2).write_bytes(store.path(3).read_bytes())
+    written.clear()
+    train(4, resume=True)
+    assert store.best() == (3, 1.0) and store.steps() == [3, 4]
+    assert written == [3, 4]
+
+
+def test_metrics_are_on_the_disk_before_the_checkpoint_that_implies_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    monkeypatch.setattr(MetricsWriter, "flush", lambda writer: order.append("metrics"))
+    monkeypatch.setattr("marlab.lab.runs.checkpoint.torch.save", lambda *parts: order.append("checkpoint"))
+    with Run.open("toy", CountConfig(), RunOptions(output_dir=tmp_path / "r")) as run:
+        order.clear()
+        store = CheckpointStore(run.checkpoints, "toy")
+        drive(Counter(1), run, store, save_every=1, unit="units", quiet=True)
+    assert order.index("metrics") < order.index("checkpoint")

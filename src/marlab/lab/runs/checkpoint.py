@@ -38,6 +38,7 @@ class Checkpoint:
     kind: str  # which trainer wrote it, for example "fish/ppo"
     step: int
     state: dict[str, Any]
+    score: float | None = None  # how good what was saved is, where that was measured
     note: str = ""  # what somebody who goes on from it should know
 
 
@@ -53,10 +54,13 @@ class Keep:
         return Keep(last=None)
 
 
-def save_checkpoint(path: Path, kind: str, step: int, state: dict[str, Any]) -> None:
+def save_checkpoint(path: Path, kind: str, step: int, state: dict[str, Any], score: float | None = None) -> None:
     """Write a checkpoint; if anything fails (a full disk, say) the old file is untouched."""
+    data = {"format": FORMAT, "schema": SCHEMA, "kind": kind, "step": step, "state": state}
+    if score is not None:
+        data["score"] = float(score)
     with replacing(path) as temporary:
-        torch.save({"format": FORMAT, "schema": SCHEMA, "kind": kind, "step": step, "state": state}, temporary)
+        torch.save(data, temporary)
 
 
 def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.device | str = "cpu") -> Checkpoint:
@@ -88,12 +92,13 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
         not isinstance(data.get("step"), int)
         or not isinstance(data.get("kind"), str)
         or not isinstance(data.get("state"), dict)
+        or not isinstance(data.get("score"), float | None)
     ):
         raise CheckpointError(f"The checkpoint {path} lacks its step or its state.")
     size = path.stat().st_size
     if any(tensor.is_meta or tensor.numel() * tensor.element_size() > size for tensor in _tensors(data["state"])):
         raise CheckpointError(f"The checkpoint {path} holds a tensor that is larger than the file.")
-    return Checkpoint(path, data["kind"], data["step"], data["state"])
+    return Checkpoint(path, data["kind"], data["step"], data["state"], data.get("score"))
 
 
 def verify_archive(path: Path) -> None:
@@ -202,14 +207,22 @@ class CheckpointStore:
 
         `chosen`: whoever gives a score has compared already, and it is the best whatever its score.
         """
-        path = self.path(step)
-        save_checkpoint(path, self.kind, step, state)
+        save_checkpoint(self.path(step), self.kind, step, state, score)
+        self.settle(step, score, chosen)
+        return self.path(step)
+
+    def settle(self, step: int, score: float | None, chosen: bool = False) -> None:
+        """What follows from a checkpoint that is on the disk: it may be the best, and older files need not stay. Whoever
+        goes on from it does this once more, because the process that saved it may have been killed right after."""
         if score is not None:
             self.mark_best(step, score, chosen)
         self.prune(step)
         for old in self._steps(self._halfway_name):
             self.halfway_path(old).unlink(missing_ok=True)
-        return path
+
+    def is_halfway(self, checkpoint: Checkpoint) -> bool:
+        """Whether it was saved in the middle of a unit: all that follows from the one before it has been done."""
+        return checkpoint.path == self.halfway_path(checkpoint.step)
 
     def mark_best(self, step: int, score: float, chosen: bool = False) -> bool:
         """Remember `step` as the best if its score beats the best known, or if it was chosen; True if it did."""

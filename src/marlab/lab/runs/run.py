@@ -30,7 +30,7 @@ from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget, announce
-from marlab.lab.runs.files import read_table, write_json
+from marlab.lab.runs.files import read_table, remove_leftovers, write_json
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
@@ -148,6 +148,7 @@ class Run:
 
     def _begin(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
         self._note_crash()
+        remove_leftovers(self.path)
         if not self.resumed:
             self._write()  # still planned, so that a start which is killed from here on can be made again
         self._describe(config, options, preset, command)

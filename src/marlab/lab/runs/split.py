@@ -45,25 +45,26 @@ class SplitStore(CheckpointStore):
     ) -> None:  # fmt: skip
         super().__init__(folder, kind, pattern, keep)
         self.weights, self.memory = weights, memory
+        self._remembered: Path | None = None  # the memory that belongs to the newest state
         self.states = CheckpointStore(folder, f"{kind}/state", "state_{step}.pt")
 
     def save(self, step: int, state: dict[str, Any], score: float | None = None, chosen: bool = False) -> Path:
         """Write the three files of `step`, note it if its `score` is the best so far, and drop what need not stay."""
         path, rest = self.path(step), {k: v for k, v in state.items() if k not in (self.weights, self.memory)}
         save_checkpoint(path, self.kind, step, {self.weights: state[self.weights]})
-        remembered: Path | None = None
         if self.memory is not None:
-            remembered = self._free_name(step)
+            remembered = self._remembered = self._free_name(step)
             save_checkpoint(remembered, f"{self.kind}/memory", step, {self.memory: state[self.memory]})
             verify_archive(remembered)
             rest = {_BELONGS: [remembered.name, _mark(remembered)], "rest": rest}
-        save_checkpoint(self.states.path(step), self.states.kind, step, rest)
+        save_checkpoint(self.states.path(step), self.states.kind, step, rest, score)
         verify_archive(self.states.path(step))
-        if score is not None:
-            self.mark_best(step, score, chosen)
-        self.prune(step)
-        self._drop_others(step, remembered)
+        self.settle(step, score, chosen)
         return path
+
+    def settle(self, step: int, score: float | None, chosen: bool = False) -> None:
+        super().settle(step, score, chosen)
+        self._drop_others(step)
 
     def save_halfway(self, step: int, state: dict[str, Any]) -> None:
         """As any other: here a state may be written over, because what plays has a file of its own."""
@@ -77,13 +78,13 @@ class SplitStore(CheckpointStore):
         path = self.folder / f"memory_{step}.pt"
         return self.folder / f"memory_{step}_later.pt" if path.exists() else path
 
-    def _drop_others(self, step: int, memory: Path | None) -> None:
+    def _drop_others(self, step: int) -> None:
         """The state before this one and its own memory stay; a newer state was damaged, or training would be there."""
         before = [s for s in self.states.steps() if s < step][-1:]
         for old in set(self.states.steps()) - {*before, step}:
             self.states.path(old).unlink(missing_ok=True)
         for path in self._memories():
-            if path != memory:
+            if path != self._remembered:
                 path.unlink(missing_ok=True)
 
     def load_latest(self, map_location: torch.device | str = "cpu") -> tuple[Checkpoint | None, list[str]]:
@@ -100,7 +101,7 @@ class SplitStore(CheckpointStore):
 
     def _memory_of(self, found: Checkpoint, map_location: torch.device | str) -> dict[str, Any]:
         name, mark = found.state[_BELONGS]
-        path = self.folder / name
+        path = self._remembered = self.folder / name
         remembered = load_checkpoint(path, f"{self.kind}/memory", map_location)
         if self.memory not in remembered.state or _mark(path) != mark:
             raise CheckpointError(f"The memory {path} does not belong to the state {found.path}.")

@@ -82,8 +82,12 @@ def loop(
     return True
 
 
-def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "cpu") -> None:
-    """Continue a resumed run from its newest usable checkpoint."""
+def restore(
+    trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "cpu",
+    on_save: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """Continue a resumed run from its newest usable checkpoint. What follows from a checkpoint (which one is the best,
+    and what `on_save` writes) is done once more: a kill may have come between it and them."""
     if not run.resumed:
         return
     checkpoint, problems = store.load_latest(device)
@@ -96,6 +100,10 @@ def restore(trainer: Trainer, run: Run, store: CheckpointStore, device: Any = "c
             print(checkpoint.note)
         with building(checkpoint.path, "the state of this training"):
             trainer.load_state_dict(checkpoint.state)
+        if not store.is_halfway(checkpoint):
+            store.settle(checkpoint.step, checkpoint.score, chosen=getattr(trainer, "chooses_best", False))
+            if on_save is not None:
+                on_save()
     run.log(f"resumed at step {trainer.step}")
 
 
@@ -111,11 +119,12 @@ def drive(
     write figures and results of what was done (with the time that it kept back by `run.budget.expect`).
 
     A run of several trainings passes one writer of `metrics` to all of them, with the steps of those before as
-    `first_step`. `on_unit` is called with the metrics of every unit, `on_save` after every checkpoint, for example to
-    write bare weights beside it, `prepare` before the first unit, when it is known where training goes on from; False
+    `first_step`. `on_unit` is called with the metrics of every unit, `on_save` after every checkpoint and when training
+    goes on from one, for example to write bare weights beside it: it must come to the same whenever it is called with
+    the same state. `prepare` before the first unit, when it is known where training goes on from; False
     from it stops the training there.
     """
-    restore(trainer, run, store, device)
+    restore(trainer, run, store, device, on_save)
     if prepare is not None and not prepare():
         return _stopped(run, stay)
     writer = metrics or run.metrics(resume_step=trainer.step if run.resumed else None)
@@ -124,6 +133,7 @@ def drive(
     def save(score: float | None) -> None:
         with run.budget.part("saving"):
             began = time.monotonic()
+            writer.flush()  # a checkpoint implies the metrics up to it: after a power cut they must be there
             store.save(trainer.step, trainer.state_dict(), score, chosen=getattr(trainer, "chooses_best", False))
             if on_save is not None:
                 on_save()

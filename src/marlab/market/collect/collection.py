@@ -46,8 +46,6 @@ class Collection:
     def __init__(self, path: Path) -> None:
         self.worlds, self._index, self._failures = path / "worlds", path / "worlds.jsonl", path / "failures.jsonl"
         self.worlds.mkdir(parents=True, exist_ok=True)
-        for leftover in self.worlds.glob(".*.tmp"):  # a file that was being written when the process was killed
-            leftover.unlink()
 
     def file(self, world_id: str) -> Path:
         """The log of a world; it exists exactly when the world is finished."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import replacing
 from marlab.market.rules import around, beliefs
 from marlab.market.rules.around import BOUND, Freedom
 from marlab.market.rules.beliefs import Observer
@@ -102,9 +103,8 @@ def save(path: Path, net: AroundNet) -> None:
             )
     if net.observer is not None:
         arrays |= {f"{OBSERVER}{name}": part for name, part in beliefs.to_arrays(net.observer).items()}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    path.write_bytes(buffer.getvalue())
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def load(path: Path) -> AroundNet:

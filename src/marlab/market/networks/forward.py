@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import replacing
 from marlab.market.logs.worldlog import ACCEPT
 from marlab.market.rules import goals
 from marlab.market.rules.features import PRICE, QUANTITY
@@ -221,7 +222,8 @@ def plain(kind: str, network: Any) -> Plain:
 def save(path: Path, network: Plain) -> None:
     """Write an `.npz` file."""
     header = {name: getattr(network, name) for name in ("kind", "plan", "options", "data")}
-    np.savez_compressed(path, **{HEADER: np.array(json.dumps(header))}, **network.arrays)  # type: ignore[arg-type]
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **{HEADER: np.array(json.dumps(header))}, **network.arrays)  # type: ignore[arg-type]
 
 
 def load(path: Path, kind: str) -> Plain:
