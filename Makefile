@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # One worker per core; each takes a run of neighbouring tests, so that a fixture of a module is made once.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist worksteal
 
-.PHONY: quickstart check test test-long fuzz mutants lint bench market clean
+.PHONY: quickstart check test test-long fuzz mutants lint bench market docs clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
 quickstart: $(VENV)/.report $(VENV)/.experts
@@ -44,6 +44,11 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/$(NAME).py
 
+# The documentation as a site in build/site, without a network.
+docs: $(VENV)/.docs
+	$(BIN)/python docs/reference/generate.py
+	$(BIN)/zensical build --strict
+
 # What `marlab market` needs: the simulator and the entrants of past years.
 market: $(VENV)/.experts
 
@@ -65,8 +70,12 @@ $(VENV)/.experts: $(VENV)/.core
 	$(PIP) --no-deps scml-agents
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.report $(VENV)/.experts
+	$(PIP) --editable '.[docs]'
+	touch $@
+
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) --editable '.[dev,ray,dask,report]'
+	$(PIP) --editable '.[dev,ray,dask,report,docs]'
 	touch $@
 
 clean:

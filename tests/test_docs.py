@@ -32,7 +32,10 @@ from tests import docs_stage
 from tests.test_cli import commands
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("README*.md")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "generated"),
+]
 FENCE = re.compile(r"(?:^<!-- checked: (?P<how>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
