@@ -81,10 +81,8 @@ def _captioned(policy: str, caption: str, size: int, predator: str = "") -> Iter
 
 
 def fish_suite(runs: Path) -> None:
-    """Figures of how far a policy carries, how its fish flee, and what they do where."""
-    folder = runs / "fish" / "suite" / "figures"
-    for name, figure in (("carries", "generalisation"), ("escape_angles", "escape_angles"), ("field", "policy_field")):
-        shutil.copyfile(folder / f"{figure}.png", IMAGES / f"fish_{name}.png")
+    """How far a policy carries."""
+    shutil.copyfile(runs / "fish" / "suite" / "figures" / "generalisation.png", IMAGES / "fish_carries.png")
 
 
 def fish_frame(runs: Path) -> None:
@@ -95,13 +93,9 @@ def fish_frame(runs: Path) -> None:
 
 
 def fish_figures(runs: Path) -> None:
-    """Three figures of a training, as `fish train` drew them."""
+    """Two figures of a training, as `fish train` drew them."""
     folder = runs / "fish" / "best" / "figures"
-    for name, ending in (
-        ("probes", "multi_eval_timeline"),
-        ("survival", "survival"),
-        ("hard_starts", "hard_starts"),
-    ):
+    for name, ending in (("probes", "multi_eval_timeline"), ("survival", "survival")):
         [found] = folder.glob(f"*_{ending}.png")
         shutil.copyfile(found, IMAGES / f"fish_{name}.png")
 
