@@ -65,7 +65,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "last"),
     [
         (f"fish train {SMALL} --name small", "The run is in runs/fish/small;"),
-        ("draw fish/small", "Drawn: runs/fish/small;"),
         ("fish eval best --episodes 3 --fish 8 --name judged", "The run is in runs/fish/judged;"),
         ("fish probe best --episodes 2 --fish 8 --films 1 --output-dir probed", "written to probed"),
         ("fish watch best --fish 4 --steps 40 --film seen.mp4", "41 frames in seen.mp4"),
@@ -77,9 +76,17 @@ def test_nobody_has_to_wonder(folder: Path, words: str, last: str) -> None:
     assert heard.code == 0, heard.lines[-5:]
     assert heard.silence < LONGEST_S * busy(), (heard.silence, heard.lines[-5:])
     assert heard.lines[-1].startswith(last)
-    if words.startswith(("fish train", "fish eval", "draw")):
+    if words.startswith(("fish train", "fish eval")):
         assert any("held-out fish survive" in line for line in heard.lines[-5:])
         assert heard.lines[-2].startswith("Next: ")
+
+
+def test_drawing_again_says_what_a_training_said(folder: Path) -> None:
+    assert listen(f"fish train {SMALL} --name drawn", folder).code == 0
+    heard = listen("draw fish/drawn", folder)
+    assert heard.code == 0 and heard.silence < LONGEST_S * busy(), (heard.silence, heard.lines[-5:])
+    assert heard.lines[-1].startswith("Drawn: runs/fish/drawn;") and heard.lines[-2].startswith("Next: ")
+    assert any("held-out fish survive" in line for line in heard.lines[-5:])
 
 
 def test_a_time_limit_holds_for_everything(folder: Path) -> None:

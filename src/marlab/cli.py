@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from marlab.lab.config import check_text
 from marlab.lab.errors import UserError
+from marlab.lab.output import open_missing_streams, readers_may_leave
 from marlab.lab.runs.budget import clock
 from marlab.lab.text import clean
 
@@ -112,7 +113,12 @@ SPINS = "1000"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 if the input was wrong, 130 if it was interrupted."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    open_missing_streams()
+    with readers_may_leave():
+        return _main(list(sys.argv[1:] if argv is None else argv))
+
+
+def _main(words: list[str]) -> int:
     wait_kindly()
     try:
         for word in words:
@@ -125,9 +131,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("marlab: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output left, for example `marlab runs | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:  # a full or read-only disk, a folder where a file should be: the run's log has the details
         where = f" ({error.filename})" if error.filename else ""
         print(clean(f"marlab: {error.strerror or error}{where}."), file=sys.stderr)

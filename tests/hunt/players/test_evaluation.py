@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -13,16 +14,19 @@ import pytest
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import Game
+from marlab.hunt.players import evaluation
 from marlab.hunt.players.episodes import REWARD
 from marlab.hunt.players.evaluation import FIRST, conclude, evaluate, evaluate_run, keep_time
 from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role
 from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.lab.runs import budget
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
 from tests.hunt.helpers import small_game
+from tests.lab.clock import Clock
 
 
 class Rules:
@@ -50,6 +54,15 @@ class Rules:
         return [play(game, policy, size, Rngs(seed).torch(stream), tick=slowly) for seed in self.seeds]
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Time that passes in the games alone."""
+    clock = Clock()
+    for module in (budget, evaluation, sys.modules[__name__]):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
 def opened(folder: Path, minutes: float | None = None) -> Run:
     return Run.open("hunt", PPOTrainConfig(), RunOptions(output_dir=folder, time_limit=minutes))
 
@@ -61,16 +74,16 @@ def test_a_limit_that_is_long_enough_changes_nothing(tmp_path: Path) -> None:
     assert run.status == "finished" and whole["sampled"]["seeds"]["0"]["episodes"] == 200
 
 
-def test_a_short_time_gives_fewer_episodes_and_an_interrupted_run(tmp_path: Path) -> None:
+def test_a_short_time_gives_fewer_episodes_and_an_interrupted_run(tmp_path: Path, clock: Clock) -> None:
     with opened(tmp_path / "run", 3.0 / 60) as run:
-        began = time.monotonic()
+        began = clock.now
         found = evaluate_run(run, Rules(pause=0.0005), 1000, done=True, quiet=True)
-        spent = time.monotonic() - began
+        spent = clock.now - began
     assert found is not None and FIRST <= found["sampled"]["seeds"]["0"]["episodes"] < 1000
     assert spent < 3.0 and (run.status, run.reason) == ("interrupted", "time limit")
 
 
-def test_without_time_there_is_the_curve(tmp_path: Path) -> None:
+def test_without_time_there_is_the_curve(tmp_path: Path, clock: Clock) -> None:
     trainer = Rules(pause=0.1)
     trainer.step = 2
     with opened(tmp_path / "run", 1.2 / 60) as run:

@@ -6,15 +6,7 @@ import pytest
 
 from marlab.lab.runs import budget as module
 from marlab.lab.runs.budget import CLOSING_S, Budget, announce, clock
-
-
-class Clock:
-    """Time that passes only when told to."""
-
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
+from tests.lab.clock import Clock
 
 
 @pytest.fixture

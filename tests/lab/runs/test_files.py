@@ -11,7 +11,17 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import plain_json, read_json, read_table, replacing, trusting, write_json, write_text
+from marlab.lab.runs.files import (
+    LEFTOVER,
+    plain_json,
+    read_json,
+    read_table,
+    remove_leftovers,
+    replacing,
+    trusting,
+    write_json,
+    write_text,
+)
 
 
 def test_a_failure_leaves_the_old_content(tmp_path: Path) -> None:
@@ -103,3 +113,19 @@ def test_what_a_strangers_file_makes_us_stumble_over_is_one_sentence() -> None:
         raise UserError("as it was")
     with pytest.raises(OSError, match="full"), trusting("The file x is wrong"):
         raise OSError("full")
+
+
+def test_what_killed_writers_left_is_removed_but_not_of_runs_inside(tmp_path: Path) -> None:
+    inner = tmp_path / "trials" / "a"
+    inner.mkdir(parents=True)
+    (inner / "run.json").write_text("{}")
+    ours = [tmp_path / "data" / ".rows.parquet.a1b2c3d4.tmp", tmp_path / ".multi_fish_eval.mp4.0_bcdefg.tmp"]
+    others = [inner / ".run.json.a1b2c3d4.tmp", tmp_path / ".notes.tmp", tmp_path / "rows.parquet.a1b2c3d4.tmp"]
+    for path in (*ours, *others):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+    remove_leftovers(tmp_path)
+    assert not any(path.exists() for path in ours) and all(path.exists() for path in others)
+    with pytest.raises(RuntimeError), replacing(tmp_path / "data" / "rows.parquet") as temporary:
+        assert LEFTOVER.fullmatch(temporary.name)
+        raise RuntimeError

@@ -20,12 +20,14 @@ import pytest
 
 from marlab.lab.config import Preset
 from marlab.lab.errors import UserError
+from marlab.lab.runs import budget
 from marlab.lab.runs.checkpoint import CheckpointStore
 from marlab.lab.runs.lock import Lock, Owner
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import Run, RunOptions, run_path
-from tests.lab.tiny import TinyConfig, train
+from tests.lab.clock import Clock
+from tests.lab.tiny import TinyConfig, TinyTrainer, train
 
 CONFIG = TinyConfig()
 
@@ -104,18 +106,25 @@ def test_a_run_that_stopped_for_its_time_limit_says_so_later(tmp_path: Path, mon
     assert read_run(tmp_path / "a").reason == "time limit"
 
 
-def test_the_time_limit_ends_a_run_with_a_checkpoint(tmp_path: Path) -> None:
-    long = replace(CONFIG, total=100_000)
-    start = time.monotonic()
-    run = train(long, tmp_path / "a", resume=False, time_limit=6.0 / 60)
-    assert time.monotonic() - start < 6.0
+def test_the_time_limit_ends_a_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, iterate = Clock(), TinyTrainer.iterate
+    start = clock.now
+
+    def for_half_a_second(self: TinyTrainer) -> Any:
+        clock.now += 0.5
+        return iterate(self)
+
+    monkeypatch.setattr(budget, "time", clock)
+    monkeypatch.setattr(TinyTrainer, "iterate", for_half_a_second)
+    run = train(replace(CONFIG, total=100_000), tmp_path / "a", resume=False, time_limit=6.0 / 60)
+    assert 4.0 <= clock.now - start < 6.0
     info = read_run(tmp_path / "a")
     assert info.status == "interrupted" and info.reason == "time limit" and run.exit_code == 0
     done = read_metrics(tmp_path / "a" / "metrics.jsonl")[-1]["step"]
     assert CheckpointStore(tmp_path / "a" / "checkpoints", "tiny").steps()[-1] == done > 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_a_run_at_a_safe_point(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "a"
     code = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
+
+LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")
+"""What the temporary files of `replacing` are called."""
 
 
 @contextmanager
@@ -32,6 +36,15 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
         raise
     _sync(path.parent)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers that were killed left of files below a run's folder; runs inside it have their own starts."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not Path(place, name, "run.json").exists()]
+        for name in filter(LEFTOVER.fullmatch, names):
+            with suppress(OSError):
+                Path(place, name).unlink()
 
 
 def refuse_links(path: Path) -> None:

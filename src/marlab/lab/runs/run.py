@@ -35,6 +35,7 @@ from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.record import host, new_record, now, read_record, versions
+from marlab.lab.runs.stopping import stop_signals
 from marlab.lab.verdict import Sentence, stored, texts
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -141,7 +142,7 @@ class Run:
         run = cls(path, record, resumed=True)
         run._lock.acquire()
         try:
-            with run._signals():
+            with stop_signals(run._on_signal):
                 yield run
         finally:
             run._lock.release()
@@ -188,21 +189,8 @@ class Run:
         if preset is not None:
             self._record.update(preset=preset.name, inferred=list(preset.inferred))
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Signals ask for a safe point instead of ending the process."""
-        old: dict[int, Any] = {}
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                with suppress(ValueError):  # not in the main thread: the caller handles signals
-                    old[number] = signal.signal(number, self._on_signal)
-            yield
-        finally:
-            for held, handler in old.items():
-                signal.signal(held, handler)
-
     def __enter__(self) -> Run:
-        self._handlers.enter_context(self._signals())
+        self._handlers.enter_context(stop_signals(self._on_signal))
         self._around = _AROUND.get()
         _AROUND.set(self)
         return self

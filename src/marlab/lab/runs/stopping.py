@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -23,25 +25,39 @@ def check_time_limit(minutes: float | None) -> None:
         raise UserError(f"--time-limit is {minutes:g}, expected a positive number of minutes.")
 
 
+@contextmanager
+def stop_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a terminal that is closed call `handler`; what is ignored, as under nohup, stays ignored."""
+    before: dict[int, Any] = {}
+    try:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # not every system has all of them
+            if number is None or signal.getsignal(number) == signal.SIG_IGN:
+                continue
+            try:
+                before[number] = signal.signal(number, handler)
+            except ValueError:  # not in the main thread: the caller handles signals
+                break
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
 class Stopping:
-    """Whether to go on. The first Ctrl-C or SIGTERM asks for the next safe point, the second does not wait."""
+    """Whether to go on. The first signal asks for the next safe point, the second does not wait."""
 
     def __init__(self, minutes: float | None = None) -> None:
         self.budget = Budget(None if minutes is None else minutes * 60.0)
         self._signal: int | None = None
-        self._before: dict[int, Any] = {}
+        self._handlers = ExitStack()
 
     def __enter__(self) -> Stopping:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            try:
-                self._before[number] = signal.signal(number, self._on_signal)
-            except ValueError:  # not in the main thread: the caller handles signals
-                break
+        self._handlers.enter_context(stop_signals(self._on_signal))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handlers.close()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._signal is not None:
