@@ -12,7 +12,7 @@ import pytest
 
 from marlab.lab.engine import tasks as engine_module
 from marlab.lab.engine.child import usable_cores
-from marlab.lab.engine.tasks import EngineConfig, EngineFlags, Task, config_of, parse_parallelism, TaskResult, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, EngineFlags, Task, TaskResult, config_of, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from tests.lab.engine import tasks_to_do as engine_tasks

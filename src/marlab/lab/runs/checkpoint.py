@@ -212,8 +212,8 @@ class CheckpointStore:
         return self.path(step)
 
     def settle(self, step: int, score: float | None, chosen: bool = False) -> None:
-        """What follows from a checkpoint that is on the disk: it may be the best, and older files need not stay. Whoever
-        goes on from it does this once more, because the process that saved it may have been killed right after."""
+        """What follows from a checkpoint that is on the disk: it may be the best, and older files need not stay.
+        Whoever goes on from it does this once more: the process that saved it may have been killed right after."""
         if score is not None:
             self.mark_best(step, score, chosen)
         self.prune(step)

@@ -57,14 +57,6 @@ def refuse_links(path: Path) -> None:
             )
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what `replacing` leaves behind where it is killed; nobody else may be writing in the folder."""
-    for path, _, names in os.walk(folder):
-        for name in names:
-            if name.startswith(".") and name.endswith(".tmp"):
-                Path(path, name).unlink(missing_ok=True)
-
-
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
