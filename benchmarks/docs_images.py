@@ -154,7 +154,6 @@ def hunt_models(runs: Path) -> None:
         ("transfer", codes),
         ("belief", codes),
         ("unrounded", world),
-        ("online", hop),
     ):
         shutil.copyfile(out / f"{name}-{drawn.name}.png", IMAGES / f"hunt_{name}.png")
 
@@ -174,7 +173,6 @@ def hunt_card(runs: Path) -> None:
     folder = runs / "hunt" / "card"
     draw_card(read_card(folder), folder)
     shutil.copyfile(folder / "figures" / "scenarios_shares.png", IMAGES / "hunt_scorecard.png")
-    shutil.copyfile(folder / "figures" / "scenarios_adaptation.png", IMAGES / "hunt_adaptation.png")
 
 
 def market_film(runs: Path) -> None:

@@ -60,8 +60,6 @@ def main() -> None:
         if args.all is None:
             save(picture(browser, index, 1400, 900, "light", "en"), IMAGES / "notebook_index.png")
             save(picture(browser, run, 1400, 1300, "dark", "en"), IMAGES / "notebook_run.png")
-            save(picture(browser, index, 420, 800, "light", "en"), IMAGES / "notebook_phone.png")
-            save(picture(browser, run, 420, 800, "dark", "zh"), IMAGES / "notebook_phone_dark.png")
         else:
             args.all.mkdir(parents=True, exist_ok=True)
             for name, page in {"index": index, "run": run, "compare": beside}.items():

@@ -1,6 +1,6 @@
 """Reading tracker files, ours and those of other trackers, into `AgentLog`.
 
-Nothing is executed or guessed in silence: what a file lacks is filled by the rules of docs/guides/market-data.md
+Nothing is executed or guessed in silence: what a file lacks is filled by the rules of docs/coming-from/hrl-xf.md
 and counted in `AgentLog.missing`. Times inside a file are positions of entries, so `seq` is an entry's index.
 """
 
