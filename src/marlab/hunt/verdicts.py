@@ -5,7 +5,7 @@ from __future__ import annotations
 from marlab.hunt.verdicts_zh import SENTENCES_ZH
 
 _EARNED = (
-    "learners earn {reward:.3f} {interval:.3f} an episode, {gain:+.3f} {gain_interval:+.3f} compared with {rule} "
+    "{reward:.3f} {interval:.3f} an episode, {gain:+.3f} {gain_interval:+.3f} compared with {rule} "
     "players in their seats ({share:.0%} of what a team can earn)."
 )
 _PREDICTED = (
@@ -21,9 +21,10 @@ _PARTS = "`marlab hunt diagnose {run}` judges its parts"
 SENTENCES = {
     "en": {
         # trainings that play
-        "above_rules": f"Training helped: {_EARNED}",
-        "below_rules": f"Training has not helped so far: {_EARNED}",
-        "like_rules": f"No gain is certain: {_EARNED}",
+        "above_rules": f"The learners are better than the rule: they earn {_EARNED}",
+        "below_rules": f"The learners are worse than the rule: they earn {_EARNED}",
+        "like_rules": f"The learners cannot be told from the rule: they earn {_EARNED}",
+        "only_start": f"Training has taught nothing yet, for no iteration is done: what it starts from earns {_EARNED}",
         "only_curve": "Players earned {last:.3f} an episode in the last iterations ({count} of them) and {first:.3f} "
         "in the first; there was no time for fresh episodes.",
         "nothing_learnt": "Nothing can be judged yet: the first iteration was not over.",

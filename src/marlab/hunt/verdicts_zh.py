@@ -1,7 +1,7 @@
 """Sentences of `marlab.hunt.verdicts` in Chinese."""
 
 _EARNED = (
-    "学习者每局得 {reward:.3f} {interval:.3f}，与坐在其席位上的 {rule} 玩家相比 {gain:+.3f} {gain_interval:+.3f}"
+    "每局得 {reward:.3f} {interval:.3f}，与坐在其席位上的 {rule} 玩家相比 {gain:+.3f} {gain_interval:+.3f}"
     "（为团队可得的 {share:.0%}）。"
 )
 _PREDICTED = (
@@ -15,9 +15,10 @@ _PLACED = (
 _PARTS = "`marlab hunt diagnose {run}` 评判其各部分"
 
 SENTENCES_ZH = {
-    "above_rules": f"训练有帮助：{_EARNED}",
-    "below_rules": f"到目前为止训练没有帮助：{_EARNED}",
-    "like_rules": f"没有确定的收益：{_EARNED}",
+    "above_rules": f"学习者优于规则玩家：{_EARNED}",
+    "below_rules": f"学习者不如规则玩家：{_EARNED}",
+    "like_rules": f"学习者与规则玩家无法区分：{_EARNED}",
+    "only_start": f"训练尚未教会任何东西，因为还没有完成一次迭代；其起点{_EARNED}",
     "only_curve": "在最后 {count} 次迭代中玩家每局得 {last:.3f}，最初为 {first:.3f}；没有时间玩新的对局。",
     "nothing_learnt": "尚不能评判：第一次迭代还没有结束。",
     "cut": "它在 {total} 次迭代中的第 {done} 次停止，每个种子按 {planned} 局中的 {episodes} 局评判。",

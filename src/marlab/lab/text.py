@@ -14,3 +14,8 @@ def clean(text: str) -> str:
 
 def _visible(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def are(count: int, thing: str) -> str:
+    """ "there is 1 run", "there are 2 runs", "there are no runs"."""
+    return f"there is 1 {thing}" if count == 1 else f"there are {count or 'no'} {thing}s"

@@ -39,14 +39,17 @@ SENTENCES = {
         "compare.lower": "{name} is below {other}: " + _GAP,
         "compare.within_noise": "{name} and {other} are within noise: " + _GAP,
         "compare.equal": "{name} and {other} are equal: {what} {value}.",
-        "compare.unknown": "{name} and {other} cannot be told apart yet: {what} {value} and {base}, one value each.",
+        "compare.unknown": "{name} and {other} cannot be told apart yet: {what} {value} and {base}.",
         "compare.seeds": "Differences are over the {pairs} seeds that both were trained with.",
         "compare.seeds_needed": "Differences are over the {pairs} seeds that both were trained with; about {needed} "
         "would tell one of this size from noise.",
         "compare.cases": "Differences are over {pairs} cases that one training of each met: of other seeds they say "
         "nothing.",
         "compare.apart": "The seeds are not the same, so the groups are compared as two samples, not in pairs.",
-        "compare.single": "Next: train more seeds of each, because one value has no interval.",
+        "compare.single": "Next: train the same seeds of each, two or more, because one training says nothing about "
+        "another seed.",
+        "compare.one_group": "All {count} runs have the same settings but for their seeds: they are one group, and "
+        "there is nothing to compare it with.",
     },
     "zh": SENTENCES_ZH,
 }

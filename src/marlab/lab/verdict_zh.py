@@ -14,10 +14,11 @@ SENTENCES_ZH = {
     "compare.lower": "{name} 低于 {other}：" + _GAP,
     "compare.within_noise": "{name} 与 {other} 之差在噪声范围内：" + _GAP,
     "compare.equal": "{name} 与 {other} 相等：{what} {value}。",
-    "compare.unknown": "{name} 与 {other} 尚不能区分：{what} {value} 与 {base}，各只有一个数值。",
+    "compare.unknown": "{name} 与 {other} 尚不能区分：{what} {value} 与 {base}。",
     "compare.seeds": "差值按双方共有的 {pairs} 个训练种子计算。",
     "compare.seeds_needed": "差值按双方共有的 {pairs} 个训练种子计算；约需 {needed} 个才能把这样大小的差别与噪声分开。",
     "compare.cases": "差值按双方各一次训练所遇到的 {pairs} 个情形计算：对其他种子没有说明力。",
     "compare.apart": "种子不相同，因此两组作为两个样本比较，而非成对比较。",
-    "compare.single": "下一步：每组多训练几个种子，因为单个数值没有区间。",
+    "compare.single": "下一步：每组用相同的种子训练两次以上，因为一次训练对另一个种子没有说明力。",
+    "compare.one_group": "全部 {count} 个运行除种子外设置相同：它们是一组，没有可比较的对象。",
 }

@@ -31,7 +31,10 @@ def test_a_stopped_training_has_figures_tables_results_and_a_verdict(
     assert run.verdict[0].startswith("The model of iteration 2 ") and "--resume" in run.verdict[-1]
     again = train(config, RunOptions(output_dir=tmp_path / "a", resume=True), quiet=True)
     assert again.status == "finished" and "--resume" not in again.verdict[-1]
-    assert read_run(run.path).verdict[0]["numbers"]["iteration"] in (4, 8)
+    info = read_run(run.path)
+    assert info.verdict[0]["numbers"]["iteration"] in (4, 8)
+    key = str(info.judged.key(info.results))  # of the model that the verdict is about
+    assert info.results[key]["value"] == info.verdict[0]["numbers"]["survival"]
 
 
 def test_a_signal_leaves_the_evaluation_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

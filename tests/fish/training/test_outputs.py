@@ -42,7 +42,7 @@ def test_all_files_of_a_run_exist(finished: Path) -> None:
     info = read_run(finished)
     assert info.status == "finished"
     assert [s["name"] for s in info.stages] == ["phase 1: 4 fish", "phase 2: 6 fish"]
-    assert info.judged.key(info.results) == "final model: survival" and info.judged.metric in last_metrics(info)
+    assert info.judged.key(info.results) == "best model: survival" and info.judged.metric in last_metrics(info)
     cases = read_cases(finished)["final model: survival"]  # seed -> arena -> survival
     assert list(cases) == ["0"] and len(cases["0"]) == 3
     assert sum(cases["0"].values()) / 3 == pytest.approx(info.results["final model: survival"]["value"])

@@ -97,7 +97,8 @@ def test_without_time_there_is_the_curve(tmp_path: Path, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [(Kind.NS, "No gain is certain"), (Kind.RAND, "Training has not helped so far")]
+    ("kind", "words"),
+    [(Kind.NS, "The learners cannot be told from the rule"), (Kind.RAND, "The learners are worse than the rule")],
 )
 def test_verdicts_compare_with_rules_in_the_same_seats(tmp_path: Path, kind: Kind, words: str) -> None:
     with opened(tmp_path / "run") as run:
@@ -108,6 +109,17 @@ def test_verdicts_compare_with_rules_in_the_same_seats(tmp_path: Path, kind: Kin
     assert "one seed" in second and f"marlab hunt eval {run.path}" in third
     kept = json.loads((run.path / "evaluation.json").read_text())
     assert read_run(run.path).results["gain"]["value"] == kept["baseline"]["gain"]["value"]
+
+
+def test_a_start_is_no_merit_of_a_training_without_iterations(tmp_path: Path) -> None:
+    with opened(tmp_path / "run") as run:
+        trainer = Rules(Kind.NS)
+        trainer.step = 0
+        conclude(run, trainer, 100, done=False, quiet=True, draw=lambda: None)
+    assert run.verdict[0].startswith(
+        "Training has taught nothing yet, for no iteration is done: what it starts from earns"
+    )
+    assert "stopped at 0 of" in run.verdict[1]
 
 
 def test_several_seeds_have_an_interval_over_seeds() -> None:

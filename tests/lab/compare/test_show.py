@@ -31,7 +31,7 @@ def test_noise_is_called_noise_and_says_what_would_be_needed(tmp_path: Path) -> 
 
 def test_one_value_each_says_nothing(tmp_path: Path) -> None:
     said = told(tmp_path, two_groups(tmp_path, [1.0], [2.0]))
-    assert "cannot be told apart yet" in said and "Next: train more seeds" in said and "one value each" in said
+    assert "cannot be told apart yet" in said and "Next: train the same seeds" in said and "cannot tell" in said
 
 
 def test_cases_of_one_training_are_told_as_such(tmp_path: Path) -> None:
@@ -41,6 +41,20 @@ def test_cases_of_one_training_are_told_as_such(tmp_path: Path) -> None:
     ]
     said = told(tmp_path, runs)
     assert "better than" in said and "over 6 cases that one training of each met" in said
+
+
+def test_single_trainings_of_different_seeds_cannot_be_told_apart(tmp_path: Path) -> None:
+    cases = {f"arena {i}": float(i) for i in range(6)}
+    runs = [
+        make_training(tmp_path, name, rate, seed, {case: v + rate for case, v in cases.items()}, rate=rate)
+        for seed, (name, rate) in enumerate([("x", 0.25), ("y", 0.5)])
+    ]
+    said = told(tmp_path, runs)
+    assert "cannot be told apart yet" in said and "cannot tell" in said and "better" not in said
+    assert [line.split() for line in said.splitlines() if line.startswith("seed")] == [["seed", "0", "1"]]
+    assert "All 2 runs have the same settings but for their seeds" in told(
+        tmp_path, [make_training(tmp_path, f"z{seed}", 1.0, seed) for seed in (0, 1)]
+    )
 
 
 def test_the_best_is_also_compared_with_the_second(tmp_path: Path) -> None:

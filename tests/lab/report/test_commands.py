@@ -17,7 +17,7 @@ def test_runs_command_lists_and_names_the_unreadable(root: Path, capsys: pytest.
     assert lines == ["run", "fish/best", "fish/base", "fish/cut", "fish/dead"]
     assert said.err.count("is unreadable") == 4
     assert main(["runs", "--root", str(root), "--tag", "none such"]) == 0
-    assert "None of the 7 runs" in capsys.readouterr().out
+    assert "there are 7 runs, and none of them matches" in capsys.readouterr().out
 
 
 def test_runs_command_plans_and_abandons(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

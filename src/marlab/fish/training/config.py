@@ -74,7 +74,8 @@ class FishTrainConfig:
         "eval_multi_episodes", "skip_final_eval",
     )  # fmt: skip
     judged_by: ClassVar = Judged(
-        ("final model: survival", "last probe survival", "training survival"), "custom/avg_survival_rate"
+        ("best model: survival", "final model: survival", "last probe survival", "training survival"),
+        "custom/avg_survival_rate",
     )
     OLD_NAMES: ClassVar = {"ent_coef": "entropy_coef", "vf_coef": "value_coef"}
     TITLE: ClassVar = "the training"

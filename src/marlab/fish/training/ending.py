@@ -151,8 +151,13 @@ class Ending:
             if self.config.starts.force_reset_steps > 0:
                 note += f", episodes cut at {self.config.starts.force_reset_steps} steps"
             results["training survival"] = {"value": sum(ten) / len(ten), "unit": "share of fish", "note": note}
-            spread = {"value": float(np.std(ten)), "unit": "share of fish", "note": "standard deviation over these"}
-            results["training survival, spread"] = spread
+            if len(ten) > 1:
+                told = "standard deviation over these"
+                results["training survival, spread"] = {
+                    "value": float(np.std(ten)),
+                    "unit": "share of fish",
+                    "note": told,
+                }
         if first := _known(last_rows, "first_death_step"):
             told = "mean over the last ten iterations, of episodes in which somebody died"
             results["first death"] = {"value": sum(first) / len(first), "unit": "step", "note": told}
@@ -191,10 +196,9 @@ class Ending:
             report = evaluate_checkpoint(
                 file, settings, folder, judged[1] if judged else None, run=self.run, quiet=self.quiet
             )
-            if report is None:
-                break
-            if judged is None or report.complete:
-                judged = step, report
+            if report is None or (judged is not None and not report.complete):
+                break  # the key figure is of the model that the verdict is about
+            judged = step, report
             self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
             self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
         return judged

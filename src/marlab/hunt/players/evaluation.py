@@ -121,6 +121,8 @@ def _verdict(
     gain = beside["gain"]
     bounds = (gain["low"], gain["high"])
     key = {"above": "above_rules", "below": "below_rules", "unclear": "like_rules"}[side(bounds)]
+    if trainer.step == 0:  # a warm start is no merit of the training
+        key = "only_start"
     share = report["value"] / team_optimum(trainer.evaluation_game.config)
     first = say(f"hunt.{key}", reward=report["value"], interval=(report["low"], report["high"]), gain=gain["value"],
                 gain_interval=bounds, rule=beside["rule"], share=share)  # fmt: skip

@@ -1,8 +1,8 @@
 """Groups of runs compared by one figure: means, differences with intervals, and which of them are more than noise.
 
 Where groups were trained with the same seeds, differences are taken seed by seed; where only one training of each is
-known, case by case (arenas, configs, starts that both met); else by Welch. Intervals of all differences together hold
-with 95 %: each is as much wider as there are differences (Bonferroni), because among many one is lucky.
+known, of one seed, case by case (arenas, configs, starts that both met); else by Welch. Intervals of all differences
+together hold with 95 %: each is as much wider as there are differences (Bonferroni), because among many one is lucky.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Difference:
     high: float | None
     how: How
     """seeds: paired over shared seeds; cases: paired over shared cases of one training each; apart: Welch; single:
-    one value each, no interval."""
+    one training of one or both, of different seeds or without cases, so that nothing tells chance from difference."""
     pairs: int
     """Pairs, or with `apart` the trainings of the smaller group."""
 
@@ -84,7 +84,7 @@ class Comparison:
     best: str
     second: Difference | None  # the best minus the second best, as sure as all pairs together demand
     runner_up: str | None
-    settings: Mapping[str, list[str]]  # every setting that differs -> its value in each row
+    settings: Mapping[str, list[str]]  # every setting that differs, seeds last -> its value in each row
     others: Mapping[str, list[Measured]]  # further results that all have, means over trainings
     unfinished: list[str]  # runs that have not come to their end
 
@@ -142,7 +142,7 @@ def compare_groups(
     return Comparison(
         groups[0].runs[0].world, measure, reference, rows, ordered[0],
         None if second is None else difference(values[ordered[0]], values[second], _shared_level(pairs)), second,
-        differing(groups), _others(groups, measure),
+        {**differing(groups), **_seeds(values)}, _others(groups, measure),
         [f"{info.id} is {info.status}" for g in groups for info in g.runs if info.status != "finished"],
     )  # fmt: skip
 
@@ -169,10 +169,11 @@ def difference(mine: Sequence[Member], theirs: Sequence[Member], level: float = 
     gap = float(np.mean(left) - np.mean(right))
     if len(left) > 1 and len(right) > 1:
         return _with(gap, welch(left, right, level), "apart", min(len(left), len(right)))
-    one, other = _by_case(mine), _by_case(theirs)
-    shared = [one[case] - other[case] for case in one if case in other]
-    if len(shared) > 1:
-        return _with(float(np.mean(shared)), student(shared, level), "cases", len(shared))
+    if len(mine) == len(theirs) == 1 and (mine[0].seed == theirs[0].seed or not (mine[0].seed and theirs[0].seed)):
+        one, other = mine[0].cases, theirs[0].cases
+        shared = [one[case] - other[case] for case in one if case in other]
+        if len(shared) > 1:
+            return _with(float(np.mean(shared)), student(shared, level), "cases", len(shared))
     return Difference(gap, None, None, "single", 1)
 
 
@@ -187,10 +188,10 @@ def _gap(a: Member, b: Member) -> float:
     return float(np.mean([a.cases[c] - b.cases[c] for c in shared])) if shared else a.value - b.value
 
 
-def _by_case(group: Sequence[Member]) -> dict[str, float]:
-    """Case -> mean over the trainings, of cases that all of them met."""
-    shared = [case for case in group[0].cases if all(case in m.cases for m in group)]
-    return {case: float(np.mean([m.cases[case] for m in group])) for case in shared}
+def _seeds(values: Mapping[str, list[Member]]) -> dict[str, list[str]]:
+    """The seeds of every group as a row of the settings, where they differ."""
+    told = [", ".join(m.seed for m in group if m.seed) for group in values.values()]
+    return {"seed": told} if len(set(told)) > 1 else {}
 
 
 def _mean(group: Sequence[Member], measure: Measure) -> Measured:

@@ -82,4 +82,4 @@ def _forest(ax: Axes, found: Comparison, looks: Mapping[str, int]) -> None:
 
 def _told(name: str, outcome: str | None) -> str:
     short = name if len(name) <= 40 else name[:39] + "…"
-    return f"{short}\n{'the reference' if outcome is None else 'one value each' if outcome == 'unknown' else outcome}"
+    return f"{short}\n{'the reference' if outcome is None else 'cannot tell' if outcome == 'unknown' else outcome}"

@@ -60,6 +60,8 @@ def _asked_for(runs: Sequence[RunInfo], asked: str, better: Better | None) -> Me
     found = {info.path: result_named(info, asked) for info in runs}
     named = {path: value[0] for path, value in found.items() if value is not None}
     if len(named) == len(runs):
+        if len({_kind(info, named[info.path]) for info in runs}) > 1:
+            raise UserError(f"'{asked}' is not the same in all runs ({_listed(runs, named)}); give a longer name.")
         return _result(runs, named, better)
     metrics = [_metrics_of(info) for info in runs]
     shared = find_name(asked, sorted(set.intersection(*metrics)))
@@ -78,18 +80,40 @@ def _metrics_of(info: RunInfo) -> set[str]:
 
 
 def _judged_by(runs: Sequence[RunInfo], better: Better | None) -> Measure:
-    numbers = {info.path: {k for k, v in results_of(info).items() if v.number is not None} for info in runs}
-    keys = {info.path: info.judged.key(dict.fromkeys(numbers[info.path])) for info in runs}
-    if all(key is not None for key in keys.values()):
-        return _result(runs, {path: str(key) for path, key in keys.items()}, better)
+    judged = {info.path: _judged_results(info) for info in runs}
+    # The very same figure of all, or one of the same kind, such as survival of the final model beside survival alone.
+    for of in (lambda info, name: (name, *_kind(info, name)), _kind):
+        for wanted in (of(runs[0], name) for name in judged[runs[0].path]):
+            found = {i.path: next((n for n in judged[i.path] if of(i, n) == wanted), None) for i in runs}
+            if None not in found.values():
+                return _result(runs, {path: str(name) for path, name in found.items()}, better)
+    shared = _shared_results(runs)
+    if all(judged.values()):
+        names = _listed(runs, {path: own[0] for path, own in judged.items()})
+        told = f"results that all have, for --metric: {', '.join(shared)}" if shared else "they share no result"
+        raise UserError(f"These runs are judged by different measures ({names}); {told}.")
     metrics = {info.judged.metric for info in runs}
     metric = next(iter(metrics))
     if len(metrics) == 1 and metric is not None and all(metric in _metrics_of(info) for info in runs):
         return _metric(runs, metric, better)
-    shared = _shared_results(runs)
     if not shared:
         raise UserError("These runs have no result or metric in common that could be compared.")
     return _result(runs, {info.path: shared[0] for info in runs}, better)
+
+
+def _judged_results(info: RunInfo) -> list[str]:
+    """The results that a run has of those that it is judged by."""
+    found = results_of(info)
+    return [name for name in info.judged.results if name in found and found[name].number is not None]
+
+
+def _kind(info: RunInfo, name: str) -> tuple[str, str | None]:
+    """What a result measures: `final model: survival` and `survival` in one unit may stand in one column."""
+    return name.rpartition(": ")[2], results_of(info)[name].unit
+
+
+def _listed(runs: Sequence[RunInfo], names: Mapping[Path, str]) -> str:
+    return ", ".join(f"{info.name}: {names[info.path]}" for info in runs[:4] if info.path in names)
 
 
 def _result(runs: Sequence[RunInfo], names: Mapping[Path, str], better: Better | None) -> Measure:

@@ -38,7 +38,7 @@ def difference_cells(row: Row) -> list[str]:
         return ["", "", "the reference"]
     gap = row.difference
     interval = "" if gap.low is None else written([gap.low, gap.high], "+.3g")
-    return [written(gap.value, "+.3g"), interval, "one value each" if row.outcome == "unknown" else row.outcome]
+    return [written(gap.value, "+.3g"), interval, "cannot tell" if row.outcome == "unknown" else row.outcome]
 
 
 def setting_rows(found: Comparison) -> Cells:
@@ -63,7 +63,7 @@ def _plain(value: Measured) -> str:
 def verdict(found: Comparison) -> list[Sentence]:
     """Is anything better than the reference, is the best better than the second, and how sure that is."""
     if len(found.rows) < 2:
-        return []
+        return [say("lab.compare.one_group", count=found.rows[0].runs)]
     other, second = found.runner_up, found.second
     assert other is not None and second is not None
     leader = found.row(other if found.best == found.against else found.best)

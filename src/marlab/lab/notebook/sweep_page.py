@@ -46,7 +46,7 @@ def _compared(found: dict[str, Any]) -> list[Panel]:
 
 
 def _outcome(outcome: str | None) -> str:
-    told = {None: "the_reference", "unknown": "one_value_each"}.get(outcome, outcome) or ""
+    told = {None: "the_reference", "unknown": "cannot_tell"}.get(outcome, outcome) or ""
     return f"compare.outcome.{told.replace(' ', '_')}"
 
 

@@ -1,11 +1,12 @@
 """Every text of the notebook's own pages, in every language; worlds bring theirs in `marlab.WORLD.pages.WORDS`.
 
 Pages are made with the texts of one language and carry the keys, so that a reader can change the language in the page.
-`{name}` in a text is filled in.
+`{name}` in a text is filled in; `{name|s}` is an "s" where that number is not 1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,11 +61,11 @@ WORDS: dict[str, dict[str, str]] = {
         "index.compare": "Compare",
         "index.compare_some": "Compare {count}",
         "index.clear": "Clear the choice",
-        "index.count": "{total} runs",
-        "index.some": "{count} of {total} runs",
+        "index.count": "{total} run{total|s}",
+        "index.some": "{count} of {total} run{total|s}",
         "index.more": "Show more",
         "index.choose": "Choose {run} for a comparison",
-        "index.trials": "{count} trainings",
+        "index.trials": "{count} training{count|s}",
         "index.leave_sweep": "Back from the trainings of {sweep}",
         "index.progress": "Progress",
         "index.spark": "Curve of {name}",
@@ -87,13 +88,13 @@ WORDS: dict[str, dict[str, str]] = {
         "compare.outcome.lower": "lower",
         "compare.outcome.within_noise": "within noise",
         "compare.outcome.equal": "equal",
-        "compare.outcome.one_value_each": "one value each",
+        "compare.outcome.cannot_tell": "cannot tell",
         "compare.outcome.the_reference": "the reference",
         "compare.metric": "Curve",
         "compare.of": "{name} and {count} in all",
         "compare.band": "Runs that differ in their seed alone are one line: their mean with Student's 95 % band.",
         "compare.not_set": "not set",
-        "compare.differ": "{count} of {total} settings differ.",
+        "compare.differ": "{count} of {total} setting{total|s} differ.",
         "compare.show_all": "show all settings",
         "compare.same": "All settings are the same.",
         # sweeps
@@ -120,12 +121,12 @@ WORDS: dict[str, dict[str, str]] = {
         "run.unit": "unit",
         "run.remark": "remark",
         "run.no_results": "No results are recorded yet.",
-        "run.more_figures": "{count} more figures",
+        "run.more_figures": "{count} more figure{count|s}",
         "run.words": "Notes",
         "run.changed": "Different from today's defaults:",
         "run.all_default": "All settings have their default.",
         "run.no_settings": "No settings are recorded.",
-        "run.same": "{count} settings at their default",
+        "run.same": "{count} setting{count|s} at the default",
         "run.setting": "setting",
         "run.default": "default",
         "run.inferred": "inferred, not recorded",
@@ -145,7 +146,7 @@ WORDS: dict[str, dict[str, str]] = {
         "run.stage": "Stage",
         "run.all_stages": "all stages",
         "run.band": "mean of {seeds} seeds with its 95 % band",
-        "run.more_curves": "{group}: {count} more curves",
+        "run.more_curves": "{group}: {count} more curve{count|s}",
         "run.others": "others",
         # the player
         "player.play": "Play",
@@ -225,7 +226,7 @@ WORDS: dict[str, dict[str, str]] = {
         "compare.outcome.lower": "更低",
         "compare.outcome.within_noise": "在噪声范围内",
         "compare.outcome.equal": "相等",
-        "compare.outcome.one_value_each": "各只有一个数值",
+        "compare.outcome.cannot_tell": "无法判断",
         "compare.outcome.the_reference": "参照",
         "compare.metric": "曲线",
         "compare.of": "{name} 等共 {count} 个",
@@ -318,7 +319,7 @@ def is_word(key: str) -> bool:
 
 def _filled(text: str, numbers: Mapping[str, Any]) -> str:
     for name, value in numbers.items():
-        text = text.replace(f"{{{name}}}", str(value))
+        text = re.sub(rf"\{{{name}\|(\w+)\}}", "" if value == 1 else r"\1", text).replace(f"{{{name}}}", str(value))
     return text
 
 

@@ -19,7 +19,7 @@ from marlab.lab.report.record import write_all
 from marlab.lab.report.runs_table import RunFilter, run_lines, run_rows
 from marlab.lab.report.sorting import COLUMNS, sort_runs, values_by
 from marlab.lab.runs.records import abandon_run, find_run, plan_run
-from marlab.lab.text import clean
+from marlab.lab.text import are, clean
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def _list(args: RunsArgs) -> None:
         colours = terminal and "NO_COLOR" not in os.environ
         print("\n".join(run_lines(run_rows(chosen, values), args.sort, width, colours)))
     else:
-        told = f"None of the {len(runs)} runs" if runs else "There are no runs"
-        print(clean(f"{told} below {args.root}{' match' if runs else ''}."))
+        matching = ", and none of them matches" if runs else ""
+        print(clean(f"Below {args.root} {are(len(runs), 'run')}{matching}."))
     for item in broken:
         print(clean(f"marlab: {item.path} is unreadable: {item.reason}"), file=sys.stderr)
 

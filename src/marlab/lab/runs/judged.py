@@ -1,7 +1,7 @@
 """What a run is judged by, stored in its record: lists, comparisons and sweeps need not know any world.
 
     class FishTrainConfig:
-        judged_by: ClassVar = Judged(("final model: survival", "training survival"), "custom/avg_survival_rate")
+        judged_by: ClassVar = Judged(("best model: survival", "training survival"), "custom/avg_survival_rate")
 
 Values of single cases (arenas, configs, starts) go to `cases.json` beside the record, so that two runs that met the
 same cases can be compared in pairs.

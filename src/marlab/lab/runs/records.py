@@ -15,6 +15,7 @@ from marlab.lab.runs.judged import Judged, judged
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.record import new_record, now, read_record
 from marlab.lab.runs.run import NAME, UNWRITTEN
+from marlab.lab.text import are
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def find_run(text: str, root: Path = Path("runs")) -> RunInfo:
         raise UserError(f"'{text}' names {len(named)} runs: {', '.join(r.id for r in named)}; say which.")
     names = [*(r.id for r in runs), *(r.name for r in runs)]
     near = difflib.get_close_matches(text, names, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {len(runs)} runs below {root}."
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; below {root} {are(len(runs), 'run')}."
     raise UserError(f"There is no run '{text}'{hint}")
 
 

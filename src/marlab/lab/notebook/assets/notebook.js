@@ -27,7 +27,7 @@ const notebook = (() => {
   function t(key, numbers) {
     const said = words[language][key] ?? words.en[key] ?? key;
     if (!numbers) return said;
-    return said.replace(/\{(\w+)\}/g, (whole, name) => (name in numbers ? String(numbers[name]) : whole));
+    return said.replace(/\{(\w+)(?:\|(\w+))?\}/g, (whole, name, plural) => (!(name in numbers) ? whole : !plural ? String(numbers[name]) : Number(numbers[name]) === 1 ? "" : plural));
   }
 
   /** A key, a text in every language, or a text as it is. */
