@@ -15,8 +15,10 @@ from marlab.market.simulator.worlds import WorldSpec
 from tests.market import agent_variants
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "market" / "decisions.txt.gz"
-WORLDS = {"RuleW": (5, 14), "Thumb": (6, 4), "PureL1": (6, 4)}
+WORLDS = {"RuleW": (5, 14), "Thumb": (6, 4), "PureL1": (6, 4), "Habits": (7, 4), "Networks": (8, 4)}
 """Variant -> seed and days. Untrained networks play as pure L1 does; networks round differently on other machines."""
+ROUNDED = 0.01
+"""Share of the decisions of networks that another machine's rounding may change."""
 
 
 def played(variant: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,6 +14,7 @@ from marlab.market.vector.rounds import ACCEPT, END, OFFER
 from marlab.market.vector.seats import Policy
 from marlab.market.vector.setup import make_setup
 from marlab.market.vector.sync_random import SyncRandom
+from tests.market import vector_golden
 from tests.market.vector_worlds import moves, small_config
 
 
@@ -71,3 +73,14 @@ def test_names() -> None:
     assert isinstance(by_name("RandomStdAgent", None), Random)
     with pytest.raises(UserError, match="not played by the vector market"):
         by_name("PenguinAgent", None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", list(vector_golden.POLICIES))
+def test_worlds_are_the_ones_of_the_golden_file(policy: str) -> None:
+    expected = np.array(vector_golden.golden()[policy])
+    found = np.array(vector_golden.balances(policy))
+    if policy in vector_golden.ROUNDED:  # another machine's rounding may change a decision here and there
+        assert np.isclose(found, expected, rtol=1e-6).mean() > 0.9
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -113,7 +113,8 @@ class Outlooks:
     def _weighed(self, market: Market, rows: Rows) -> Prospects:
         """Earlier offers of the rows' consumers at today's prices."""
         bounds = (market.ranges.price_low, market.ranges.price_high)  # [B, P, 1, 1]
-        low, high = (bound[rows.world, rows.level, 0].to(self._memory.dtype) for bound in bounds)
+        below = rows.level.clamp(max=market.levels - 2)  # the last level sells nothing, but may be among the rows
+        low, high = (bound[rows.world, below, 0].to(self._memory.dtype) for bound in bounds)
         cost = market.setup.cost[rows.seat].to(self._memory.dtype)[:, None]
         return prospects(self._memory.known(rows, CONSUMERS), low, high, cost)
 
