@@ -22,7 +22,6 @@ from tests.fish.cases import SMALL as FISH
 from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, samples
 from tests.hunt.hop_cases import small_training
 from tests.hunt.ppo_cases import small as small_ppo
-from tests.market.beliefs_cases import named_worlds
 
 TIMES = (
     "time",
@@ -67,11 +66,6 @@ def _copy(make: Callable[[], Path]) -> Callable[[Path], None]:
     return copy
 
 
-def _named_worlds(folder: Path) -> None:
-    (folder / "worlds").mkdir()
-    named_worlds(folder / "worlds")
-
-
 VECTOR = (
     "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents SyncRandomStdAgent RandomStdAgent --generations 3 "
     "--worlds 2 --device cpu"
@@ -109,11 +103,6 @@ WRITING = {
         "market clone AS0 PenguinAgent --recorded {files}/recorded --units 12 --steps 4 --batch 16 --hidden 8 "
         "--repeats 0 --device cpu --quiet",
         _copy(recorded),
-    ),
-    "market beliefs": Writing(
-        "market beliefs {files}/worlds --types A B --units 12 --steps 3 --batch 64 --width 8 --held-out 0.3 "
-        "--device cpu",
-        _named_worlds,
     ),
     "market online": Writing(
         f"market online {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 2 --steer-worlds 2 "

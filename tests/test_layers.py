@@ -24,7 +24,7 @@ ROOMS = {
     "fish": "sea envs schedule starts measure training commands",
     "hunt": "game players exact data others pretraining world_model ppo planner selfplay evaluate training diagnose "
     "watch seat",
-    "market": "logs rules vector envs simulator collect networks samples learn clones beliefs agent arena online "
+    "market": "logs rules vector envs simulator collect networks samples learn clones agent arena online "
     "distill fidelity habits replay submit verify guide",
 }
 """A room imports only from itself and from rooms to its left; modules beside the rooms may import all of them."""

@@ -82,9 +82,6 @@ COMMANDS: Table = {
             "marlab.market.clones.command:main",
             "small networks that answer as recorded agents did, for the vector market",
         ),
-        "beliefs": Command(
-            "marlab.market.beliefs.command:main", "who is my partner? learnt from recorded worlds, held against others"
-        ),
         "verify": Command(
             "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
         ),

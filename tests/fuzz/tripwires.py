@@ -32,7 +32,6 @@ BEGINNINGS = (
     "marlab.market.simulator.evidence:draw_config",
     "marlab.market.online.steer:fare",
     "marlab.market.clones.examples:examples",
-    "marlab.market.beliefs.watch:gather",
 )
 """Trainings, played games and what else takes seconds, by the modules that define them."""
 QUICK = {"marlab.market.samples.work:make_part"}

@@ -5,7 +5,6 @@ DRAWERS = {
     "marlab.market.samples.command:SamplesConfig": "marlab.market.samples.make:draw_again",
     "marlab.market.learn.command:MarketTrainConfig": "marlab.market.learn.phases:draw_again",
     "marlab.market.clones.settings:CloneConfig": "marlab.market.clones.clone:draw_again",
-    "marlab.market.beliefs.settings:BeliefsConfig": "marlab.market.beliefs.beliefs:draw_again",
     "marlab.market.distill.settings:DistillConfig": "marlab.market.distill.distill:draw_again",
     "marlab.market.habits.settings:HabitsConfig": "marlab.market.habits.work:draw_again",
     "marlab.market.online.settings:OnlineConfig": "marlab.market.online.work:draw_again",

@@ -24,7 +24,6 @@ from marlab.market.vector.market import Market
 from marlab.market.vector.rule_w import RuleW
 from marlab.market.vector.setup import make_setup
 from marlab.market.verify.plan import spec_of
-from tests.market.beliefs_cases import random_observer
 
 OURS = "marlab.market.agent.agent:LitaAgentHRL"
 PROCESSES = (0,) * 3 + (1,) * 3 + (2,) * 3
@@ -52,19 +51,6 @@ def test_weights_change_play_and_are_found_in_a_run(tmp_path: Path) -> None:
     assert load_layers(settings).l1.rules == "economic"
     rule = world(f'{OURS}(mode="heuristic")', 4)
     assert not np.array_equal(rule, world(f'{OURS}(mode="learned", weights="{tmp_path}")', 4))
-
-
-def test_it_asks_itself_who_its_partners_are(tmp_path: Path) -> None:
-    observer = random_observer(2)
-    weight = np.zeros((around.CHOICES, around.INPUTS + 5))
-    net = network.AroundNet(((weight, np.zeros(around.CHOICES)),), observer=observer)
-    network.save(tmp_path / "a.npz", net)
-    believing = f'{OURS}(mode="learned", weights="{tmp_path / "a.npz"}")'
-    assert np.array_equal(world(f'{OURS}(mode="heuristic")', 4), world(believing, 4))
-    weight[5, -5:] = 9  # lots of one unit for everybody who may be somebody
-    network.save(tmp_path / "a.npz", net)
-    load_layers.__globals__["_loaded"].cache_clear()
-    assert not np.array_equal(world(f'{OURS}(mode="heuristic")', 4), world(believing, 4))
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -10,18 +10,14 @@ import pytest
 from marlab.market.agent.learning import Experience, LearningAgent, played_by
 from marlab.market.networks import around as files
 from marlab.market.rules import around, worth
-from marlab.market.rules.beliefs import Observer
 from marlab.market.simulator.worlds import WorldSpec, playing
-from tests.market.beliefs_cases import random_observer
 
 DAYS = 6
 
 
-def lived(path: Path, seed: int = 3, observer: Observer | None = None) -> list[tuple[LearningAgent, Experience, float]]:
+def lived(path: Path, seed: int = 3) -> list[tuple[LearningAgent, Experience, float]]:
     """The learners of a small world, what they lived through, and their final balances."""
-    size = around.INPUTS + (0 if observer is None else observer.size + 2)
-    net = files.AroundNet(((np.zeros((around.CHOICES, size)), np.zeros(around.CHOICES)),), 1.0, observer=observer)
-    files.save(path, net)
+    files.save(path, files.untrained(1.0))
     learner = f'marlab.market.agent.learning:LearningAgent(weights="{path}", seed={seed})'
     agents = (learner, learner, "SyncRandomStdAgent", "RandomStdAgent")
     spec = WorldSpec("learning", 1, 2, DAYS, (0, 0, 1, 1), agents, (False,) * 4)
@@ -52,8 +48,6 @@ def test_rewards_sum_to_what_was_earned_and_choices_were_open(tmp_path: Path) ->
 
 
 def test_the_same_seed_plays_the_same_and_another_one_does_not(tmp_path: Path) -> None:
-    observer = random_observer(2)
-    first, again, other = (lived(tmp_path / "a.npz", seed, observer) for seed in (3, 3, 4))
+    first, again, other = (lived(tmp_path / "a.npz", seed) for seed in (3, 3, 4))
     assert np.array_equal(first[0][1].choices, again[0][1].choices) and first[0][2] == again[0][2]
-    assert first[0][1].x.shape[1] == around.INPUTS + 5
     assert first[0][2] != other[0][2]

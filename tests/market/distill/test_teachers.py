@@ -9,23 +9,20 @@ import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.market.distill.teachers import Teacher, entry_shares, find, shared_observer
+from marlab.market.distill.teachers import Teacher, entry_shares, find
 from marlab.market.networks import around as files
 from marlab.market.rules import around
-from tests.market.beliefs_cases import random_observer
 
 
-def a_net(lot: int, observer_seed: int | None = None) -> files.AroundNet:
+def a_net(lot: int) -> files.AroundNet:
     """Always the lot with this entry."""
-    observer = None if observer_seed is None else random_observer(2, seed=observer_seed)
     bias = np.zeros(around.CHOICES)
     bias[4 + lot] = 9.0
-    size = around.INPUTS + (0 if observer is None else 5)
-    return files.AroundNet(((np.zeros((around.CHOICES, size)), bias),), 2.0, observer=observer)
+    return files.AroundNet(((np.zeros((around.CHOICES, around.INPUTS)), bias),), 2.0)
 
 
 def test_the_rule_is_certain_and_a_network_says_what_it_would_draw() -> None:
-    x, mask = torch.zeros(3, around.INPUTS + 4), torch.ones(3, around.CHOICES, dtype=torch.bool)
+    x, mask = torch.zeros(3, around.INPUTS), torch.ones(3, around.CHOICES, dtype=torch.bool)
     rule = find("rule").shares(x, mask)
     assert rule[:, [0, 4, 11, 15]].min() > 0.999 and float(rule.sum()) == pytest.approx(12)
     shares = Teacher("a", a_net(2)).shares(x, mask)
@@ -44,14 +41,6 @@ def test_networks_are_found_in_files_and_missing_ones_refused(tmp_path: Path) ->
         find(str(tmp_path / "b.npz"))
     with pytest.raises(UserError):
         find(f"hrl:{tmp_path}")
-
-
-def test_observers_must_be_the_same() -> None:
-    one, again, other = (Teacher(str(seed), a_net(1, seed)) for seed in (1, 1, 2))
-    assert shared_observer([Teacher("none", a_net(1)), one, again]) is not None
-    assert shared_observer([find("rule")]) is None
-    with pytest.raises(UserError, match="different observers"):
-        shared_observer([one, other])
 
 
 def test_an_entry_that_is_not_open_means_as_the_rule() -> None:

@@ -11,7 +11,6 @@ import pytest
 from marlab.lab.errors import UserError
 from marlab.market.networks import around as network
 from marlab.market.rules import around
-from tests.market.beliefs_cases import random_observer
 
 
 def test_untrained_it_gives_the_prior() -> None:
@@ -25,21 +24,18 @@ def test_a_file_gives_the_network_back(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     layers = tuple(
         (draw.normal(size=(out, into)).astype(np.float32), draw.normal(size=out).astype(np.float32))
-        for into, out in ((around.INPUTS + 6, 8), (8, around.CHOICES))
+        for into, out in ((around.INPUTS, 8), (8, around.CHOICES))
     )
-    observer = random_observer(3)
-    own = tuple((2 * weight, bias) for weight, bias in layers)
-    net = network.AroundNet(layers, 1.5, {"hold": 3}, observer, middle=own, freedom=around.Freedom(leave=True))
+    net = network.AroundNet(layers, 1.5, {"hold": 3}, freedom=around.Freedom(leave=True))
     network.save(tmp_path / "a.npz", net)
     again = network.load(tmp_path / "a.npz")
     x = draw.normal(size=(5, net.inputs))
     assert np.array_equal(net(x), again(x))
-    assert (again.bonus, again.rule, again.beliefs) == (1.5, {"hold": 3}, 6)
+    assert (again.bonus, again.rule) == (1.5, {"hold": 3})
     assert again.freedom == around.Freedom(leave=True)
-    assert again.observer is not None and np.array_equal(again.observer.weights[0], observer.weights[0])
 
 
-@pytest.mark.parametrize("wrong", ["inputs", "kind", "shape", "nan", "freedom"])
+@pytest.mark.parametrize("wrong", ["inputs", "kind", "shape", "nan", "freedom", "more"])
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "a.npz"
     network.save(path, network.untrained())
@@ -53,6 +49,8 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, wrong: str) -> None
         arrays["0.weight"] = arrays["0.weight"][:, 1:]
     if wrong == "nan":
         arrays["0.bias"][0] = np.nan
+    if wrong == "more":
+        arrays["middle.0.weight"] = arrays["0.weight"]
     np.savez(path, **arrays)
     with pytest.raises(UserError, match="does not hold a network around the rule"):
         network.load(path)

@@ -41,21 +41,6 @@ def test_the_critic_sees_its_own_inputs() -> None:
     assert net().value(torch.zeros(4, around.INPUTS + 3)).shape == (4,)
 
 
-def test_each_level_may_have_a_network_of_its_own() -> None:
-    one = AroundRule((8,), around.INPUTS, 2.0, torch.Generator().manual_seed(0), per_level=True)
-    x = torch.rand(6, around.INPUTS)
-    x[:, around.CAN_BUY] = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
-    with torch.no_grad():
-        one.policy[-1].bias.fill_(1.0)
-        one.middle[-1].bias.fill_(2.0)  # type: ignore[index, union-attr]
-    said = one.logits(x) - one.prior
-    assert (said[::2] == 1).all() and (said[1::2] == 2).all()
-    np.testing.assert_allclose(one.plain()(x.numpy()), one.logits(x).detach().numpy(), atol=1e-5)
-    torch.testing.assert_close(AroundRule.of(one.plain()).logits(x), one.logits(x))
-    with pytest.raises(UserError, match="per-level"):
-        AroundRule((8,), around.INPUTS, 2.0, torch.Generator().manual_seed(0)).start_from(one.plain())
-
-
 def test_what_a_network_may_do_goes_with_it() -> None:
     free = AroundRule((8,), around.INPUTS, 2.0, torch.Generator().manual_seed(0), freedom=around.Freedom(outright=True))
     assert AroundRule.of(free.plain()).freedom.outright

@@ -13,7 +13,7 @@ from marlab.market.online.settings import OnlineConfig, shape_of
     [
         {"worlds": 0}, {"days": (60, 50)}, {"generation_days": 3}, {"share": 1.5}, {"shapes": ("9x9",)},
         {"opponents": ("Nobody",)}, {"learning_rate": 0.0}, {"steer_days": 2},
-        {"outright": True}, {"algo": "ppo", "per_level": True},
+        {"outright": True}, {"algo": "ppo", "outright": True},
         {"past_selves": 10**30}, {"worlds": 10**7}, {"real_worlds": 10**40}, {"hidden": (10**9,)}, {"days": (5, 10**9)},
     ],
 )  # fmt: skip

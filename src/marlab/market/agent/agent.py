@@ -24,7 +24,6 @@ from negmas.sao import ResponseType, SAOResponse
 from scml.std import StdSyncAgent
 
 from marlab.lab.config import to_dict
-from marlab.market.agent.beliefs import BeliefBook
 from marlab.market.agent.decide import pure_l1, uniform_weights
 from marlab.market.agent.layers import Layers, load_layers
 from marlab.market.agent.log import DecisionLog
@@ -80,8 +79,6 @@ class LitaAgentHRL(StdSyncAgent):
         self.layers: Layers = load_layers(self.settings)
         self.log = DecisionLog(self.settings.decision_log, str(self.id), self.settings.debug)
         self._reader, self._offers, self._book = Reader(), OfferBook(), PartnerBook()
-        observer = self.layers.observer
-        self._beliefs = None if observer is None else BeliefBook(observer)
         self._ended: list[Ended] = []
         self._talks: list[Talk] = []
         self._threads: dict[str, Thread] = {}
@@ -148,8 +145,6 @@ class LitaAgentHRL(StdSyncAgent):
             self._book.add_report(partner, cash)
         for talk in self._talks:
             self._book.add_talk(talk)
-        if self._beliefs is not None:
-            self._beliefs.new_day()
         self._ended.clear()
         self._talks.clear()
         self._threads.clear()
@@ -220,8 +215,6 @@ class LitaAgentHRL(StdSyncAgent):
             self._morning, self._ledger.state, self._ledger.caps, threads, self._offers, self._book, self.layers.l1,
             self.layers.features,
         )  # fmt: skip
-        if self._beliefs is not None:
-            at.beliefs = self._beliefs.of(at.threads, at.state)
         alpha = (layers.l4 if layers else uniform_weights)(at)
         return make_plan(at, (layers.l3 if layers else pure_l1)(at, alpha), alpha, self.log.is_on)
 
@@ -276,16 +269,12 @@ class LitaAgentHRL(StdSyncAgent):
                 self.log.write(
                     "decision", day=self._last_day, partner=thread.partner, selling=thread.selling,
                     round=thread.round, received=thread.received, op=WORDS[answer.op], offer=answer.offer,
-                    clip=answer.why, **answer.details, **self._believed(thread),
+                    clip=answer.why, **answer.details,
                 )  # fmt: skip
             if answer.op == REJECT and answer.offer is not None and thread.proposed != answer.offer:
                 quantity, when, price = thread.proposed = answer.offer
                 thread.history.append((quantity, price, when - self._last_day, True))
                 self._offers.add(int(thread.selling), when, quantity, price, thread.round)
-
-    def _believed(self, thread: Thread) -> dict[str, Any]:
-        """For the decision log: who the partner may be."""
-        return {} if self._beliefs is None else {"belief": self._beliefs.told(thread.partner)}
 
     def _caught(self, where: str, error: Exception) -> None:
         self.counts["exceptions"] += 1
@@ -323,8 +312,6 @@ class LitaAgentHRL(StdSyncAgent):
         partner = note["buyer"] if selling else note["seller"]
         prices = mechanism.outcome_space.issues[2]
         thread = self._threads.pop(partner, None)
-        if self._beliefs is not None:
-            self._beliefs.ended(thread or Thread(partner, selling), quantity, self._morning.state)
         if thread is not None:
             self._talks.append(thread.talk(quantity, prices.min_value, prices.max_value))
         self._over.add(partner)

@@ -21,7 +21,6 @@ from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain, Pla
 from marlab.market.networks.learnt import LearntWith, learnt_with
 from marlab.market.networks.play import L2StrategicManager, load_for_play
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.rules.beliefs import Observer, load_observer
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.habits import Learnt
 from marlab.market.rules.l1 import L1Options
@@ -47,8 +46,6 @@ class Layers:
     l2: L2StrategicManager
     l3: Decider
     l4: Weigh
-    observer: Observer | None = None
-    """Who the partners may be; None: the agent asks itself nothing of the kind."""
 
     def with_decider(self, l3: Decider) -> Layers:
         """The same with another L3."""
@@ -118,20 +115,12 @@ def load_parts(settings: AgentSettings) -> Parts:
     )  # fmt: skip
 
 
-def _observer(settings: AgentSettings, decider: Decider) -> Observer | None:
-    """The one that the decider learnt with, or the one that was asked for."""
-    if isinstance(decider, Learned) and decider.observer is not None:
-        return decider.observer
-    return None if settings.observer is None else load_observer(Path(settings.observer))
-
-
 def _make(settings: AgentSettings) -> Layers:
     parts = load_parts(settings)
     weigh = heuristic_weights if parts.l4 == "heuristic" else uniform_weights
     if parts.coordinator is not None:
         weigh = NeuralWeights(parts.coordinator)
-    decider = _decider(parts, settings)
-    return Layers(parts.l1, parts.features, parts.l2, decider, weigh, _observer(settings, decider))
+    return Layers(parts.l1, parts.features, parts.l2, _decider(parts, settings), weigh)
 
 
 def _learned(rules: L1Options, settings: AgentSettings) -> Decider:

@@ -12,9 +12,7 @@ from marlab.market.logs.daystate import Array
 from marlab.market.networks.around import AroundNet
 from marlab.market.rules import around
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.rules.beliefs import Observer
 from marlab.market.rules.l1 import Action
-from marlab.market.rules.outlook import outlook
 
 
 class Learned:
@@ -22,7 +20,6 @@ class Learned:
 
     def __init__(self, net: AroundNet, options: RuleOptions) -> None:
         self._net, self._options, self._rule = net, options, RuleW(options)
-        self.observer: Observer | None = net.observer if net.observer is None else net.observer.like(np.zeros(1))
 
     def __call__(self, at: Situation, alpha: Array) -> Intentions:
         """Look at a round once."""
@@ -52,11 +49,7 @@ class Learned:
         threads, issue = at.side(True)
         sale = around.look(at.batch, at.batch_caps, threads, issue, alpha[None, at.of_side(True)], self._options)
         partners = around.partner_inputs(threads.records, at.batch.day)
-        block = None
-        if self.observer is not None:
-            assert at.beliefs is not None
-            block = outlook(self.observer, at.beliefs[None, at.of_side(True)], sale)
-        return sale, around.inputs(sale, last_offers(at), partners, block)
+        return sale, around.inputs(sale, last_offers(at), partners)
 
 
 def last_offers(at: Situation) -> Action:

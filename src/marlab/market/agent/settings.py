@@ -65,8 +65,6 @@ class AgentSettings:
     economic L1 only sales, because what to buy follows from arithmetic there, otherwise both."""
     min_confidence: float = 0.0
     """Where L3's likeliest operator is less probable than this, the rule of heuristic mode decides."""
-    observer: Place = None
-    """A file of `marlab market beliefs`: the agent asks itself who its partners are and logs it."""
     decision_log: Place = None
     """Folder for a JSON-lines file that explains every action."""
 
@@ -85,7 +83,7 @@ class AgentSettings:
             raise UserError(f"LitaAgentHRL looks {self.horizon} days ahead; deliveries can be 10 days away.")
         if not isinstance(self.min_confidence, int | float) or not 0 <= self.min_confidence <= 1:
             raise UserError(f"LitaAgentHRL has min_confidence = {self.min_confidence!r}; expected 0 to 1.")
-        for field in ("l2_model_path", "l3_model_path", "l4_model_path", "decision_log", "observer"):
+        for field in ("l2_model_path", "l3_model_path", "l4_model_path", "decision_log"):
             if not isinstance(getattr(self, field), str | Path | None):
                 raise UserError(f"LitaAgentHRL has {field} = {getattr(self, field)!r}; expected a path.")
         self.l1_options()

@@ -83,7 +83,6 @@ class Situation:
         self.book, self.l1_options = book, l1_options
         self._offers, self._features = offers, feature_options
         self._sides: dict[bool, tuple[Threads, Issue]] = {}
-        self.beliefs: Array | None = None  # [K, types] log-probabilities of who the partners are, where it is asked
         day = float(state.day)
         self.selling: Bools = np.array([t.selling for t in self.threads], bool)
         self.rounds = np.array([t.round for t in self.threads], np.float64)

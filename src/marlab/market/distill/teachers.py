@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
 from marlab.market.agent.batched import Batched
 from marlab.market.agent.layers import find_learned, load_habits, load_parts
@@ -23,8 +22,7 @@ from marlab.market.agent.settings import AgentSettings
 from marlab.market.networks import around as files
 from marlab.market.online.ground_vector import Ground
 from marlab.market.online.player import Player
-from marlab.market.rules import around, beliefs
-from marlab.market.rules.beliefs import Observer
+from marlab.market.rules import around
 from marlab.market.rules.habits import Learnt
 from marlab.market.rules.plan import NEXT, TODAY
 from marlab.market.vector.market import Market
@@ -73,7 +71,6 @@ def by_head(logits: Tensor) -> Tensor:
 
 def _logits(net: files.AroundNet, x: Tensor) -> Tensor:
     *hidden, last = [tuple(torch.as_tensor(np.asarray(part)).to(x) for part in layer) for layer in net.layers]
-    x = x[..., : net.inputs]
     for weight, bias in hidden:
         x = torch.relu(x @ weight.T + bias)
     return x @ last[0].T + last[1] + torch.tensor(around.prior(net.bonus), device=x.device)
@@ -91,18 +88,6 @@ def find(source: str) -> Teacher:
     file = find_learned(None if source == HABITS else source)
     name = Path(source).name or source
     return Teacher(name, habits=load_habits(file)) if file.suffix == ".json" else Teacher(name, net=files.load(file))
-
-
-def shared_observer(teachers: Sequence[Teacher]) -> Observer | None:
-    """The observer that the student needs; teachers with different ones cannot teach the same student."""
-    found = [
-        teacher.net.observer for teacher in teachers if teacher.net is not None and teacher.net.observer is not None
-    ]
-    for other in found[1:]:
-        pairs = zip(*(beliefs.to_arrays(each).values() for each in (found[0], other)))
-        if other.types != found[0].types or not all(np.array_equal(*pair) for pair in pairs):
-            raise UserError("The sources learnt with different observers of partners; distil them one by one.")
-    return found[0] if found else None
 
 
 class Asking(Player):

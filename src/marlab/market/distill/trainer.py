@@ -13,11 +13,10 @@ from torch import Tensor
 from marlab.lab.ppo.choices import apply_mask
 from marlab.lab.runs.rng import Rngs
 from marlab.market.distill.settings import DistillConfig
-from marlab.market.distill.teachers import Asking, TaughtGround, Teacher, by_head, entry_shares, shared_observer
+from marlab.market.distill.teachers import Asking, TaughtGround, Teacher, by_head, entry_shares
 from marlab.market.online.net import AroundRule
 from marlab.market.online.pool import Pool
 from marlab.market.rules import around
-from marlab.market.rules.outlook import outlook_size
 
 LEAST_RATE = 0.1
 
@@ -34,9 +33,8 @@ class DistillTrainer:
         same = torch.full((2, len(self.teachers)), 1 / len(self.teachers))
         self.weights = (same if weights is None else weights).to(device)
         self.pool = Pool(config.opponents, config.clones, 0)
-        observer = shared_observer(self.teachers)
-        rngs, size = Rngs(config.seed), around.INPUTS + outlook_size(observer)
-        self.net = AroundRule(config.hidden, size, config.bonus, rngs.torch("distill/net"), observer).to(device)
+        rngs = Rngs(config.seed)
+        self.net = AroundRule(config.hidden, around.INPUTS, config.bonus, rngs.torch("distill/net")).to(device)
         self._adam = torch.optim.Adam(self.net.policy.parameters(), config.lr)
         self._generator = torch.Generator(device=device).manual_seed(rngs.draw_seed("distill/batches"))
         self.step, self.total = 0, config.generations

@@ -21,17 +21,13 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import replacing
-from marlab.market.rules import around, beliefs
+from marlab.market.rules import around
 from marlab.market.rules.around import BOUND, Freedom
-from marlab.market.rules.beliefs import Observer
-from marlab.market.rules.outlook import outlook_size
 
 KIND = "market/around"
 HEADER = "header"
-ORDER, MIDDLE = "order.", "middle."
-"""How the names of the layers begin that order threads, and of those for the middle levels."""
-OBSERVER = "observer."
-"""How the names of the observer's arrays begin."""
+ORDER = "order."
+"""How the names of the layers begin that order threads."""
 MOST = 4096
 """Widest layer that is believed."""
 Floats = NDArray[Any]
@@ -47,26 +43,14 @@ class AroundNet:
     """Logit of doing as the rule does."""
     rule: Mapping[str, Any] = field(default_factory=dict)
     """Options of the rule that it stands around, as `RuleOptions` takes them."""
-    observer: Observer | None = None
-    """Says who a partner may be; its inputs come after the others."""
     order: tuple[tuple[Floats, Floats], ...] = ()
     """Layers that score threads for L4's order; none: the rule's order."""
-    middle: tuple[tuple[Floats, Floats], ...] = ()
-    """Layers for the middle levels, where they have their own; none: the same for all levels."""
     freedom: Freedom = BOUND
     """What it may do beside the usual."""
 
-    @property
-    def beliefs(self) -> int:
-        """Inputs about who the partner may be."""
-        return outlook_size(self.observer)
-
     def __call__(self, x: Floats) -> Floats:
         """[..., D] -> [..., C] logits; computed in the precision of the inputs."""
-        found = _passed(self.layers, x)
-        if self.middle:
-            found = np.where(x[..., around.CAN_BUY, None] > 0, _passed(self.middle, x), found)
-        return found + np.asarray(around.prior(self.bonus))
+        return _passed(self.layers, x) + np.asarray(around.prior(self.bonus))
 
     def scores(self, x: Floats) -> Floats:
         """[..., D] -> [...] for the order of threads."""
@@ -96,13 +80,11 @@ def save(path: Path, net: AroundNet) -> None:
     header = {"kind": KIND, "bonus": net.bonus, "rule": dict(net.rule), "inputs": around.INPUTS}
     header |= {"freedom": net.freedom._asdict()}
     arrays: dict[str, Any] = {HEADER: np.array(json.dumps(header))}
-    for prefix, layers in (("", net.layers), (ORDER, net.order), (MIDDLE, net.middle)):
+    for prefix, layers in (("", net.layers), (ORDER, net.order)):
         for i, (weight, bias) in enumerate(layers):
             arrays[f"{prefix}{i}.weight"], arrays[f"{prefix}{i}.bias"] = (
                 part.astype(np.float32) for part in (weight, bias)
             )
-    if net.observer is not None:
-        arrays |= {f"{OBSERVER}{name}": part for name, part in beliefs.to_arrays(net.observer).items()}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -112,15 +94,15 @@ def load(path: Path) -> AroundNet:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             header = json.loads(str(file[HEADER]))
-            layers, order, middle = (_layers(file, prefix) for prefix in ("", ORDER, MIDDLE))
-            own = {name.removeprefix(OBSERVER): file[name] for name in file.files if name.startswith(OBSERVER)}
+            layers, order = (_layers(file, prefix) for prefix in ("", ORDER))
+            if len(file.files) != 1 + 2 * (len(layers) + len(order)):
+                raise ValueError("it holds arrays of another kind of network")
         if header["kind"] != KIND:
             raise ValueError(f"it is of the kind {header['kind']}")
         if header["inputs"] != around.INPUTS:
             raise ValueError(f"it learnt with {header['inputs']} inputs, today there are {around.INPUTS}")
-        observer = beliefs.from_arrays(own, str(path)) if own else None
         freedom = Freedom(**{name: bool(value) for name, value in dict(header.get("freedom", {})).items()})
-        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), observer, order, middle, freedom)
+        net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), order, freedom)
         _check(net)
     except (OSError, EOFError, KeyError, TypeError, ValueError, IndexError, zipfile.BadZipFile) as error:
         raise UserError(f"The file {path} does not hold a network around the rule: {error}.") from None
@@ -137,11 +119,9 @@ def _check(net: AroundNet) -> None:
     """Raise ValueError where layers do not fit each other, the inputs or the heads."""
     if not net.layers or not math.isfinite(net.bonus):
         raise ValueError("it has no layers or no bonus")
-    _check_layers(net.layers, around.INPUTS + net.beliefs, around.CHOICES)
+    _check_layers(net.layers, around.INPUTS, around.CHOICES)
     if net.order:
-        _check_layers(net.order, around.INPUTS + net.beliefs, 1)
-    if net.middle:
-        _check_layers(net.middle, around.INPUTS + net.beliefs, around.CHOICES)
+        _check_layers(net.order, around.INPUTS, 1)
 
 
 def _check_layers(layers: tuple[tuple[Floats, Floats], ...], width: int, outputs: int) -> None:

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from marlab.market.logs.daystate import DayState
 from marlab.market.online.credit import Rewards, signing_round
 from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
 from marlab.market.online.settings import OnlineConfig, shape_of
 from marlab.market.rules import around, worth
-from marlab.market.rules.outlook import outlook_size
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.generate import generate_like
@@ -140,8 +138,7 @@ class Ground:
     def _nothing(self) -> Rows:
         none = torch.zeros(0, dtype=torch.long, device=self.device)
         mask = torch.zeros((0, around.CHOICES), dtype=torch.bool, device=self.device)
-        inputs = around.INPUTS + outlook_size(self.player.net.observer)
-        x, choices = none.new_zeros((0, inputs)).float(), none.new_zeros((0, len(around.HEADS)))
+        x, choices = none.new_zeros((0, around.INPUTS)).float(), none.new_zeros((0, len(around.HEADS)))
         return Rows(none, none, none, x, mask, choices, none.float())
 
     def _signed(self) -> Tensor:
@@ -158,10 +155,6 @@ class Ground:
         out = torch.zeros((ROUNDS, *units.shape), dtype=self.dtype, device=self.device)
         place = signing_round(half, self._calls)[None].long()
         return out.scatter_(0, place, torch.where(sells, gain, 0.0)[None])
-
-    def opened(self) -> tuple[DayState, Tensor]:
-        """The books [N] of this morning, and what is known about each partner [N, K, 24]."""
-        return self._state, self.player.partners
 
     def _morning(self) -> None:
         """Open a day, and note what contracts and stock are worth."""

@@ -33,7 +33,6 @@ class OrderNet(ActorCritic):
         super().__init__(around.INPUTS, (1,), hidden, around.INPUTS, "relu", generator)
         last = self.policy[-1]
         assert isinstance(last, nn.Linear)
-        self.observer = None  # it is told nothing about who partners may be
         nn.init.zeros_(last.weight)  # untrained, it leaves the rule's order as it is
 
     def logits(self, obs: Tensor) -> Tensor:

@@ -15,8 +15,6 @@ from marlab.lab.ppo.choices import apply_mask, log_prob
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import around, l1, plan
 from marlab.market.rules.l1 import Action
-from marlab.market.rules.outlook import outlook
-from marlab.market.vector.beliefs import Beliefs
 from marlab.market.vector.market import Market
 from marlab.market.vector.rule_w import RULES, Outlooks, RuleW
 from marlab.market.vector.seats import CONSUMERS, Rows
@@ -72,27 +70,14 @@ class Player(SharedRule):
         self.number = torch.zeros(mine.shape, dtype=torch.long, device=market.device)
         self.number[self.rows.seat] = torch.arange(len(self.rows), device=market.device)
         self._partners: Tensor | None = None  # [N, A, 24]
-        self.beliefs = None if net.observer is None else Beliefs(market, net.observer, mine, selling=True)
 
     def open(self, market: Market) -> None:
         """A new morning: what is known about partners."""
         super().open(market)
-        if self.beliefs is not None:
-            self.beliefs.open(market)
         known = self.memory.known(self.rows, CONSUMERS)
         day: Tensor = market.day[self.rows.world].to(self.mornings.dtype)
         partners: Tensor = around.partner_inputs(known, day)
         self._partners = partners.float()
-
-    def hear(self, market: Market) -> None:
-        """What the partners answered tells who they are."""
-        if self.beliefs is not None:
-            self.beliefs.hear(market)
-
-    def close(self, market: Market) -> None:
-        """Their last answers."""
-        if self.beliefs is not None:
-            self.beliefs.close(market)
 
     @torch.no_grad()
     def sale(
@@ -127,10 +112,7 @@ class Player(SharedRule):
         """[n, K, D] inputs of the rows' threads."""
         dtype = self.mornings.dtype
         partners = self.partners[self.number[rows.seat]].to(dtype)
-        block: Tensor = None
-        if self.beliefs is not None:
-            block = outlook(self.beliefs.observer, self.beliefs.of(market, rows, CONSUMERS), sale)
-        found: Tensor = around.inputs(sale, self._own(market, rows, dtype), partners, block)
+        found: Tensor = around.inputs(sale, self._own(market, rows, dtype), partners)
         return found.float()
 
     def _own(self, market: Market, rows: Rows, dtype: torch.dtype) -> Action:

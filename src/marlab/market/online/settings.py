@@ -10,7 +10,7 @@ from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
-Algo = Literal["ppo", "ippo", "mappo", "improve"]
+Algo = Literal["ppo", "ippo", "mappo"]
 Ground = Literal["vector", "real"]
 EXPERTS = (
     "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent",
@@ -32,13 +32,12 @@ class OnlineConfig:
     """Learn to sell in the vector market, starting from rule W."""
 
     COMMON: ClassVar = (
-        "algo", "start", "generations", "worlds", "clones", "opponents", "observer", "ground",
+        "algo", "start", "generations", "worlds", "clones", "opponents", "ground",
         "refits", "real_worlds", "learning_rate", "bonus", "share", "seed", "device", "engine", "workers",
     )  # fmt: skip
     algo: Algo = "mappo"
     """ippo: every thread is an agent, all share one network; mappo: their critic also sees who the others are; ppo:
-    only the order in which threads are served is learnt (L4), what is done in them stays the rule's; improve: in turns,
-    what choices that were drawn at random brought is regressed, and where another one is better it is played."""
+    only the order in which threads are served is learnt (L4), what is done in them stays the rule's."""
     start: str = RULE
     """Where learning begins: rule (its greedy play is rule W), weak (it never does as the rule does), or the network of
     an earlier run."""
@@ -48,8 +47,6 @@ class OnlineConfig:
     """File of cloned experts (`marlab market clone`) to play against."""
     opponents: tuple[str, ...] = ()
     """Who plays the other seats: rule, built-in agents, names of clones. Default: all clones, or the built-ins."""
-    observer: Path | None = None
-    """File of `marlab market beliefs`: the learner also sees who its partners may be. Default: that of `start`."""
     past_selves: int = 1
     """Frozen earlier versions of the learner among the opponents."""
     shapes: tuple[str, ...] = ("3x4",)
@@ -88,17 +85,10 @@ class OnlineConfig:
     """Mixing of short and long returns, per choice of a thread."""
     share: float = 0.5
     """How much of what its factory's other threads and its evenings bring counts for a thread, beside its own deals."""
-    margins: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08)
-    """With improve: by how much, in standard deviations of what choices bring, another one must be better than the
-    rule's to be played; the comparison with the rule picks one of them."""
-    fit_steps: int = 3000
-    """With improve: gradient steps of each regression."""
     may_leave: bool = False
     """Leaving a negotiation is a choice also while there is room."""
     outright: bool = False
     """Lot, price and day are always the network's own: there is no doing as the rule does but in the operator."""
-    per_level: bool = False
-    """The middle levels get a network of their own."""
     steer_every: int = 2
     """Generations between two comparisons with the rule, seat by seat on fixed configs, which decide what is kept and
     what is taken back; 0: none, the newest version is the result."""
@@ -142,19 +132,14 @@ class OnlineConfig:
             raise UserError("refits fit the clones again: give --clones FILE, the ones to begin with.")
         if self.refits >= self.generations:
             raise UserError(f"{self.refits} refits need more than {self.generations} generations.")
-        at_least(self, 1, "fit_steps")
-        if not self.margins or not all(0 < margin < 10 for margin in self.margins):
-            raise UserError(f"margins is {self.margins}, expected numbers above 0, such as 0.02.")
-        if self.algo == "improve" and (self.refits or self.ground == "real"):
-            raise UserError("--algo improve learns in the vector market: leave --ground and --refits out.")
         if self.algo == "ppo" and (self.refits or self.ground == "real"):
             raise UserError(
                 "Real worlds teach what is done in threads: with --algo ppo leave --ground and --refits out."
             )
         if self.outright and self.start == RULE:
             raise UserError("With --outright no network plays as the rule: give --start weak, or a run.")
-        if self.algo == "ppo" and (self.outright or self.per_level):
-            raise UserError("--algo ppo learns the order of threads alone: leave --outright and --per-level out.")
+        if self.algo == "ppo" and self.outright:
+            raise UserError("--algo ppo learns the order of threads alone: leave --outright out.")
         if self.refits and self.ground == "real":
             raise UserError("With --ground real nothing is learnt from clones: leave refits out.")
         if not self.experts:

@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from marlab.lab.ppo.choices import apply_mask, log_prob
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.ppo.ppo import PPO
-from marlab.lab.runs.rng import Rngs, stream_seed
+from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.trainer import Halfway
 from marlab.market.agent.layers import find_learned
 from marlab.market.networks import around as files
 from marlab.market.online import ground_real
 from marlab.market.online.credit import Rewards, team_rewards
 from marlab.market.online.credit import advantages as thread_advantages
-from marlab.market.online.explore import Explorer, live
 from marlab.market.online.ground_real import Seat
 from marlab.market.online.ground_vector import Ground, Rows, join
-from marlab.market.online.improve import Fit, advantages, as_policy
 from marlab.market.online.net import AroundRule
 from marlab.market.online.order import OrderNet, OrderPlayer, OrderPPO
 from marlab.market.online.player import Player
@@ -36,8 +34,6 @@ from marlab.market.online.settings import RULE, WEAK, OnlineConfig
 from marlab.market.online.steer import HELD_OUT, Outcome, compared, fare
 from marlab.market.rules import around
 from marlab.market.rules.around import Freedom
-from marlab.market.rules.beliefs import load_observer
-from marlab.market.rules.outlook import outlook_size
 from marlab.market.vector.rounds import ROUNDS
 
 LEAST_RATE = 0.1
@@ -52,12 +48,9 @@ def make_net(config: OnlineConfig, pool: Pool, device: torch.device) -> AroundRu
     if config.algo == "ppo":
         return OrderNet(config.hidden, rngs.torch("online/net")).to(device)
     start = None if config.start in (RULE, WEAK) else files.load(find_learned(Path(config.start)))
-    observer = None if start is None else start.observer
-    if config.observer is not None:
-        observer = load_observer(config.observer)
-    size = around.INPUTS + outlook_size(observer) + (3 * pool.kinds if config.algo == "mappo" else 0)
-    freedom, generator = Freedom(config.may_leave, config.outright), rngs.torch("online/net")
-    net = AroundRule(config.hidden, size, config.bonus, generator, observer, freedom, config.per_level)
+    size = around.INPUTS + (3 * pool.kinds if config.algo == "mappo" else 0)
+    freedom = Freedom(config.may_leave, config.outright)
+    net = AroundRule(config.hidden, size, config.bonus, rngs.torch("online/net"), freedom)
     if config.start == WEAK:
         net.weaken()
     elif start is not None:
@@ -95,8 +88,6 @@ class OnlineTrainer:
 
     def iterate(self) -> Mapping[str, Any]:
         """One generation."""
-        if self.config.algo == "improve":
-            return self._improve()
         if self.config.ground == "real":
             return self._real_generation()
         turn = 0 if self.refits is None else self.refits.turn(self.step)
@@ -135,44 +126,6 @@ class OnlineTrainer:
             means |= self.steer()
         self.alarms = alarms(means)
         return means
-
-    def _improve(self) -> dict[str, Any]:
-        """Live through a batch of worlds, find out where another choice is better; the best margin is kept."""
-        assert isinstance(self.net, AroundRule)
-        began, config = time.perf_counter(), self.config
-        ground = Ground(config, self.net, self.pool, self.step, self.device, plays=Explorer)
-        lived = live(ground, config.generation_days)
-        draw = torch.Generator(device=self.device).manual_seed(stream_seed(config.seed, f"online/improve {self.step}"))
-        fit = Fit(config.fit_steps, config.batch_size, config.learning_rate)
-        found, told = advantages(lived, config.hidden, fit, draw)
-        changed = (lived.choices > 0).float().mean(0).tolist()
-        told |= {f"choices/{head}_changed": share for head, share in zip(HEADS, changed)}
-        told |= {"reward/day": float(lived.earned.mean()), "time/seconds": time.perf_counter() - began}
-        told["time/world_days_per_second"] = config.worlds * len(lived.earned) / told["time/seconds"]
-        ground.tell_pool()
-        self.step += 1
-        told |= self._pick(found)
-        self.pool.remember(self.net)
-        self.alarms = alarms(told)
-        return told
-
-    def _pick(self, found: nn.Sequential) -> dict[str, float]:
-        """Compare the margins with the rule; the best is the new player if it beats the best before it."""
-        assert isinstance(self.net, AroundRule)
-        began, kept = time.perf_counter(), copy.deepcopy(self.net.policy.state_dict())
-        best: dict[str, float] = {}
-        for margin in self.config.margins:
-            self.net.take(as_policy(found, margin, self.net.bonus))
-            told = self.compare() | {"improve/margin": margin}
-            if not best or told["steer/gain"] > best["steer/gain"]:
-                best, chosen = told, copy.deepcopy(self.net.policy.state_dict())
-        turn = self.guard.judge(self.step, best["steer/gain"], best["steer/error"])
-        self.improved = turn == "better"
-        self.net.policy.load_state_dict(chosen if self.improved else kept)
-        if self.improved:
-            self.kept = _copied(self.ppo.state_dict())
-        self.stopped = turn == "stop"
-        return best | {"steer/rolled_back": 0.0, "time/steer_seconds": time.perf_counter() - began}
 
     def _real_generation(self) -> dict[str, Any]:
         """A batch of worlds of the simulator."""

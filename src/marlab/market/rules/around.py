@@ -99,9 +99,7 @@ PARTNER_SIZE = 24
 THREAD_SIZE = 29
 POOL_SIZE = 8
 INPUTS = DAY_SIZE + PARTNER_SIZE + THREAD_SIZE + POOL_SIZE
-"""D, without beliefs."""
-CAN_BUY = 5
-"""The input that is 1 at the middle levels and 0 at the first."""
+"""D."""
 
 
 def partner_inputs(known: Records, day: Array) -> Array:
@@ -134,11 +132,11 @@ def partner_inputs(known: Records, day: Array) -> Array:
     )  # fmt: skip
 
 
-def inputs(sale: Sale, own: Action, partners: Array, beliefs: Array | None = None) -> Array:
+def inputs(sale: Sale, own: Action, partners: Array) -> Array:
     """[N, K, D] what a learner sees of every thread.
 
     `own`: my last offer of the day in each thread, each [N, K], nan without one; `partners` [N, K, 24] of
-    `partner_inputs`; `beliefs` [N, K, types]: who the partner may be.
+    `partner_inputs`.
     """
     xp, (n, k) = namespace(sale.alpha), sale.alpha.shape
     day = day_inputs(sale.state, sale.room)
@@ -146,7 +144,7 @@ def inputs(sale: Sale, own: Action, partners: Array, beliefs: Array | None = Non
     parts = [
         xp.expand(day[:, None, :], (n, k, DAY_SIZE)), partners, thread, xp.expand(pool[:, None, :], (n, k, POOL_SIZE))
     ]  # fmt: skip
-    return xp.cat(parts if beliefs is None else [*parts, beliefs])
+    return xp.cat(parts)
 
 
 def day_inputs(state: DayState, room: Array) -> Array:

@@ -1,1 +1,0 @@
-"""Beliefs about partners: an observer is fitted to recorded worlds and held against others."""
