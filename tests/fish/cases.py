@@ -43,7 +43,6 @@ SMALL = altered(
     video_max_steps=20,
     video_num_fish=5,
     device="cpu",
-    threads=1,
 )
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from marlab.lab.command import WIDTH, RunCommand, begins_anew, in_short
 from marlab.lab.config import Preset
+from marlab.lab.device import threads
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
@@ -35,8 +37,9 @@ class CountConfig:
 
 
 def count(
-    config: CountConfig, options: RunOptions, *, preset: Preset | None = None, command: Sequence[str] | None = None
-) -> Run:
+    config: CountConfig, options: RunOptions, *, preset: Preset | None = None, command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:  # fmt: skip
     with Run.open("toy", config.run_config(), options, preset=preset, command=command) as run:
         run.add_results({"counted": config.to})
         run.set_verdict(say("lab.at_the_best", what="The sum", value=config.to, interval=(1, 9), size="it", best=9))
@@ -130,3 +133,15 @@ def test_background_detaches(capsys: pytest.CaptureFixture[str], monkeypatch: py
 def test_importing_it_is_light() -> None:
     code = "import sys, marlab.lab.command; sys.exit(any(m in sys.modules for m in ('torch', 'tyro', 'matplotlib')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("flags", "expected"), [("", 1), ("--threads 2", 2)])
+def test_a_run_computes_on_one_thread_unless_told(flags: str, expected: int) -> None:
+    """Whatever torch would take on this machine: more than one do not repeat a training bit for bit."""
+    with threads(3):
+        assert main([*flags.split(), "--name", "a"]) == 0
+        main.call(options=RunOptions(name="b"))
+        assert torch.get_num_threads() == 3
+    assert (record("a")["host"]["threads"], record("b")["host"]["threads"]) == (expected, 1)
+    with pytest.raises(UserError, match="--threads is 0"):
+        RunOptions(threads=0)

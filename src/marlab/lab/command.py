@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -118,10 +119,18 @@ class RunCommand(Generic[C]):
         return found
 
     def function(self) -> Callable[..., Run]:
-        """What works, imported now."""
+        """What works, imported now, on as many threads as its options say."""
+        from marlab.lab.device import threads
+
         module, _, name = self.work.partition(":")
         function: Callable[..., Run] = getattr(importlib.import_module(module), name)
-        return function
+
+        @wraps(function)
+        def work(config: Any, options: RunOptions | None = None, **more: Any) -> Run:
+            with threads((options or RunOptions()).threads):
+                return function(config, options, **more)
+
+        return work
 
 
 @contextmanager

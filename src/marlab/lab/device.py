@@ -28,10 +28,11 @@ def choose_device(text: str) -> torch.device:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread: sums over several depend on how many there are, and measurements must not."""
+def threads(number: int = 1) -> Iterator[None]:
+    """Compute on so many threads: several round sums in an order of their own, in some gradients another one each
+    time."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(number)
     try:
         yield
     finally:

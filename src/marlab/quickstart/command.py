@@ -174,14 +174,10 @@ def _work(run: Run, todo: list[Stage], name: str) -> None:
 def _alone(work: Callable[..., Run], config: Any, options: RunOptions, engine: EngineConfig) -> Run:
     """On one thread: that repeats a training bit for bit on any number of cores, and work on small arrays gains nothing
     from more."""
-    import torch
+    from marlab.lab.device import threads
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         return work(config, options, engine=engine, command=COMMAND)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _plan(todo: list[Stage], name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,13 +57,6 @@ def test_what_fits_is_counted_phase_by_phase_with_its_probes() -> None:
     """9 iterations of 16.5 s, 10 of 22.0 s and then 27.5 s each; a probe of 40 s after the 16th."""
     done = {seconds: IDLE.done_in(LOG, seconds) for seconds in (16.0, 17.0, 9 * 16.53, 310.0, 369.0, 409.5, 1e6)}
     assert list(done.values()) == [0, 1, 9, 16, 17, 19, 60]
-
-
-def test_where_others_keep_the_cores_busy_one_thread_is_advised() -> None:
-    busy = replace(IDLE, gradient=0.13, gradient_alone=0.02)
-    assert told(LOG, busy, Budget())[1] == "other programs keep the cores busy: with --threads 1 about 39 min 40 s"
-    assert "--threads 1 (" in (no_time_for_one(LOG, busy, Budget(60.0)) or "")
-    assert replace(IDLE, gradient_alone=0.012).on_one_thread is None
 
 
 def test_an_iteration_that_cannot_end_in_time_does_not_begin() -> None:

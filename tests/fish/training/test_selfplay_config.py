@@ -14,7 +14,7 @@ def test_layers_and_total() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"newest": 0.0}, {"newest": 1.5}, {"hidden": "x"}, {"hidden": "0"}, {"rounds": 0}, {"threads": 10**30},
+        {"newest": 0.0}, {"newest": 1.5}, {"hidden": "x"}, {"hidden": "0"}, {"rounds": 0},
         {"num_envs": 10**12}, {"hidden": "8,999999999999"},
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ from marlab.fish.schedule.phases import Phase, parse_curriculum
 from marlab.fish.sea.config import SeaConfig, check_switches, decided
 from marlab.fish.starts.files import HardStartConfig
 from marlab.fish.training import assemble
-from marlab.lab.checks import at_most, positive, share
+from marlab.lab.checks import positive, share
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import Activation, PPOConfig
@@ -68,7 +68,7 @@ class FishTrainConfig:
 
     KIND: ClassVar[str] = "fish/ppo"  # in run.json, so that other commands know what the run holds
     COMMON: ClassVar = (
-        "total_iterations", "num_envs", "curriculum", "policy_hidden_sizes", "seed", "device", "threads", "compat",
+        "total_iterations", "num_envs", "curriculum", "policy_hidden_sizes", "seed", "device", "compat",
         "learning_rate", "n_steps", "batch_size", "n_epochs", "entropy_coef", "num_fish", "include_neighbor_features",
         "penalty_gate_required_successes", "tail_seed_stage_spec", "multi_eval_interval", "eval_multi_fish",
         "eval_multi_episodes", "skip_final_eval",
@@ -109,8 +109,6 @@ class FishTrainConfig:
     """Seed of everything random in the run (with seed_scope=probes only of the probes)."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
-    threads: int = 0
-    """CPU threads; 0: torch decides. One repeats a run bit for bit."""
     checkpoint_interval: int = 5
     """Save a model every so many iterations."""
     obs_sampling: Literal["round_robin", "random"] = "round_robin"
@@ -132,7 +130,6 @@ class FishTrainConfig:
 
     def __post_init__(self) -> None:
         positive(self, "num_envs", "learning_reward_scale", "checkpoint_interval")
-        at_most(self, 1024, "threads")
         share(self, "learning_team")
         if self.learning_team and self.learning_reward != "survival":
             raise UserError("learning_team is a part of learning_reward=survival; set that too, or leave it 0.")

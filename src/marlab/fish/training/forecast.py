@@ -10,7 +10,7 @@ import copy
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -37,8 +37,6 @@ TIMED_STEPS = 10
 SMALL_WORK = 5e11
 """Multiplications of a training that is over before anybody asks; it is not timed."""
 LONG_ITERATION_S = 10.0
-CLEARLY = 1.5
-"""So many times faster is no accident of the clock."""
 FEWEST_ARENAS = 16
 
 
@@ -60,14 +58,6 @@ class Pace:
     gradient: float  # one minibatch
     probe: float
     ending: float
-    gradient_alone: float | None = None  # the same on one thread, where several were timed
-
-    @property
-    def on_one_thread(self) -> Pace | None:
-        """The pace with `--threads 1`, where that is clearly faster: other programs keep the cores busy."""
-        if self.gradient_alone is None or CLEARLY * self.gradient_alone > self.gradient:
-            return None
-        return replace(self, gradient=self.gradient_alone, gradient_alone=None)
 
     def iteration(self, config: FishTrainConfig, fish: int) -> float:
         fullest = max(phase.num_fish for phase in config.phases)
@@ -113,15 +103,7 @@ def pace(config: FishTrainConfig, net: ActorCritic, device: torch.device) -> Pac
     if device.type != "cpu" or work(config, net) < SMALL_WORK:
         return None
     cfg = assemble.sea_config(config, max(phase.num_fish for phase in config.phases))
-    measured = Pace(_step(config, cfg, net), _gradient(config, cfg, net), _probe(config, net), _ending(config, net))
-    threads = torch.get_num_threads()
-    if threads == 1:
-        return measured
-    torch.set_num_threads(1)
-    try:
-        return replace(measured, gradient_alone=_gradient(config, cfg, net))
-    finally:
-        torch.set_num_threads(threads)
+    return Pace(_step(config, cfg, net), _gradient(config, cfg, net), _probe(config, net), _ending(config, net))
 
 
 def _best_of(work: Callable[[], object]) -> float:
@@ -199,8 +181,6 @@ def told(config: FishTrainConfig, pace: Pace, budget: Budget) -> list[str]:
         return []
     cost = f"{config.iterations} iterations of up to {duration(longest)}"
     lines = [f"this training takes about {duration(whole)} on this machine: {cost}, then probes, films and evaluation"]
-    if (alone := pace.on_one_thread) is not None:
-        lines.append(f"other programs keep the cores busy: with --threads 1 about {duration(alone.whole(config))}")
     if budget.limited:
         done = pace.done_in(config, budget.left())
         if not budget.fits(whole):
@@ -232,9 +212,7 @@ def no_time_for_one(config: FishTrainConfig, pace: Pace, budget: Budget) -> str 
     first = pace.iteration(config, config.phases[0].num_fish)
     if not budget.limited or first < LONG_ITERATION_S or budget.fits(first):
         return None
-    alone = pace.on_one_thread
-    hint = "" if alone is None else f", or --threads 1 ({duration(alone.iteration(config, config.phases[0].num_fish))})"
     return (
         f"one iteration takes about {duration(first)} on this machine, longer than what the time limit leaves; "
-        f"give it more time, or fewer arenas (--num-envs){hint}"
+        "give it more time, or fewer arenas (--num-envs)"
     )

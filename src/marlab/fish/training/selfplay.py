@@ -102,8 +102,6 @@ class SelfPlayTrainer:
     def __init__(self, config: SelfPlayConfig) -> None:
         self.config, self.step, self.total = config, 0, config.total
         self.device = choose_device(config.device)
-        if config.threads > 0:
-            torch.set_num_threads(config.threads)
         self.rngs = Rngs(config.seed, self.device)
         self.cfg = decided(
             replace(named_sea("intercept"), num_fish=config.num_fish, include_neighbor_features=False), False

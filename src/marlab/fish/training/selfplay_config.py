@@ -47,8 +47,6 @@ class SelfPlayConfig:
     """Seed of everything random."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
-    threads: int = 1
-    """CPU threads; 0 leaves it to torch."""
 
     ppo: PPOConfig = group(lambda: PPO_DEFAULT, "learning, of both sides")
 
@@ -56,7 +54,6 @@ class SelfPlayConfig:
         positive(self, "rounds", "iterations", "num_fish", "eval_arenas", "shoal_batch_size")
         at_least(self, 8, "num_envs")
         at_most(self, 1_000_000, "num_envs", "num_fish", "eval_arenas")
-        at_most(self, 1024, "threads")
         if not 0 < self.newest <= 1:
             raise UserError(f"newest is {self.newest:g}; it must be above 0 and at most 1.")
         _ = self.layers

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from marlab.fish.measure.probe import at_settings, draw_seeds, greedy, run_probe
@@ -71,8 +70,6 @@ class FishTrainer:
         self.config, self.outputs = config, outputs
         self.rules, self.device = config.rules, choose_device(config.device)
         self.step, self.total = 0, config.iterations
-        if config.threads > 0:
-            torch.set_num_threads(config.threads)
         seed = config.seed if self.rules.seed_scope == "everything" else int.from_bytes(os.urandom(6), "big")
         self.rngs = Rngs(seed, self.device)
         self.sea = assemble.sea_config(config)

@@ -31,7 +31,7 @@ from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.episodes import episode_report
 from marlab.hunt.players.rollout import play
 from marlab.lab.config import to_dict
-from marlab.lab.device import choose_device, one_thread
+from marlab.lab.device import choose_device, threads
 from marlab.lab.errors import UserError
 from marlab.lab.runs.identity import code_identity
 from marlab.lab.runs.measurements import key_seed
@@ -120,7 +120,7 @@ class Bench:
     def measure(self, job: Job, tick: Tick = no_tick) -> Any:
         """What is found, in plain values. `tick` hears of game steps."""
         make = {"score": self._score, "self-play": self._self_play, "best response": self._best_response}
-        with one_thread():
+        with threads():
             if job.kind == "beliefs":
                 agent = self.agent(job.agent) if job.agent else None
                 return beliefs_of(self.game, agent, job.seed, self.config.seed, self.games)

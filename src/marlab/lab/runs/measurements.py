@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from marlab.lab.device import one_thread
+from marlab.lab.device import threads
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json, write_json
 
@@ -60,7 +60,7 @@ class Measurements:
         threads."""
         value = self.get(*key)
         if value is None:
-            with one_thread():
+            with threads():
                 value = make()
             self.put(value, *key)
         return value

@@ -47,9 +47,9 @@ LEFT_BY_A_START = re.compile(r"log\.txt|lock|\.lock\.[0-9a-f]{32}|\.run\.json\..
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is kept, not what it computes: nothing here changes a result."""
+    """How a run is made and kept, not what it computes."""
 
-    COMMON: ClassVar = ("name", "output_dir", "resume", "time_limit", "background")
+    COMMON: ClassVar = ("name", "output_dir", "resume", "threads", "time_limit", "background")
     TITLE: ClassVar = "the run"
 
     name: str | None = None
@@ -58,6 +58,8 @@ class RunOptions:
     """Use exactly this folder as the run directory instead of runs/<world>/<name>."""
     resume: bool = False
     """Continue the run of this name where its last checkpoint left it."""
+    threads: int = 1
+    """CPU threads. One repeats a run bit for bit; more may be faster, and come to nearly the same."""
     time_limit: float | None = None
     """End within this many minutes, start, evaluation and films included; what was not done can be resumed."""
     tags: tuple[str, ...] = ()
@@ -74,6 +76,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise UserError(f"--time-limit is {self.time_limit:g}, expected a positive number of minutes.")
+        if not 1 <= self.threads <= 1024:
+            raise UserError(f"--threads is {self.threads}, expected a number from 1 to 1024.")
         if self.name is not None and not NAME.fullmatch(self.name):
             raise UserError(f"--name is '{self.name}', expected up to 100 letters, digits, '.', '_' and '-'.")
 

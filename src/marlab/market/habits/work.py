@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
@@ -37,8 +36,6 @@ def learn(
 ) -> Run:  # fmt: skip
     """Learn (or go on) by a config; returns the run, closed."""
     device = choose_device(config.device)
-    if device.type == "cpu":
-        torch.set_num_threads(1)  # many small steps: a second thread costs more than it brings
     trainer = HabitsTrainer(config, device)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)

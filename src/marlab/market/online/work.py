@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.engine.tasks import EngineConfig
@@ -44,8 +42,6 @@ def learn(
         for name in config.experts:
             find_player(name)
     device = choose_device(config.device)
-    if device.type == "cpu":
-        torch.set_num_threads(1)  # two threads take half as long again: it is many small steps
     trainer = OnlineTrainer(config, device)
     with Run.open("market", config, options, preset=preset, command=command) as run:
         run.set_device(device)
