@@ -9,38 +9,33 @@ RUNS is a folder with the runs that pictures are drawn from; one that is missing
     hunt/hopplus        marlab hunt train --preset hop_4x4 --variant hopplus --seeds 0,1 --total-steps 240000
     hunt/ppo            marlab hunt train --variant ppo --seeds 0..4 --total-steps 3000000 --num-envs 1024
     hunt/card           marlab hunt eval hopplus-mcts=RUN direct-om=RUN ppo=RUN ps-ppo=RUN --runs 40 --layouts 2000
-    market/film         marlab market collect --experts marlab.market.agent:LitaAgentHRL PenguinAgent AS0 --configs 3
-                        --runs 1 --steps 40 --processes 2 2 --seed 5
 
-Shipped agents need no run: fish.gif, fish_seas.gif, fish_frame.png, hunt.gif, hunt_watch.png and hunt_episode.png are
-always made.
+Shipped agents need no run: the three pictures of README (`readme`; a minute for the market that it plays, which needs
+the extra `market`), fish_seas.gif, fish_frame.png, hunt_watch.png and hunt_episode.png are always made.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-if TYPE_CHECKING:
-    from marlab.market.logs.worldlog import WorldLog
-
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
-def fish_film(runs: Path) -> None:
-    """The first 160 steps of a shipped shoal: most of what happens, happens then."""
-    from marlab.fish.commands.watch import WatchConfig, frames
+def readme(runs: Path) -> None:
+    """The three square moving pictures of README."""
+    from readme_images import hunt, market, shoal
+
     from marlab.lab.film import write_gif
 
-    config = WatchConfig(checkpoint="best", fish=48, seed=8, steps=160, size=420)
-    write_gif(IMAGES / "fish.gif", (frame for step, frame in enumerate(frames(config)) if step % 2 == 0), fps=15)
+    write_gif(IMAGES / "market.gif", market(runs), fps=6)
+    write_gif(IMAGES / "fish.gif", shoal(), fps=15)
+    write_gif(IMAGES / "hunt.gif", hunt(), fps=1)
 
 
 def fish_seas(runs: Path) -> None:
@@ -101,27 +96,17 @@ def fish_figures(runs: Path) -> None:
 
 
 def hunt_watch(runs: Path) -> None:
-    """A planner in its fourth episode with a hunter and two hare catchers: film, and one picture of it."""
+    """A planner in its fourth episode with a hunter and two hare catchers."""
     from marlab.hunt.watch.command import WatchConfig
     from marlab.hunt.watch.film import watch
     from marlab.hunt.watch.frame import frame
-    from marlab.lab.film import write_gif
 
     episode = watch(WatchConfig(agent="hop_4x4", team="NS+2NH", after=3, seed=WATCHED, device="cpu"))
-    drawn = [frame(episode, index) for index in range(len(episode.moments))]
-    Image.fromarray(drawn[1]).save(IMAGES / "hunt_watch.png", optimize=True)
-    small = [np.asarray(Image.fromarray(shot).resize((960, 540), Image.Resampling.LANCZOS)) for shot in drawn]
-    write_gif(IMAGES / "hunt.gif", _held(small), fps=1)
+    Image.fromarray(frame(episode, 1)).save(IMAGES / "hunt_watch.png", optimize=True)
 
 
 WATCHED = 6
 """Seed of the episode that is shown: one that lasts some steps."""
-
-
-def _held(shots: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """The last moment stays longer."""
-    yield from shots
-    yield from shots[-1:] * 2
 
 
 def hunt_episode(runs: Path) -> None:
@@ -175,49 +160,8 @@ def hunt_card(runs: Path) -> None:
     shutil.copyfile(folder / "figures" / "scenarios_shares.png", IMAGES / "hunt_scorecard.png")
 
 
-def market_film(runs: Path) -> None:
-    """The first world of a collection, day by day: cash of the recorded agents, and what all factories agreed on."""
-    from marlab.lab.film import write_gif
-    from marlab.market.logs.worldfile import read_world
-
-    log = read_world(sorted((runs / "market" / "film" / "worlds").glob("*.parquet"))[0])
-    write_gif(IMAGES / "market.gif", _market_frames(log), fps=5)
-
-
-def _market_frames(log: WorldLog) -> Iterator[np.ndarray]:
-    from marlab.lab.report.figures import label
-    from marlab.lab.report.style import DASHES, GREY, colour, panels
-
-    days, contracts = log.tables["days"], log.tables["contracts"]
-    last = int(contracts["day"].max())
-    cash = {agent["type"]: days["balance"][days["agent"] == index] for index, agent in enumerate(log.agents)}
-    cash = {name: values / values[0] for name, values in sorted(cash.items()) if len(values)}
-    between = (contracts["seller"] >= 0) & (contracts["buyer"] >= 0)  # not the contracts that the world hands out
-    agreed = np.bincount(contracts["day"][between], contracts["quantity"][between], minlength=last + 1)
-    low, high = min(v.min() for v in cash.values()), max(v.max() for v in cash.values())
-    for today in [*range(1, last + 2), *[last + 1] * 8]:
-        figure, (left, right) = panels(
-            1, 2, size=(4.7, 3.7), title=f"A market of {len(log.agents)} factories, day {today}"
-        )
-        for place, (name, values) in enumerate(cash.items()):
-            line = values[:today]
-            left.plot(np.arange(1, len(line) + 1), line, color=colour(place), linewidth=2.4, linestyle=DASHES[place],
-                      label=name)  # fmt: skip
-            left.plot([len(line)], line[-1:], "o", color=colour(place))
-        left.axhline(1.0, color=GREY, linewidth=0.8)
-        left.set(xlim=(0, last + 2), ylim=(low - 0.02, high + 0.04))
-        label(left, "day", "cash, 1 at the start", "what three of them have")
-        left.legend(loc="upper left", fontsize=9)
-        right.bar(np.arange(1, today + 1), agreed[:today], color=colour(4))
-        right.set(xlim=(0, last + 2), ylim=(0, 1.08 * agreed.max()))
-        label(right, "day", "pieces", "what all agreed to trade")
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=85)
-        yield np.asarray(Image.open(buffer).convert("RGB"))
-
-
 MAKERS: dict[str, Callable[[Path], None]] = {
-    "fish.gif": fish_film,
+    "readme": readme,
     "fish_seas": fish_seas,
     "fish_selfplay": fish_selfplay,
     "fish_frame": fish_frame,
@@ -228,7 +172,6 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "hunt_models": hunt_models,
     "hunt_trainings": hunt_trainings,
     "hunt_card": hunt_card,
-    "market.gif": market_film,
 }
 
 
