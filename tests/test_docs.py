@@ -33,11 +33,11 @@ from tests.test_cli import commands
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *sorted(ROOT.glob("README*.md")),
+    *sorted(ROOT.glob("*.md")),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "generated"),
 ]
 FENCE = re.compile(r"(?:^<!-- checked: (?P<how>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
-INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
 def name_of(page: Path) -> str:
@@ -209,17 +209,16 @@ def test_cheap_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytes
 
 def mentions(page: Path) -> Iterator[tuple[int, str]]:
     """Everything between backticks outside of blocks, also where a line break stands in it."""
-    text = re.sub(r"`([^`\n]*)\n\s*([^`\n]*)`", lambda m: f"`{m[1]} {m[2]}`\n", prose_of(page))
-    for number, line in enumerate(text.splitlines(), 1):
-        for found in INLINE.findall(line):
-            yield number, found.replace("\\|", "|")
+    text = prose_of(page)
+    for found in INLINE.finditer(text):
+        yield text[: found.start()].count("\n") + 1, re.sub(r"\s*\n\s*", " ", found[1]).replace("\\|", "|")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_in_the_text_are_understood(page: Path, parse_only: None) -> None:
     wrong = []
     for number, text in mentions(page):
-        if not text.startswith("marlab ") or re.search(r"\.\.\.|COMMAND|WORLD|[{}|]", text):
+        if not text.startswith("marlab ") or re.search(r"\.\.\.|COMMAND|WORLD|pond|[{}|]", text):
             continue
         try:
             understand(text, runs=False)
@@ -230,7 +229,7 @@ def test_commands_in_the_text_are_understood(page: Path, parse_only: None) -> No
 
 @pytest.fixture(scope="module")
 def known_flags() -> set[str]:
-    """Flags of all commands, those of older programs that are still understood, and those of the benchmarks."""
+    """Flags of all commands, those of older programs that are still understood, and of programs of the repository."""
     flags = {"--help", "--help-all", "--preset", "--version", "--completion"}
     for words, command in commands(COMMANDS):
         module, _, name = command.target.partition(":")
@@ -238,7 +237,7 @@ def known_flags() -> set[str]:
         flags |= {"--" + word.replace("_", "-") for word in getattr(old, "renamed", ())}
         for more in [[], ["--variant", "hopplus-mcts"]] if words == ("hunt", "train") else [[]]:
             flags |= set(completion.candidates([*words, *more, "--"], COMMANDS, main))
-    for path in (ROOT / "benchmarks").glob("*.py"):
+    for path in [p for folder in ("benchmarks", "tests/fuzz", "tests/mutants") for p in (ROOT / folder).glob("*.py")]:
         named = re.findall(r'"--([a-z][\w-]+)"|^    ([a-z]\w*): ', path.read_text(), re.M)
         flags |= {"--" + (a or b).replace("_", "-") for a, b in named}
     return flags
@@ -320,13 +319,26 @@ def test_readers_meet_no_document_that_they_do_not_have(page: Path) -> None:
 
 
 def test_the_readme_claims_only_what_the_results_show() -> None:
-    """Every number and interval of its table of results stands in the research record."""
-    shown = "".join(page.read_text() for page in sorted((ROOT / "docs" / "record").glob("*.md")))
-    table = re.search(r"^\| world \| what was measured.*?\n\n", (ROOT / "README.md").read_text(), re.S | re.M)
-    assert table
-    numbers = re.findall(r"[+-]?\d\.\d+", table[0])
-    missing = [n for n in numbers if n not in shown and re.sub(r"^([+-]?)0", r"\1", n) not in shown]
-    assert len(numbers) > 20 and missing == []
+    """Every number of its table stands in the research record, and ± is half of the interval that stands there."""
+    shown = "".join(page.read_text() for page in sorted((ROOT / "docs" / "record").glob("*.md"))).replace("**", "")
+    tables = [
+        re.search(r"^\|[^\n]*\| marlab \|.*?\n\n.*?\n\n.*?\n\n", (ROOT / name).read_text(), re.S | re.M)
+        for name in ("README.md", "README.zh.md")
+    ]
+    english, chinese = (re.findall(r"\d\.\d+(?: ± \d\.\d+)?", table[0]) for table in tables if table)
+    assert len(english) > 15 and english == chinese
+    assert [claim for claim in english if not stands(claim, shown)] == []
+
+
+def stands(claim: str, shown: str) -> bool:
+    """`0.970`, or with the half-width of an interval: `0.970 ± 0.013` for .970 [.957, .983]."""
+    value, _, half = claim.partition(" ± ")
+    at = r"(?<![\d.])" + re.sub("^0", "0?", value).replace(".", r"\.")
+    if not half:
+        return re.search(at, shown) is not None
+    ranges = re.findall(rf"{at}0* \[([+-]?\d?\.\d+), ([+-]?\d?\.\d+)\]", shown)
+    least = 0.5001 * 10.0 ** -len(half.partition(".")[2])  # half a unit of the last digit
+    return any(abs((float(high) - float(low)) / 2 - float(half)) <= least for low, high in ranges)
 
 
 def test_the_plan_of_the_house_shows_every_room() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import yaml
 import marlab
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, HATCH = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]
 
 
 def test_the_licence_is_named_and_there() -> None:
@@ -32,4 +34,23 @@ def test_the_workflow_runs_what_we_run() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
     assert {"run": "make test"} in jobs["test"]["steps"]
     versions = jobs["test"]["strategy"]["matrix"]["python"]
-    assert [f"Programming Language :: Python :: {v}" in PROJECT["classifiers"] for v in versions] == [True, True]
+    assert versions == re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+
+
+def test_the_changes_begin_with_this_version() -> None:
+    [first, *_] = re.findall(r"^## (\S+) - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert first == (PROJECT["version"], str(citation["date-released"]))
+
+
+def test_the_first_page_is_short() -> None:
+    """A wheel shows README too, without the folder beside it: no link or picture of its text leads there."""
+    hook = HATCH["metadata"]["hooks"]["fancy-pypi-readme"]
+    for page in ("README.md", "README.zh.md"):
+        lines = (ROOT / page).read_text().splitlines()
+        assert len(lines) <= 110 and max(map(len, lines)) <= 300
+    text = (ROOT / "README.md").read_text()
+    assert "](docs/images/" in text
+    for change in hook["substitutions"]:
+        text = re.sub(change["pattern"], change["replacement"], text)
+    assert re.findall(r"\]\((?!https://)[^)]*\)", text) == []

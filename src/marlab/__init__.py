@@ -1,3 +1,3 @@
 """marlab: a laboratory for agents that live among other agents."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
