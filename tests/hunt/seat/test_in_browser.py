@@ -57,7 +57,7 @@ def test_a_replay_shows_beliefs_choices_and_searches(page: Any, run: Path, plann
 
 def test_the_index_leads_to_the_seat_by_its_name(page: Any, run: Path) -> None:
     open_page(page, run.parents[1] / "index.html")
-    assert unspoken(page) == [] and page.get_by_role("link", name="Hunt with them").count() == 1
+    assert unspoken(page) == [] and page.get_by_role("link", name="Play a hunt yourself").count() == 1
     page.locator("#language").click()
     assert page.get_by_role("link", name="与它们一起狩猎").count() == 1
 

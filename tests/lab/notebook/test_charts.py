@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from marlab.lab.notebook.charts import Line, line_data, lines_of, ordered, rounded, spark, thinned
+from marlab.lab.notebook.charts import Line, clock, line_data, lines_of, ordered, rounded, spark, thinned
 from marlab.lab.runs.records import read_run
 from tests.lab.report.cases import make_run
 
@@ -19,7 +20,7 @@ def test_numbers_of_a_run_become_lines(tmp_path: Path) -> None:
     rows = [{"step": 1, "time": 5.0, "a": 1, "text": "x", "flag": True}, {"step": 3, "a": "nan", "b": 2.5}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = {each.name: each for each in lines_of(tmp_path)}
-    assert list(found) == ["a", "b"]
+    assert list(found) == ["time", "a", "b"]
     assert found["a"].steps.tolist() == [1, 3]
     np.testing.assert_array_equal(found["a"].values, [[1.0, np.nan]])
     assert lines_of(tmp_path / "nowhere") == []
@@ -59,6 +60,18 @@ def test_the_metric_that_counts_comes_first_and_times_last(tmp_path: Path) -> No
     info = read_run(make_run(tmp_path, judged_by=judged))
     lines = [line([[1]], name) for name in ("time/world", "a", "c", "b")] + [line([[np.nan]], "empty")]
     assert [each.name for each in ordered(lines, info)] == ["c", "a", "b", "time/world"]
+
+
+def test_working_time_has_no_pauses() -> None:
+    """Two hours of work with a night between; the first attempt died without a word."""
+    attempts = [{"started": "2026-03-01T10:00:00+00:00", "ended": None}, {"started": "2026-03-02T08:00:00+00:00"}]
+    start, again = (datetime.fromisoformat(a["started"]).timestamp() for a in attempts)
+    moments = Line("time", np.array([1, 2, 3]), np.array([[start + 600, start + 3600, again + 1800]]), [""])
+    for ended in (None, "2026-03-01T11:00:00+00:00"):
+        attempts[0]["ended"] = ended
+        assert clock([moments], attempts) == {"x": [1, 2, 3], "y": [600.0, 3600.0, 5400.0]}
+    assert clock([moments], []) == {"x": [1, 2, 3], "y": [0.0, 3000.0, 80400.0]}
+    assert clock([line([[1, 2]])], attempts) is None
 
 
 def test_rounding_keeps_five_digits_and_nothing_that_is_not_a_number() -> None:

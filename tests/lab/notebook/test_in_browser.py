@@ -88,9 +88,14 @@ def test_chosen_runs_are_compared(page: Any, root: Path) -> None:
     assert page.locator("tr.differs th").all_text_contents() == ["lr", "seed"]
     assert page.locator("tr.differs").first.locator("td").all_text_contents() == ["0.1", "0.1", "0.2"]
     # two runs differ in their seed alone: one line of theirs with a band, one line of the other
-    assert page.locator(".plot").get_attribute("data-lines") == "2"
+    assert page.locator(".plot").first.get_attribute("data-lines") == "2"
     shown = page.evaluate("document.querySelector('.plot').data.map((t) => [t.name, t.y.length, t.fill || ''])")
     assert [row[2] for row in shown] == ["toself", "", ""]
+    page.locator("summary", has_text="loss").click()  # several curves at once, every group in its colour
+    page.wait_for_function("() => document.querySelectorAll('details .plot .main-svg').length > 0")
+    drawn = "document.querySelectorAll('.plot')[{}].data.filter((t) => !t.fill).map((t) => t.line.color)"
+    assert page.evaluate(drawn.format(0)) == page.evaluate(drawn.format(1))
+    assert page.locator(".keys").text_content() == "fish/same-0 and 2 in allfish/other"
     assert "marlab compare fish/same-0 fish/same-1 fish/other" in page.locator("main").text_content()
     page.get_by_label("Leave out fish/other").click()
     page.wait_for_function("() => document.querySelectorAll('.chosen li').length === 2")
@@ -117,6 +122,25 @@ def test_the_page_of_a_run_begins_with_its_verdict(page: Any, root: Path) -> Non
     page.wait_for_selector("details .plot .main-svg")
     assert page.locator("tr.key td").first.text_content() == "0.9"
     assert page.locator("a[href$='.json']").count() == 0
+
+
+def test_curves_are_smoothed_on_a_log_axis_and_over_time(page: Any, root: Path) -> None:
+    open_page(page, root / "fish" / "same-0" / "report" / "index.html")
+    page.wait_for_selector(".plot .main-svg")
+    page.get_by_label("Smoothing").fill("0.5")
+    page.get_by_label("log axis").check()
+    page.get_by_label("working time instead of steps").check()
+    page.wait_for_function("() => document.querySelector('.plot').layout.yaxis.type === 'log'")
+    raw, smooth = page.evaluate("document.querySelector('.plot').data.map((trace) => [trace.x, trace.y])")
+    assert raw[1] == pytest.approx([0.1 * i for i in range(1, 10)])
+    assert smooth[0] == raw[0] == [float(i) for i in range(9)]  # seconds
+    assert smooth[1][:3] == pytest.approx([0.1, (0.1 / 2 + 0.2) / 1.5, (0.1 / 4 + 0.2 / 2 + 0.3) / 1.75])
+    page.locator("summary", has_text="loss").click()  # what is opened later is drawn in the same way
+    page.wait_for_selector("details .plot .main-svg")
+    assert page.evaluate("document.querySelector('details .plot').data[1].x") == smooth[0]
+    open_page(page, root / "fish" / "same-1" / "report" / "index.html")  # smoothing and time stay for the next page
+    page.wait_for_selector(".plot .main-svg")
+    assert page.get_by_label("Smoothing").input_value() == "0.5" and not page.get_by_label("log axis").is_checked()
 
 
 def test_names_with_markup_are_texts(page: Any, root: Path) -> None:

@@ -31,12 +31,16 @@ def test_progress_is_known_where_the_total_is(
     assert progress(read_run(make_run(tmp_path, status=status, total=total)), LINES) == share
 
 
-def test_a_thumbnail_is_small_and_a_damaged_picture_has_none(tmp_path: Path) -> None:
+def test_a_thumbnail_is_a_moment_of_a_film_and_never_a_figure(tmp_path: Path) -> None:
     path = make_run(tmp_path)
     Image.new("RGB", (1000, 500), "red").save(path / "figures" / "survival.png")
-    found = thumbnail(read_run(path), None)
+    assert thumbnail(read_run(path)) is None
+    film = path / "media" / "tail.gif"
+    frames = [Image.new("RGB", (500, 500), colour) for colour in ("red", "lime", "blue")]
+    frames[0].save(film, save_all=True, append_images=frames[1:])
+    found = thumbnail(read_run(path))
     assert found is not None
     with Image.open(found) as picture:
-        assert picture.size == (240, 120)
-    (path / "figures" / "survival.png").write_bytes(b"none")
-    assert thumbnail(read_run(path), None) is None
+        assert picture.size == (192, 128) and np.argmax(picture.getpixel((96, 64))) == 1
+    film.write_bytes(b"none")
+    assert thumbnail(read_run(path)) is None

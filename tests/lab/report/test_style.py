@@ -97,3 +97,15 @@ def test_a_panel_without_lines_gets_no_legend() -> None:
     one.plot([0, 1], [0, 1], label="a line")
     style.legends(one, nothing)
     assert one.get_legend() is not None and nothing.get_legend() is None
+
+
+def test_a_figure_without_data_is_not_drawn(tmp_path: Path) -> None:
+    def drawn(*lines: list[float]) -> bool:
+        figure, axes = panels(1, 2)
+        for ax, line in zip(axes, lines):
+            figures.curves(ax, {"a": Curve([0.0, 1.0], line)}, xlabel="step", ylabel="reward")
+        return save(figure, tmp_path / "a.png").exists()
+
+    nothing = [float("nan")] * 2
+    assert drawn(nothing, [1.0, 2.0]) and (tmp_path / "a.svg").exists()
+    assert not drawn(nothing, nothing) and not (tmp_path / "a.svg").exists()

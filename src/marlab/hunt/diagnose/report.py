@@ -106,6 +106,8 @@ def diagnose(config: DiagnoseConfig, stopping: Stopping | None = None, *, quiet:
             sections += measure()
             done += 1
             bar.advance(1)
+    for section in sections:  # a figure without data is not drawn
+        section.pictures = [picture for picture in section.pictures if (out / picture.file).exists()]
     checks = [check for section in sections for check in section.checks]
     left = len(parts) - done
     report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks), left, done)

@@ -30,7 +30,7 @@ def draw_card(card: ScoreCard, run: Path) -> None:
             drawn[f"{block.title}: focal reward by episode, moving mean of {SMOOTH}"] = adaptation
     if len(card.cross) > 1:
         drawn["Cross-play"] = _cross(card, run / "figures" / "cross_play.png")
-    card.figures = {caption: file.relative_to(run).as_posix() for caption, file in drawn.items()}
+    card.figures = {caption: file.relative_to(run).as_posix() for caption, file in drawn.items() if file.exists()}
 
 
 def _shares(card: ScoreCard, block: Block, path: Path) -> Path:

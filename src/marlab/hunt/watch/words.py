@@ -5,7 +5,7 @@ from __future__ import annotations
 WORDS: dict[str, dict[str, str]] = {
     "en": {
         "board.title": "An episode, with what everybody believes and plans",
-        "board.page": "Watched hunts",
+        "board.page": "Recorded hunts",
         "board.human": "A game with a human",
         "board.legend": "Brown with antlers: the stag, which takes two hunters; grey with ears: a hare. Bars show how "
         "strongly a player is believed to want the stag, and paler, to come once somebody stands on it; below them the "
@@ -31,7 +31,7 @@ WORDS: dict[str, dict[str, str]] = {
         "board.own_models": "believes, by its own models:",
         "board.observer": "what an ideal observer would believe:",
         "board.line": "plans {line}, worth {value}",
-        "seat.title": "Hunt with them",
+        "seat.title": "Play a hunt yourself",
         "seat.table": "Your seat",
         "seat.lead": "Play one of the hunters yourself, and see what the others believe of you before you move.",
         "seat.needs_server": "This page needs a server on your own machine. Start one and open the page again:",
@@ -117,7 +117,7 @@ WORDS: dict[str, dict[str, str]] = {
         "board.own_models": "按自己的模型认为：",
         "board.observer": "理想观察者会认为：",
         "board.line": "计划 {line}，价值 {value}",
-        "seat.title": "与它们一起狩猎",
+        "seat.title": "亲自参加狩猎",
         "seat.table": "你的席位",
         "seat.lead": "亲自扮演一名猎人，并在行动前看到其他玩家对你的看法。",
         "seat.needs_server": "此页需要本机上的服务器。请启动后重新打开：",

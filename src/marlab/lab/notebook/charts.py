@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.notebook.panels import called
 from marlab.lab.notebook.words import LANGUAGES
+from marlab.lab.report.sorting import moment_of
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import RunInfo
 from marlab.lab.stats import mean_interval
@@ -26,7 +27,8 @@ MOST_POINTS = 300
 SPARK_POINTS = 32
 SPARK_HEIGHT = 100
 OF_A_SEED = re.compile(r"seed_(\d+)/(.+)")
-NOT_DRAWN = ("step", "time")
+CLOCK = "time"
+"""The line of the moments of all records; pages tell how long was worked until a step."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def lines_of(path: Path) -> list[Line]:
     for key, column in columns.items():
         of_seed = OF_A_SEED.fullmatch(key)
         seed, name = of_seed.groups() if of_seed else ("", key)
-        if key not in NOT_DRAWN:
+        if key != "step":
             by_name.setdefault(name, {})[seed] = column
     return [_line(name, by_seed) for name, by_seed in by_name.items()]
 
@@ -97,6 +99,23 @@ def line_data(line: Line, package: str | None) -> dict[str, Any]:
     return data
 
 
+def clock(lines: Sequence[Line], attempts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Seconds of work until each record, without the pauses between attempts; None where no moment is recorded."""
+    found = next((line for line in lines if line.name == CLOCK), None)
+    if found is None:
+        return None
+    thin = thinned(found)
+    moments = thin.values[0]
+    starts = [s for a in attempts if (s := moment_of(a.get("started"))) is not None]
+    seconds = np.zeros(len(moments))
+    for start, later in zip(starts, [*starts[1:], math.inf]):
+        end = max((m for m in moments if start <= m < later), default=start)  # of those who died without a word, too
+        seconds += np.clip(moments, start, end) - start
+    if not starts or not seconds.any():
+        seconds = moments - moments[0]
+    return {"x": thin.steps.tolist(), "y": rounded(np.round(seconds, 1))}
+
+
 def rounded(values: NDArray[np.float64]) -> list[float | None]:
     """Five digits are more than a screen shows; what is not known is None."""
     known = np.isfinite(values)
@@ -126,8 +145,8 @@ def spark(lines: Sequence[Line], metric: str | None) -> list[int | None]:
 def ordered(lines: Sequence[Line], info: RunInfo) -> list[Line]:
     """The metric that the run is judged by first, then as recorded, times last; lines without a number are left out."""
 
-    def place(line: Line) -> tuple[int, int]:
+    def place(line: Line) -> int:
         first = line.name == info.judged.metric
-        return (0 if first else 2 if line.name.startswith("time/") else 1), 0
+        return 0 if first else 3 if line.name == CLOCK else 2 if line.name.startswith("time/") else 1
 
     return sorted((line for line in lines if np.isfinite(line.values).any()), key=place)

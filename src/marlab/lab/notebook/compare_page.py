@@ -16,7 +16,7 @@ from marlab.lab.compare.groups import Group, open_groups
 from marlab.lab.compare.show import difference_cells, verdict
 from marlab.lab.errors import UserError
 from marlab.lab.notebook import story
-from marlab.lab.notebook.charts import Line, line_data
+from marlab.lab.notebook.charts import CLOCK, Line, clock, line_data
 from marlab.lab.notebook.panels import Panel, package_of
 from marlab.lab.notebook.sheet import FOLDER, Sheet
 from marlab.lab.notebook.words import LANGUAGES, word
@@ -55,7 +55,8 @@ def run_data(info: RunInfo, lines: Sequence[Line]) -> dict[str, Any]:
              "unit": r.value.unit}
             for r in story.results(info) if r.value.number is not None
         ],
-        "lines": [line_data(line, package) for line in lines],
+        "lines": [line_data(line, package) for line in lines if line.name != CLOCK],
+        "clock": clock(lines, info.attempts),
     }  # fmt: skip
 
 

@@ -15,10 +15,8 @@ from marlab.lab.runs.records import RunInfo
 
 Entry = dict[str, Any]
 MOST_FIGURES = 3
-THUMB = "thumb.webp"
-THUMB_WIDTH = 240
-LARGEST_DRAWING = 200_000
-"""Bytes of a drawing that the index shows as it is."""
+THUMB_FILE, THUMB = "thumb.webp", (192, 128)
+"""File and pixels of a picture in the index."""
 
 
 def entry_of(info: RunInfo, spark: Sequence[int | None], lines: Sequence[Line]) -> Entry:
@@ -49,22 +47,19 @@ def progress(info: RunInfo, lines: Sequence[Line]) -> float | None:
     return min(1.0, math.floor(1000 * steps / info.total) / 1000)
 
 
-def thumbnail(info: RunInfo, chosen: Path | None) -> Path | None:
-    """A picture for the index: the one that the world chose, or the run's first figure; pixels are made small."""
-    drawings = [p for p in story.figures(info) if p.path.suffix.lower() == ".svg" and p.size <= LARGEST_DRAWING]
-    if chosen is None and drawings:
-        return drawings[0].path
-    from PIL import Image
-
-    pixels = [p.path for p in story.pictures(info, "figures", (".png",))]
-    source = chosen or next(iter([*(p.path for p in story.films(info) if p.path.suffix == ".gif"), *pixels]), None)
+def thumbnail(info: RunInfo) -> Path | None:
+    """A moment of the first film for the index; a figure so small could not be read."""
+    source = next((p.path for p in story.films(info) if p.path.suffix == ".gif"), None)
     if source is None:
         return None
-    target = info.path / "report" / THUMB
+    from PIL import Image, ImageOps
+
+    target = info.path / "report" / THUMB_FILE
     try:
         with Image.open(source) as picture:
-            small = picture.convert("RGB")
-            small.thumbnail((THUMB_WIDTH, THUMB_WIDTH))
+            if getattr(picture, "n_frames", 1) > 1:
+                picture.seek(picture.n_frames // 3)  # the start says little
+            small = ImageOps.fit(picture.convert("RGB"), THUMB)
             content = io.BytesIO()
             small.save(content, "WEBP", quality=70, method=1)
     except (OSError, ValueError, SyntaxError):  # a picture that is none

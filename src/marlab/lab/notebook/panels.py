@@ -71,7 +71,6 @@ class Contribution:
 
     panels: Sequence[Panel] = ()
     pages: Sequence[Page] = ()
-    thumbnail: Path | None = None
     results: bool = False
     """Whether the panels say all that the plain table of results would."""
 

@@ -37,7 +37,6 @@ class Built:
     entry: Entry
     packages: set[str]
     hashes: dict[str, Any] = field(default_factory=dict)
-    thumbnail: Path | None = None
 
 
 def _own_words(info: RunInfo) -> set[str]:
@@ -69,7 +68,7 @@ def write_run(info: RunInfo, sheet: Sheet, hashes: dict[str, Any]) -> Built:
     )  # fmt: skip
     entry = entry_of(info, spark(lines, info.judged.metric or _first(lines)), lines)
     entry |= {"place": place, "data": data_name(place), "data_at": quote(f"{place}/report/data/{data_name(place)}.js")}
-    return Built(entry, packages, hashes, given.thumbnail)
+    return Built(entry, packages, hashes)
 
 
 def write_single(info: RunInfo, target: Path, language: str = "en") -> Path:

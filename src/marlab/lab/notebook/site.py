@@ -123,7 +123,7 @@ def _make(info: RunInfo, root: Path, language: str, old: dict[str, Any] | None, 
     built = write_run(info, sheet, hashes)
     place = info.path.relative_to(root)
     built.entry |= {"href": quote(f"{place.as_posix()}/report/index.html"), "sweep": sweep}
-    picture = thumbnail(info, built.thumbnail)
+    picture = thumbnail(info)
     built.entry["thumb"] = None if picture is None else quote(picture.relative_to(root).as_posix())
     return built
 

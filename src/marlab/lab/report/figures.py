@@ -1,7 +1,7 @@
 """Drawing helpers: each puts one kind of data on one panel, with its units, in the one style.
 
 Panels come from `style.panels`, leave through `style.save`. Every helper asks for axis labels because a figure
-without units cannot be read; write them as "survival [share]". Data that is missing shows as "no data".
+without units cannot be read; write them as "survival [share]". A panel without data says so in small letters.
 Letters: S seeds or repetitions, T points of a curve, G groups of bars, R x C cells, K classes.
 """
 
@@ -18,7 +18,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import EngFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from marlab.lab.report.style import DASHES, GREY, HATCHES, INK, MARKERS, colour, styled
+from marlab.lab.report.style import DASHES, EMPTY, GREY, HATCHES, INK, MARKERS, colour, styled
 from marlab.lab.stats import Measured, mean_interval, written
 
 __all__ = [
@@ -332,7 +332,11 @@ def _spread(wanted: Sequence[float], gap: float) -> list[float]:
 
 
 def _no_data(ax: Axes) -> None:
-    ax.text(0.5, 0.5, "no data", transform=ax.transAxes, ha="center", va="center", color=GREY, fontsize=15)
+    """An empty panel of a figure; one whose panels are all empty is not drawn at all (`style.save`)."""
+    ax.set_gid(EMPTY)
+    ax.grid(visible=False)
+    ax.tick_params(length=0, labelcolor="none")
+    ax.text(0.02, 0.98, "no data", transform=ax.transAxes, ha="left", va="top", color=GREY, fontsize=11)
 
 
 def _rgb(name: str) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ R rows, C columns, K classes.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,8 +49,14 @@ def heat_map(
     if title:
         ax.set_title(title)
     if bar is not None:
-        ax.figure.colorbar(image, ax=ax, label=bar, shrink=0.9)
+        _colour_bar(ax, image, bar)
     return image
+
+
+def _colour_bar(ax: Axes, image: AxesImage, told: str) -> None:
+    """A bar whose label is broken into lines of about half the height of the figure."""
+    letters = max(8, int(ax.figure.get_size_inches()[1] / 0.19))
+    ax.figure.colorbar(image, ax=ax, label=textwrap.fill(told, letters), shrink=0.9)
 
 
 @styled
@@ -72,7 +79,7 @@ def confusion(ax: Axes, counts: ArrayLike, classes: Sequence[str], *, title: str
     ax.set(xlabel="predicted class", ylabel="true class (count)")
     if title:
         ax.set_title(title)
-    ax.figure.colorbar(image, ax=ax, label="share of the true class", shrink=0.9)
+    _colour_bar(ax, image, "share of the true class")
     return image
 
 

@@ -13,7 +13,7 @@ from marlab.lab.runs.records import RunInfo
 from marlab.lab.stats import Measured
 
 COLUMNS: dict[str, Callable[[RunInfo], Any]] = {
-    "created": lambda info: _moment(info.created), "ended": lambda info: _moment(info.ended),
+    "created": lambda info: moment_of(info.created), "ended": lambda info: moment_of(info.ended),
     "name": lambda info: info.id, "run": lambda info: info.id, "world": lambda info: info.world,
     "status": lambda info: info.status, "duration": lambda info: info.seconds(), "seed": lambda info: info.seed,
     "goal": lambda info: info.goal, "group": lambda info: info.group, "tags": lambda info: info.tags or None,
@@ -94,7 +94,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _moment(stamp: str | None) -> float | None:
+def moment_of(stamp: str | None) -> float | None:
     """A stored time as a number, so that different time zones sort right."""
     try:
         moment = datetime.fromisoformat(stamp or "")

@@ -30,6 +30,8 @@ R = TypeVar("R")
 DPI = 150
 INK = "#222222"
 GREY = "#6b6b6b"
+EMPTY = "no data"
+"""Mark of a panel that has nothing to show."""
 
 # Okabe and Ito's colours, which stay apart for every common kind of colour blindness, darkest contrasts first;
 # their yellow is left out because it vanishes on white. Marks, dashes and hatches repeat the distinction in print.
@@ -158,9 +160,13 @@ def overhang(figure: Figure) -> float:
 @styled
 def save(figure: Figure, path: Path) -> Path:
     """Write `figure` as a PNG and beside it as a drawing (SVG), atomically, and empty it; the same figure always gives
-    the same bytes."""
+    the same bytes. A figure without data is not drawn: then there is no file."""
     if path.suffix.lower() != ".png":
         raise ValueError(f"figures are PNG files, not {path.name}")
+    if figure.axes and all(ax.get_gid() == EMPTY for ax in figure.axes):
+        for file in (path, path.with_suffix(".svg")):
+            file.unlink(missing_ok=True)
+        return path
     settle(figure)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})

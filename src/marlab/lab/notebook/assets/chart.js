@@ -5,17 +5,26 @@
   const { make } = notebook;
 
   /** Round numbers between two limits, at most `wanted` and a few. */
-  function ticks(low, high, wanted) {
+  const ticks = notebook.ticks = (low, high, wanted) => {
     const span = high - low || 1;
     const power = 10 ** Math.floor(Math.log10(span / wanted));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= wanted) || 10 * power;
     const found = [];
-    for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + 1e-9 * span; v += step) found.push(Number(v.toPrecision(12)));
+    for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + 1e-9 * span; v += step) found.push(Math.abs(v) < 1e-9 * step ? 0 : Number(v.toPrecision(12)));
     return found;
-  }
+  };
 
   const short = (v) => (Math.abs(v) >= 1e6 ? `${Number((v / 1e6).toFixed(1))}M` : Math.abs(v) >= 1e4 ? `${Number((v / 1e3).toFixed(0))}k`
     : String(Number(v.toPrecision(4)))).replace("-", "\u2212");
+
+  const colour = (line, i) => `var(--series-${(line.colour ?? i) % 8})`;
+
+  /** Which colour is which line. */
+  notebook.keys = (lines) => make("div", { class: "keys" }, ...lines.map((line, i) => {
+    const sign = make("i");
+    sign.style.background = colour(line, i);
+    return make("span", {}, sign, line.name);
+  }));
 
   /** notebook.chart({title, x: [...], lines: [{name, y: [...], colour?, dash?}], unit?, xlabel?, zero?, marks?: [{x, name}], pick?: f(x)})
    *  -> {element, cursor(x)}. `colour` is a number of a series; null in y is a gap. */
@@ -33,7 +42,6 @@
     const [first, last] = [x.length ? x[0] : 0, x.length ? x[x.length - 1] : 1];
     const px = (v) => left + ((v - first) / (last - first || 1)) * (wide - left - right);
     const py = (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom);
-    const colour = (line, i) => `var(--series-${(line.colour ?? i) % 8})`;
     const svg = make("svg", { viewBox: `0 0 ${wide} ${height}`, role: "img", "aria-label": title, class: pick ? "chart pick" : "chart" });
     for (const v of ticks(low, high, 5)) {
       svg.append(make("line", { x1: left, x2: wide - right, y1: py(v), y2: py(v), class: "grid" }),
@@ -62,11 +70,7 @@
       const at = ((event.clientX - box.left) / box.width) * wide;
       pick(Math.min(last, Math.max(first, first + ((at - left) / (wide - left - right)) * (last - first))));
     });
-    const names = lines.length > 1 ? [make("div", { class: "keys" }, ...lines.map((line, i) => {
-      const sign = make("i");
-      sign.style.background = colour(line, i);
-      return make("span", {}, sign, line.name);
-    }))] : [];
+    const names = lines.length > 1 ? [notebook.keys(lines)] : [];
     const element = make("figure", { class: "small-chart" },
       make("figcaption", { text: unit ? `${title} (${unit})` : title }), svg, ...names);
     return { element, cursor(v) {

@@ -80,8 +80,7 @@
   notebook.joined = (members, metric, student) => {
     const lines = members.map((run) => run.lines.find((line) => line.metric === metric)).filter(Boolean);
     if (!lines.length) return null;
-    const name = members.length > 1 ? t("compare.of", { name: members[0].id, count: members.length }) : members[0].id;
-    if (lines.length === 1) return { ...lines[0], name };
+    if (lines.length === 1) return lines[0];
     const known = lines.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
     const steps = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
     const shared = steps.filter((x) => known.every((line) => Number.isFinite(line.get(x))));
@@ -91,7 +90,7 @@
       const spread = Math.sqrt(row.reduce((sum, y) => sum + (y - mean[i]) ** 2, 0) / (row.length - 1));
       return (student[Math.min(row.length, student.length + 1) - 2] * spread) / Math.sqrt(row.length);
     });
-    return { name, x: shared, y: mean, low: mean.map((m, i) => m - half[i]), high: mean.map((m, i) => m + half[i]) };
+    return { x: shared, y: mean, low: mean.map((m, i) => m - half[i]), high: mean.map((m, i) => m + half[i]) };
   };
 
   function curves(element, runs, data, tools) {
@@ -99,21 +98,18 @@
     if (!metrics.length) return;
     head(element, "run.curves");
     const count = (line) => runs.filter((run) => run.lines.some((other) => other.metric === line.metric)).length;
-    const first = runs.map((run) => run.judged).find((m) => metrics.some((line) => line.metric === m));
-    metrics.sort((a, b) => (b.metric === first) - (a.metric === first) || count(b) - count(a));
-    const select = make("select", { "aria-label": t("compare.metric") },
-      ...metrics.map((line) => make("option", { value: line.metric, text: `${say(line.names)} (${line.metric})`, selected: line.metric === tools.memory.metric })));
-    const box = make("div", { class: "plot" });
-    element.append(make("label", { class: "stage" }, t("compare.metric") + " ", select), box, make("p", { class: "caption", text: t("compare.band") }));
-    const show = () => {
-      tools.memory.metric = select.value;
-      const lines = groups(runs, data.seeds).map((members) => notebook.joined(members, select.value, data.student)).filter(Boolean)
-        .map((line) => ({ ...line, name: notebook.plain(line.name) }));
-      box.dataset.lines = String(lines.length);
-      tools.plot(box, (c) => notebook.traces(lines, c), (c) => notebook.axes({ x: "step", y: "", lines, height: 420 }, c));
-    };
-    select.addEventListener("change", show);
-    show();
+    const judged = runs.map((run) => run.judged).find((m) => metrics.some((line) => line.metric === m));
+    metrics.sort((a, b) => (b.metric === judged) - (a.metric === judged) || count(b) - count(a));
+    const together = groups(runs, data.seeds).map((members, colour) => {
+      const clocks = members.map((run) => run.clock).filter(Boolean);
+      return { members, colour, name: members.length > 1 ? t("compare.of", { name: members[0].id, count: members.length }) : members[0].id,
+        seconds: clocks.length ? (step) => clocks.reduce((sum, clock) => sum + notebook.secondsAt(clock, step), 0) / clocks.length : null };
+    });
+    element.append(notebook.keys(together), make("p", { class: "caption", text: t("compare.band") }));
+    notebook.curves(element, { metrics, judged, first: judged ? 1 : 2, stages: [], longest: Math.max(0, ...runs.map((run) => (run.clock ? run.clock.y.at(-1) : 0))),
+      lines: (metric) => together.map(({ members, ...look }) => ({ ...look, line: notebook.joined(members, metric, data.student) })).filter((found) => found.line)
+        .map(({ line, ...look }) => ({ ...line, ...look })),
+    }, tools);
   }
 
   // --- settings --------------------------------------------------------------------------------------------------------

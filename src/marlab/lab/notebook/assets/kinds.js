@@ -88,15 +88,6 @@
     return [low - pad, high + pad];
   };
 
-  function ticks(low, high, count) {
-    const raw = (high - low) / count;
-    const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
-    const found = [];
-    for (let x = Math.ceil(low / step) * step; x <= high + 1e-9 * step; x += step) found.push(Math.abs(x) < 1e-9 * step ? 0 : Number(x.toPrecision(12)));
-    return found;
-  }
-
   notebook.panel("intervals", (element, data, tools) => {
     const rows = data.rows;
     const [low, high] = notebook.bulk(rows, data.reference);
@@ -111,7 +102,7 @@
       const x = (value) => left + ((value - low) / (high - low)) * (wide - left - right);
       const svg = make("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img", class: "intervals",
         "aria-label": rows.map((r) => `${say(r.name)} ${notebook.number(r.value)} ${notebook.interval([r.low, r.high])}`).join("; ") });
-      for (const value of ticks(low, high, narrow ? 4 : 6)) {
+      for (const value of notebook.ticks(low, high, narrow ? 4 : 6)) {
         svg.append(make("line", { x1: x(value), x2: x(value), y1: top, y2: tall - 28, class: "grid" }),
           make("text", { x: x(value), y: tall - 12, class: "tick", "text-anchor": "middle", text: notebook.number(value) }));
       }
@@ -168,14 +159,16 @@
   const faint = (colour) => (colour.startsWith("#") ? colour + "30" : colour);
 
   notebook.traces = (lines, c) => lines.flatMap((line, i) => {
-    const colour = c.series[i % c.series.length];
+    const place = line.colour ?? i;
+    const colour = c.series[place % c.series.length];
     const found = [];
+    if (line.raw) found.push({ x: line.x, y: line.raw, mode: "lines", line: { color: faint(colour), width: 1.5 }, hoverinfo: "skip", showlegend: false });
     if (line.low && line.high) {
       found.push({ x: [...line.x, ...[...line.x].reverse()], y: [...line.high, ...[...line.low].reverse()], fill: "toself",
         fillcolor: faint(colour), line: { width: 0 }, hoverinfo: "skip", showlegend: false, mode: "lines", legendgroup: line.name });
     }
     found.push({ x: line.x, y: line.y, name: say(line.name), mode: line.x.length < 3 ? "lines+markers" : "lines", legendgroup: line.name,
-      line: { color: colour, width: 2, dash: ["solid", "dash", "dot", "dashdot"][Math.floor(i / c.series.length) % 4] } });
+      line: { color: colour, width: 2, dash: ["solid", "dash", "dot", "dashdot"][Math.floor(place / c.series.length) % 4] } });
     return found;
   });
 
@@ -216,7 +209,7 @@
     tools.plot(element, (c) => [{ type: "heatmap", x: data.x.map(plain), y: data.y.map(plain), z: data.z, xgap: 1, ygap: 1,
       colorscale: scale(data, c), zmid: data.middle, textfont: data.middle === undefined ? undefined : { color: c.ink },
       text: data.text || data.z.map((row) => row.map((v) => (v === null ? "" : notebook.number(v, 3)))), texttemplate: data.x.length <= 14 ? "%{text}" : undefined,
-      colorbar: { thickness: 12, title: { text: plain(data.unit || ""), side: "right" } }, hovertemplate: "%{y} / %{x}: %{text}<extra></extra>" }],
+      colorbar: { thickness: 12, title: { text: plain(data.unit || "").replace(/(.{18}\S*) /g, "$1<br>"), side: "right" } }, hovertemplate: "%{y} / %{x}: %{text}<extra></extra>" }],
     () => ({ height: Math.max(260, 90 + 34 * data.y.length), xaxis: names(data.x), yaxis: { ...names(data.y), autorange: "reversed" }, hovermode: "closest", showlegend: false }));
   });
 
@@ -235,55 +228,98 @@
   });
 }
 
-// --- the curves of a training, stage by stage -------------------------------------------------------------------------
+// --- many curves: the first at once, others folded by the first part of their names; smoothing, log and time for all ----
 {
   const { make, t, say } = notebook;
 
-  notebook.panel("training", (element, data, tools) => {
-    const plots = []; // {element, line} that are drawn
-    const stage = () => data.stages[Number(tools.memory.stage)] || null;
+  /** A running mean that weighs the past with `share`, corrected at its start, as TensorBoard has it. */
+  notebook.smoothed = (y, share) => {
+    let [sum, seen] = [0, 0];
+    return y.map((v) => {
+      if (!Number.isFinite(v)) return v;
+      sum = share * sum + (1 - share) * v;
+      return sum / (1 - share ** ++seen);
+    });
+  };
 
-    function layout(line, c) {
-      const now = stage();
-      const stages = now ? [] : data.stages;
-      const height = line.metric === data.judged ? 360 : 260;
-      const found = notebook.axes({ x: t("step"), y: "", lines: [], height, marks: stages.length > 1 && stages.length < 13 ? stages.map((s) => ({ x: s.first, name: height > 300 ? s.name : "" })) : [] }, c);
-      found.xaxis.range = now ? [now.first - 0.5, now.last + 0.5] : undefined;
-      found.showlegend = false;
+  /** Seconds of work at a step, between the records of `clock` ({x: steps, y: seconds}). */
+  notebook.secondsAt = (clock, step) => {
+    const i = clock.x.findIndex((x) => x >= step);
+    if (i < 1) return i ? clock.y[clock.y.length - 1] : clock.y[0];
+    return clock.y[i - 1] + ((step - clock.x[i - 1]) / (clock.x[i] - clock.x[i - 1])) * (clock.y[i] - clock.y[i - 1]);
+  };
+
+  /** data: {metrics: [{metric, names, note}], lines: f(metric) -> [{name, x, y, colour, seconds: f(step)}], judged, first, longest, stages} */
+  notebook.curves = (element, data, tools) => {
+    const memory = tools.memory;
+    const chosen = memory.chosen ||= { log: false, smooth: 0, time: false, ...JSON.parse(notebook.store.get("curves") || "{}") };
+    const redraw = []; // of every plot on the page
+    const [unit, size] = data.longest >= 7200 ? ["h", 3600] : data.longest >= 120 ? ["min", 60] : ["s", 1];
+    const at = (line, step) => (chosen.time && line.seconds ? line.seconds(step) / size : step);
+
+    function shaped(line) {
+      const smooth = (y) => (y && chosen.smooth > 0 ? notebook.smoothed(y, chosen.smooth) : y);
+      return { ...line, name: notebook.plain(line.name), x: line.x.map((step) => at(line, step)), y: smooth(line.y), low: smooth(line.low),
+        high: smooth(line.high), raw: chosen.smooth > 0 && !line.low ? line.y : null };
+    }
+
+    function layout(lines, height, c) {
+      const now = memory.stage ? data.stages[Number(memory.stage)] : null;
+      const stages = now || data.stages.length < 2 || data.stages.length > 12 ? [] : data.stages;
+      const timed = chosen.time && lines.some((line) => line.seconds);
+      const found = notebook.axes({ x: timed ? t("curves.time_axis", { unit }) : t("step"), height,
+        marks: stages.map((s) => ({ x: at(lines[0], s.first), name: height > 300 ? s.name : "" })) }, c);
+      found.xaxis.range = now ? [at(lines[0], now.first - 0.5), at(lines[0], now.last + 0.5)] : undefined;
+      found.yaxis.type = chosen.log && lines.some((line) => line.y.some((v) => v > 0)) ? "log" : "linear";
       return found;
     }
 
-    function one(line) {
+    function one({ metric, names, note }) {
       const box = make("div", { class: "plot" });
-      const band = line.low ? " " + t("run.band", { seeds: line.seeds }) : "";
-      const figure = make("figure", { class: line.metric === data.judged ? "wide" : "" },
-        make("figcaption", {}, make("strong", { text: say(line.names) }), " ", make("code", { text: line.metric }), band), box);
-      const drawnLine = { ...line, name: notebook.plain(say(line.names)) };
-      const draw = () => tools.plot(box, (c) => notebook.traces([drawnLine], c), (c) => layout(line, c));
-      plots.push(draw);
-      draw();
-      return figure;
+      const wide = metric === data.judged;
+      redraw.push(() => {
+        const lines = data.lines(metric).map(shaped);
+        box.dataset.lines = String(lines.length);
+        tools.plot(box, (c) => notebook.traces(lines, c), (c) => layout(lines, wide ? 360 : 260, c));
+      });
+      redraw.at(-1)();
+      return make("figure", { class: wide ? "wide" : "" }, make("figcaption", {}, make("strong", { text: say(names) }), " ", make("code", { text: metric }), note ? " " + note : null), box);
     }
 
+    const set = (name, value) => {
+      chosen[name] = value;
+      notebook.store.set("curves", JSON.stringify({ smooth: chosen.smooth, time: chosen.time }));
+      redraw.forEach((draw) => draw());
+    };
+    const box = (name, word) => {
+      const input = make("input", { type: "checkbox", onchange: () => set(name, input.checked) });
+      input.checked = chosen[name];
+      return make("label", {}, input, " " + t(word));
+    };
+    const slider = make("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: chosen.smooth, oninput: () => set("smooth", Number(slider.value)) });
+    const controls = make("div", { class: "chooser" }, make("label", {}, t("curves.smooth") + " ", slider), box("log", "curves.log"), data.longest > 0 ? box("time", "curves.time") : null);
     if (data.stages.length > 1) {
-      const select = make("select", { "aria-label": t("run.stage") }, make("option", { value: "", text: t("run.all_stages") }),
-        ...data.stages.map((s, i) => make("option", { value: i, text: `${s.name} (${s.first}–${s.last})`, selected: String(i) === tools.memory.stage })));
-      select.addEventListener("change", () => { tools.memory.stage = select.value; plots.forEach((draw) => draw()); });
-      element.append(make("label", { class: "stage" }, t("run.stage") + " ", select));
+      const select = make("select", { onchange: () => { memory.stage = select.value; redraw.forEach((draw) => draw()); } }, make("option", { value: "", text: t("run.all_stages") }),
+        ...data.stages.map((s, i) => make("option", { value: i, text: `${s.name} (${s.first}–${s.last})`, selected: String(i) === memory.stage })));
+      controls.append(make("label", { class: "stage" }, t("run.stage") + " ", select));
     }
-    const first = data.lines.some((line) => line.metric === data.judged) ? 1 : 2; // drawn at once
-    const main = data.lines.slice(0, first);
-    element.append(make("div", { class: "plots" }, ...main.map(one)));
+    element.append(controls, make("div", { class: "plots" }, ...data.metrics.slice(0, data.first).map(one)));
     const groups = new Map();
-    for (const line of data.lines.slice(first)) {
-      const group = line.metric.includes("/") ? line.metric.split("/")[0] : "";
-      groups.set(group, [...(groups.get(group) || []), line]);
+    for (const metric of data.metrics.slice(data.first)) {
+      const group = metric.metric.includes("/") ? metric.metric.split("/")[0] : "";
+      groups.set(group, [...(groups.get(group) || []), metric]);
     }
-    for (const [group, lines] of groups) {
+    for (const [group, metrics] of groups) {
       const inside = make("div", { class: "plots" });
-      const more = make("details", {}, make("summary", { text: t("run.more_curves", { group: group || t("run.others"), count: lines.length }) }), inside);
-      more.addEventListener("toggle", () => { if (more.open && !inside.childElementCount) inside.append(...lines.map(one)); });
+      const more = make("details", {}, make("summary", { text: t("run.more_curves", { group: group || t("run.others"), count: metrics.length }) }), inside);
+      more.addEventListener("toggle", () => { if (more.open && !inside.childElementCount) inside.append(...metrics.map(one)); });
       element.append(more);
     }
-  });
+  };
+
+  notebook.panel("training", (element, data, tools) => notebook.curves(element, {
+    metrics: data.lines.map((line) => ({ ...line, note: line.low ? t("run.band", { seeds: line.seeds }) : "" })),
+    lines: (metric) => data.lines.filter((line) => line.metric === metric).map((line) => ({ ...line, name: say(line.names), seconds: data.clock && ((step) => notebook.secondsAt(data.clock, step)) })),
+    judged: data.judged, first: data.lines.some((line) => line.metric === data.judged) ? 1 : 2, longest: data.clock ? data.clock.y.at(-1) : 0, stages: data.stages,
+  }, tools));
 }

@@ -256,7 +256,8 @@ const notebook = (() => {
     const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "toImage"] };
     const show = () => lib.react(element, of(traces), look(of(layout)), config);
     await show();
-    const stop = onTheme(() => (element.isConnected ? show() : stop()));
+    if (element.unthemed) element.unthemed(); // drawn before, with other traces
+    element.unthemed = onTheme(() => (element.isConnected ? show() : element.unthemed()));
     return element;
   }
 
