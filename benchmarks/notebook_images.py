@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -46,14 +47,15 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     parser.add_argument("--run", default="fish/base", help="the run whose page is shown")
     parser.add_argument("--beside", default="fish/eval-base", help="a run to compare it with")
-    parser.add_argument("--all", type=Path, default=None)
+    parser.add_argument("--all", type=lambda text: Path(text).resolve(), default=None)
     args = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as library:
-        root = Path(folder) / "runs"
-        shutil.copytree(args.runs, root)
-        build(root)
+        shutil.copytree(args.runs, Path(folder) / "runs")
+        os.chdir(folder)  # sentences on the pages name runs as they lie here
+        build(Path("runs"))
+        root = Path("runs").resolve()
         browser = library.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         index, run = (root / "index.html").as_uri(), (root / args.run / "report" / "index.html").as_uri()
         beside = f"{(root / '_notebook' / 'compare.html').as_uri()}#{args.run}&{args.beside}"
