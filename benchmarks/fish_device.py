@@ -1,8 +1,8 @@
-"""Speed of the fish simulator on a GPU: eager, compiled and fused (Triton), several batch sizes.
+"""Speed of the fish simulator on a GPU: eager and compiled, several batch sizes.
 
     python benchmarks/fish_device.py                         # 11 and 18 inputs, some five minutes, most of it compiling
-    python benchmarks/fish_device.py --engines fused --arenas 65536 --inputs 18
-    python benchmarks/fish_device.py --engines fused --sea pursuit --inputs 18
+    python benchmarks/fish_device.py --engines compiled --arenas 65536 --inputs 18
+    python benchmarks/fish_device.py --engines compiled --sea pursuit --inputs 18
 
 Before anything is timed, each engine is compared with the eager one over 40 steps with resets, every step from the same
 state. `equal` means: at most one fish in a million sees or dies otherwise (a rounding that falls on a border), and all
@@ -31,7 +31,7 @@ from marlab.fish.sea.world import FishWorld
 
 GRAPH_STEPS, REFILL_STEPS, TIMED_S = 16, 128, 1.5
 LAYOUTS = ("fish innermost", "arena innermost")
-ENGINES: dict[str, dict[str, Any]] = {"eager": {}, "compiled": {"compile": True}, "fused": {"fused": True}}
+ENGINES: dict[str, dict[str, Any]] = {"eager": {}, "compiled": {"compile": True}}
 CLOSE, FEW = 1e-4, 1e-6
 """How far an observation or reward may be off, and the share of fish whose lot rounding may decide."""
 

@@ -41,8 +41,6 @@ KNOWN_IN = {  # libraries, and the only places that import them
 
 CORES = ("marlab.fish.sea", "marlab.hunt.game", "marlab.lab.search", "marlab.lab.ppo", "marlab.market.vector")
 """Batched cores: they need torch and numpy and nothing else that must be installed."""
-KERNELS = (*(f"marlab.fish.sea.{name}" for name in ("fused", "kernel_motion", "kernel_senses")),)
-"""Parts of a core for GPUs alone, imported where there is one; triton comes with torch there."""
 PICTURES = ("marlab.hunt.game.render",)
 """Draws what a core computes, beside it; no core imports it."""
 
@@ -135,8 +133,6 @@ def breaks_a_library_rule(importer: str, imported: str) -> bool:
     for libraries, places in KNOWN_IN.items():
         if library in libraries and not inside(importer, places):
             return True
-    if library == "triton" and inside(importer, KERNELS):
-        return False
     if inside(importer, CORES) and not inside(importer, PICTURES):
         return library not in {"marlab", "torch", "numpy"} | set(sys.stdlib_module_names)
     return False
@@ -229,5 +225,3 @@ def test_libraries_stay_where_they_belong() -> None:
     assert not breaks_a_library_rule("marlab.market.simulator.awi", "negmas")
     assert breaks_a_library_rule("marlab.fish.sea.world", "matplotlib.pyplot")
     assert not breaks_a_library_rule("marlab.fish.sea.world", "torch.nn")
-    assert not breaks_a_library_rule("marlab.fish.sea.fused", "triton")
-    assert breaks_a_library_rule("marlab.fish.sea.world", "triton")

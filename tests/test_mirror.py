@@ -12,8 +12,6 @@ MOST = 20
 
 WITHOUT = {
     "fish/sea/constants.py": "numbers alone; test_dynamics.py compares what follows from them with a plain loop",
-    "fish/sea/kernel_motion.py": "written for Triton; test_fused.py plays its steps beside the eager ones",
-    "fish/sea/kernel_senses.py": "the same",
     "market/learn/figures.py": "drawn by test_phases.py, which looks for every file of a whole training",
     "market/online/figures.py": "drawn by test_work.py, which looks for the file of a whole training",
     "lab/errors.py": "one exception class without behaviour; every test of bad input raises it",

@@ -13,7 +13,6 @@ import torch
 from marlab.fish.measure import compare
 from marlab.fish.measure.config import EvalConfig
 from marlab.fish.measure.foresight import Search
-from marlab.fish.measure.policies import scripted
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.sea.learned import LearnedPredator, make_predator, save_predator
 from marlab.fish.training import evaluate as evaluate_module
@@ -153,14 +152,13 @@ def test_a_predator_of_self_play_can_hunt_in_an_evaluation(tmp_path: Path) -> No
 
 def test_an_evaluation_can_look_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The upper reference is at least as good as the policy, and the share that the policy reaches is told."""
-    monkeypatch.setattr(evaluate_module, "LookAhead", lambda *_: scripted("slip"))  # it takes its time
     monkeypatch.setattr(evaluate_module, "Search", partial(Search, candidates=2, rounds=1, stride=100, window=100))
     settings = EvalConfig(
         "pull", episodes=2, fish=2, device="cpu", look_ahead=1, baselines=False, ceiling=False, replays=0
     )
     run = evaluate(settings, RunOptions(output_dir=tmp_path / "eval"), quiet=True)
     told = json.loads((run.path / "look_ahead.json").read_text())["survival"]
-    assert {len(each) for each in told.values()} == {1} and "scripts, 6 steps ahead" in told
+    assert {len(each) for each in told.values()} == {1}
     assert told["mended with the true dynamics"] >= told["policy"]
     assert 0 < run.results["share of the upper reference"]["value"] <= 1
     assert any("of that (1 arenas)" in sentence for sentence in run.verdict)

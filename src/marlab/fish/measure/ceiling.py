@@ -1,7 +1,7 @@
 """The best any policy could do from given starts, bounded from both sides.
 
 A ballistic predator's path is fixed at the reset and fish do not touch each other, so every fish is a search problem
-of its own (with a predator that hunts it is not: there `measure/lookahead.py` is the reference). *Doomed* is a fish
+of its own (with a predator that hunts it is not: there `measure/foresight.py` is the reference). *Doomed* is a fish
 that dies within k steps under every one of the 5^k action sequences: no policy saves it, which bounds survival from
 above. *Saved* is a fish for which a whole-episode plan was found; the plans are played once more in the simulator
 before they count, which bounds survival from below.

@@ -49,8 +49,8 @@ class EvalConfig:
     ceiling: bool = True
     """Bound what any policy could reach on these arenas."""
     look_ahead: int = 0
-    """In so many of the arenas play two that know the true dynamics too: scripts that look six steps ahead, and the
-    policy's own episodes, mended by who knows how they end: the upper reference. Up to a minute an arena on a CPU."""
+    """In so many of the arenas also mend the policy's own episodes with the true dynamics: an upper reference where a
+    predator hunts. Up to a minute an arena on a CPU."""
     film_fish: int = 0
     """Film one more episode with so many fish; 0: no film."""
     film_steps: int = EPISODE_STEPS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,14 +24,6 @@ from marlab.lab.errors import UserError
 
 Policy = Callable[[Tensor], Tensor]
 """Observations [..., D] -> actions [...] in 0-4."""
-
-
-class Seer(Protocol):
-    """Somebody who knows the whole state, not only what fish see: a reference, no rival."""
-
-    def act(self, state: SeaState, cfg: SeaConfig) -> Tensor:
-        """[B, F] actions in 0-4"""
-        ...
 
 
 AIM_COSINE = math.cos(math.radians(15))
@@ -185,7 +177,7 @@ class Moment(NamedTuple):
 
 @torch.no_grad()
 def moments(
-    state: SeaState, policy: Policy | Seer, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS,
+    state: SeaState, policy: Policy, cfg: SeaConfig, steps: int = sea.EPISODE_STEPS,
     hunt: PredatorStep | None = None,
 ) -> Iterator[Moment]:  # fmt: skip
     """Let `policy` steer every fish from `state`, step by step; `hunt` replaces the move of the sea's predators."""
@@ -195,7 +187,7 @@ def moments(
     summary = cfg.include_neighbor_features and cfg.neighbor_view == "summary"
     social = neighbours(state, cfg, scratch) if social_reward or summary else None
     for _ in range(steps):
-        actions = policy(observe(state, cfg, social, seen)) if callable(policy) else policy.act(state, cfg)
+        actions = policy(observe(state, cfg, social, seen))
         was_alive = state.alive
         state = advance(state, actions, hunt)
         seen = sight(state, cfg.vision_radius)
@@ -206,7 +198,7 @@ def moments(
 @torch.no_grad()
 def play(
     state: SeaState,
-    policy: Policy | Seer,
+    policy: Policy,
     cfg: SeaConfig,
     steps: int = sea.EPISODE_STEPS,
     on_step: Callable[[SeaState], None] | None = None,

@@ -62,37 +62,17 @@ class _Queue(NamedTuple):
     position: Tensor  # [K, B, 2]
 
 
-def _fused(world: FishWorld, scripted: bool) -> Callable[[Tensor], Transition]:
-    """The step in Triton, which is not installed everywhere."""
-    try:
-        from marlab.fish.sea.fused import FusedStep
-    except ImportError as error:
-        raise UserError(f"The fused step needs the package triton, which cannot be imported here: {error}.") from None
-    return FusedStep(world, scripted)
-
-
-def fusable(cfg: SeaConfig) -> bool:
-    """Whether this sea's step can be played in Triton here: it is installed, and its kernels know such a sea."""
-    try:
-        from marlab.fish.sea.fused import misfit
-    except ImportError:
-        return False
-    return misfit(cfg) is None
-
-
 class FishWorld:
     """B arenas with F fish slots each, stepped together."""
 
     def __init__(
         self, cfg: SeaConfig, arenas: int, *, seed: int = 0, device: torch.device | str = "cpu",
-        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False, fused: bool = False,
+        force_reset_steps: int = 0, bank: int | None = None, compile: bool = False,
         hunter: PredatorStep | None = None,
     ) -> None:  # fmt: skip
         """`force_reset_steps` > 0 truncates every episode after that many steps; `bank` fresh starts, default 2 B.
 
-        `compile` fuses the step with torch.compile, `fused` plays it in two Triton kernels (`sea/fused.py`, the fastest
-        on a GPU); without both the same functions run eagerly. `hunter` moves the predators in place of the config's
-        mode.
+        `compile` fuses the step with torch.compile; `hunter` moves the predators in place of the config's mode.
         """
         if arenas < 1:
             raise UserError(f"The world has {arenas} arenas; it needs at least 1.")
@@ -101,9 +81,8 @@ class FishWorld:
         self.generator = torch.Generator(device=self.device).manual_seed(seed)
         self.stats = EpisodeStats(arenas, self.device)
         self.bank_size = max(arenas, 2 * arenas if bank is None else bank)
-        self._branching = self.device.type == "cpu" and not (
-            compile or fused
-        )  # reading a flag is free there; skip idle work
+        # On a CPU reading a flag is free, so work that nobody needs is skipped.
+        self._branching = self.device.type == "cpu" and not compile
         self._predator_step = predator_step(cfg) if hunter is None else hunter
         self.crowd = crowding(cfg, self.device)
         self._boost = cfg.escape_boost_speed
@@ -117,9 +96,8 @@ class FishWorld:
         self.queue = self._empty_queue(1)
         self.resets_since_feed = torch.zeros(arenas, dtype=torch.int64, device=self.device)
         self.stage = torch.full((arenas,), -1, dtype=torch.int64, device=self.device)  # of the episode under way
-        self.waiting = torch.zeros(
-            arenas, dtype=torch.bool, device=self.device
-        )  # ended, to be replaced at the next step
+        # Ended, to be replaced at the next step.
+        self.waiting = torch.zeros(arenas, dtype=torch.bool, device=self.device)
         self._obs = torch.zeros(arenas, self.fish, cfg.observation_size, device=self.device)
         self.state = self._allocate()
         self._scratch = None if compile else pair_scratch(self.state)
@@ -127,8 +105,6 @@ class FishWorld:
         self._core: Callable[[Tensor], Transition] = self._step
         if compile:
             self._core = torch.compile(self._step, fullgraph=True, dynamic=False)
-        if fused:
-            self._core = _fused(self, hunter is None)
         self.reset()
 
     # ------------------------------------------------------------ what a trainer calls

@@ -102,9 +102,6 @@ class FishTrainConfig:
     """With learning_reward=survival, what the death of any other fish of its arena costs a fish."""
     staggered: bool = False
     """Let the first episodes end at random times, so that later rollouts see all parts of an episode at once."""
-    fused_step: bool = True
-    """On CUDA, play each step of the sea in two Triton kernels where they know the sea (a predator that learned, and
-    neighbours seen one by one or by rays, they do not); equal to the ordinary step up to rounding."""
     seed: int = 0
     """Seed of everything random in the run (with seed_scope=probes only of the probes)."""
     device: str = "auto"

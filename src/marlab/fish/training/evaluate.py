@@ -14,7 +14,6 @@ from marlab.fish.envs.frame import Scene, paint
 from marlab.fish.measure.compare import CODE, LADDER, EvalReport, compare, ladder, rivals
 from marlab.fish.measure.config import HELD_OUT_SEED, SCRIPTED, EvalConfig
 from marlab.fish.measure.foresight import Search, improve
-from marlab.fish.measure.lookahead import LookAhead
 from marlab.fish.measure.pathfile import FILE, Paths
 from marlab.fish.measure.paths import Swimmer, follow, policy_field
 from marlab.fish.measure.plots import plot_death_histogram
@@ -144,15 +143,13 @@ def evaluate_checkpoint(
 
 
 def look_further(file: Path, config: EvalConfig, run: Run, quiet: bool) -> list[Sentence]:
-    """Who knows the true dynamics, in the first arenas: results, and what share of the upper one the policy reaches."""
+    """Episodes mended with the true dynamics, in the first arenas, and the share of them that the policy reaches."""
     device = choose_device(config.device)
     trained = load_policy(file, device)
     cfg, policy = sea_of(config, trained), greedy(trained.net)
     seeds = arenas_of(config)[: config.look_ahead]
     start, _ = seeded_reset(seeds, cfg, device=device)
     values: dict[str, list[float]] = {"policy": play(start, policy, cfg).survival.tolist()}
-    with stage("looking ahead with scripts", quiet):
-        values["scripts, 6 steps ahead"] = play(start, LookAhead(6, ("slip", "swerve")), cfg).survival.tolist()
     with stage("mending episodes with the true dynamics", quiet):
         plan = improve(start, policy, cfg, Search(), torch.Generator(device=device).manual_seed(HELD_OUT_SEED))
     values["mended with the true dynamics"] = plan.survival.tolist()

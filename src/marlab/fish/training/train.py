@@ -17,7 +17,7 @@ from marlab.fish.schedule.gate import check_reachable
 from marlab.fish.sea.dynamics import SeaState
 from marlab.fish.sea.single import SingleFishView
 from marlab.fish.sea.stats import pooled
-from marlab.fish.sea.world import FishWorld, Transition, fusable
+from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.ending import Ending
@@ -80,7 +80,6 @@ class FishTrainer:
             self.sea, config.num_envs, seed=self.rngs.draw_seed("world"), device=self.device,
             force_reset_steps=config.starts.force_reset_steps,
             compile=config.ppo.compile and self.device.type == "cuda",
-            fused=config.fused_step and self.device.type == "cuda" and fusable(self.sea),
         )  # fmt: skip
         self.view: FishWorld | SingleFishView = self.world
         if self.rules.action_mode == "broadcast":
