@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist
 .PHONY: quickstart check test test-long fuzz mutants lint bench market docs clean
 .NOTPARALLEL: # two pips in one environment would disturb each other
 
-quickstart: $(VENV)/.report $(VENV)/.experts
+quickstart: $(VENV)/.experts
 	$(BIN)/marlab quickstart
 
 # While you work: lint, types and the fast tests; two minutes are the aim.
@@ -58,11 +58,6 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
-# The same and what a report page needs.
-$(VENV)/.report: $(VENV)/.core
-	$(PIP) --editable '.[report]'
-	touch $@
-
 # The market: the SCML simulator, and PenguinAgent with the other entrants. scml-agents asks for TensorFlow, xgboost,
 # torch and more (4 GB), of which no agent of the Standard league imports anything, so it comes without them.
 $(VENV)/.experts: $(VENV)/.core
@@ -70,12 +65,12 @@ $(VENV)/.experts: $(VENV)/.core
 	$(PIP) --no-deps scml-agents
 	touch $@
 
-$(VENV)/.docs: $(VENV)/.report $(VENV)/.experts
+$(VENV)/.docs: $(VENV)/.experts
 	$(PIP) --editable '.[docs]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) --editable '.[dev,ray,dask,report,docs]'
+	$(PIP) --editable '.[dev,ray,dask,docs]'
 	touch $@
 
 clean:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from marlab.lab.config import check_text
 from marlab.lab.errors import UserError
+from marlab.lab.extras import need
+from marlab.lab.help import HELP_WORDS
 from marlab.lab.output import open_missing_streams, readers_may_leave
 from marlab.lab.runs.budget import clock
 from marlab.lab.text import clean
@@ -21,12 +23,21 @@ class Command:
 
     target: str
     help: str
+    extra: str = ""
+    """The extra without which it can do nothing but explain itself."""
+
+    def check(self, said: str) -> None:
+        """Refuse in one sentence where its extra is not installed."""
+        if self.extra:
+            need(self.extra, f"`{said}`")
 
 
 Table = Mapping[str, "Command | Table"]
 
 COMMANDS: Table = {
-    "quickstart": Command("marlab.quickstart.command:main", "a whole experiment in minutes, ending with a report"),
+    "quickstart": Command(
+        "marlab.quickstart.command:main", "a whole experiment in minutes, ending with a report", "market"
+    ),
     "fish": {
         "train": Command("marlab.fish.commands.train:main", "train a shoal with one shared policy"),
         "eval": Command(
@@ -59,11 +70,13 @@ COMMANDS: Table = {
     },
     "market": {
         "collect": Command(
-            "marlab.market.collect.command:main", "experts play worlds of the Standard league, all recorded"
+            "marlab.market.collect.command:main", "experts play worlds of the Standard league, all recorded", "market"
         ),
         "samples": Command("marlab.market.samples.command:main", "recorded games become samples for L2, L3 and L4"),
         "train": Command("marlab.market.learn.command:main", "L2, L3 and L4 learn from samples"),
-        "online": Command("marlab.market.online.command:main", "learns to sell in the vector market, from rule W on"),
+        "online": Command(
+            "marlab.market.online.command:main", "learns to sell in the vector market, from rule W on", "market"
+        ),
         "habits": Command(
             "marlab.market.habits.command:main", "learns the numbers of rule W from sellers that differ in them"
         ),
@@ -72,11 +85,15 @@ COMMANDS: Table = {
         ),
         "eval-l2": Command("marlab.market.learn.command:eval_l2_main", "errors of a trained L2 in raw units"),
         "play": Command(
-            "marlab.market.arena.command:main", "tournaments that can tell agents apart, beside what was possible"
+            "marlab.market.arena.command:main",
+            "tournaments that can tell agents apart, beside what was possible",
+            "market",
         ),
         "new-agent": Command("marlab.market.submit.command:new_agent_main", "a small agent that works, and its test"),
         "submit": Command(
-            "marlab.market.submit.command:main", "an agent as the league takes it, tried where only scml is installed"
+            "marlab.market.submit.command:main",
+            "an agent as the league takes it, tried where only scml is installed",
+            "market",
         ),
         "clone": Command(
             "marlab.market.clones.command:main",
@@ -86,10 +103,14 @@ COMMANDS: Table = {
             "marlab.market.verify.command:main", "hold the vector market against the simulator, level by level"
         ),
         "fidelity": Command(
-            "marlab.market.fidelity.command:main", "does the vector market rank sellers as the simulator does?"
+            "marlab.market.fidelity.command:main",
+            "does the vector market rank sellers as the simulator does?",
+            "market",
         ),
         "configs": Command(
-            "marlab.market.verify.command:configs_main", "markets that the simulator draws, for the vector market"
+            "marlab.market.verify.command:configs_main",
+            "markets that the simulator draws, for the vector market",
+            "market",
         ),
         "export": Command(
             "marlab.market.collect.command:export_main", "recorded worlds as tracker logs, for other tools"
@@ -165,7 +186,7 @@ def _dispatch(words: list[str]) -> int:
         said += f" {word}"
         entry = table[word]
         if isinstance(entry, Command):
-            return _call(entry, words)
+            return _call(entry, words, said)
         table = entry
 
 
@@ -179,7 +200,9 @@ def _complete(asked: str, words: list[str]) -> int:
     return 0
 
 
-def _call(command: Command, words: list[str]) -> int:
+def _call(command: Command, words: list[str], said: str) -> int:
+    if not any(word in HELP_WORDS for word in words):
+        command.check(said)
     module, _, function = command.target.partition(":")
     code = getattr(importlib.import_module(module), function)(words)
     return 0 if code is None else int(code)

@@ -57,6 +57,7 @@ def training_of(config: SweepConfig) -> Training:
         found = entry[word]
         taken.append(word)
         if isinstance(found, Command):
+            found.check(f"marlab {' '.join(taken)}")
             return Training(found.target, tuple(taken), config.words[len(taken) :], config.start_from)
         entry = found
     raise UserError(f"'marlab {' '.join(taken)}' is no command yet, expected one of: {', '.join(entry)}.")

@@ -198,12 +198,12 @@ def test_bad_words_are_one_sentence(
 
 
 def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise UserError("HTML pages need jinja2")
+    def missing(name: str) -> None:
+        raise UserError(f"There is no agent {name}")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("marlab.lab.report.page.require_report_extra", missing)
-    with pytest.raises(UserError, match="need jinja2"):
+    monkeypatch.setattr(command, "find_player", missing)
+    with pytest.raises(UserError, match="no agent PenguinAgent"):
         quickstart(tiny())
     assert not list(tmp_path.iterdir())
 

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from marlab.lab.config import Folders, changed, from_dict, load_preset, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.extras import told_what_is_missing
 from marlab.lab.flags import OldFlags, Parsed, parse_run, take_flag
 from marlab.lab.help import HELP_WORDS
 from marlab.lab.progress import stage
@@ -123,7 +124,8 @@ class RunCommand(Generic[C]):
         from marlab.lab.device import threads
 
         module, _, name = self.work.partition(":")
-        function: Callable[..., Run] = getattr(importlib.import_module(module), name)
+        with told_what_is_missing(f"`marlab {self.words}`"):  # called from Python nothing has been looked for
+            function: Callable[..., Run] = getattr(importlib.import_module(module), name)
 
         @wraps(function)
         def work(config: Any, options: RunOptions | None = None, **more: Any) -> Run:

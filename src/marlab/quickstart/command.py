@@ -30,7 +30,7 @@ from marlab.market.clones.command import PRESETS as CLONE_PRESETS
 from marlab.market.clones.settings import CloneConfig
 from marlab.market.online.command import PRESETS as ONLINE_PRESETS
 from marlab.market.online.settings import BUILTINS, START_FILE, OnlineConfig
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 
 C = TypeVar("C")
 COMMAND = ("marlab", "quickstart")
@@ -143,10 +143,6 @@ def quickstart(
 
 def _refuse_what_cannot_work(config: QuickstartConfig) -> None:
     """Everything that is missing is said now and not after minutes."""
-    from marlab.lab.report.page import require_report_extra
-
-    need_simulator()
-    require_report_extra()
     find_player(EXPERT)
     Arena(config.play)
 

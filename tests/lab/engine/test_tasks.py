@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marlab.lab.engine import tasks as engine_module
 from marlab.lab.engine.child import usable_cores
 from marlab.lab.engine.tasks import EngineConfig, EngineFlags, Task, TaskResult, config_of, parse_parallelism, run_tasks
 from marlab.lab.errors import UserError
@@ -150,7 +149,7 @@ def test_old_spellings() -> None:
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_a_missing_extra_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("marlab.lab.extras.find_spec", lambda _: None)
     with pytest.raises(UserError, match=rf"pip install 'marlab\[{name}\]'"):
         run_tasks(engine_tasks.square, squares(1), name)
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import builtins
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,20 +38,3 @@ def test_wrong_words_are_refused_in_one_sentence(
 ) -> None:
     assert main(["report", *words]) == 2
     assert told in capsys.readouterr().err
-
-
-def test_a_missing_library_is_named_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_run(tmp_path)
-    real = builtins.__import__
-
-    def without_jinja(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "jinja2":
-            raise ModuleNotFoundError("No module named 'jinja2'", name="jinja2")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_jinja)
-    assert main(["report", "--root", str(tmp_path)]) == 2
-    assert "need jinja2; install it with: pip install 'marlab[report]'" in capsys.readouterr().err
-    assert not (tmp_path / "index.html").exists()

@@ -6,7 +6,6 @@ memory limit. Results come back as they finish; a task that fails is a result li
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import pickle
 import sys
@@ -20,10 +19,11 @@ from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 from marlab.lab.engine.child import LocalBackend, usable_cores
 from marlab.lab.engine.wire import FunctionSpec, Job, Kind, Outcome
 from marlab.lab.errors import UserError
+from marlab.lab.extras import need
 from marlab.lab.progress import Progress
 
 EngineName = Literal["serial", "local", "dask", "ray"]
-_PACKAGES = {"dask": "distributed", "ray": "ray"}
+CLUSTERS = ("dask", "ray")
 MOST_WORKERS = 4096
 """More tasks at once than this mean a slip of the pen: every worker is a process with files of its own."""
 _ASK_EVERY_S = 0.25
@@ -105,8 +105,10 @@ class EngineConfig:
             raise UserError(f"The serial engine has one worker, not {self.workers}; use --engine local.")
         if self.retries < 0:
             raise UserError(f"retries is {self.retries}; it must be 0 or more.")
-        if self.address is not None and self.engine not in _PACKAGES:
+        if self.address is not None and self.engine not in CLUSTERS:
             raise UserError(f"The {self.engine} engine takes no address; use --engine dask or --engine ray.")
+        if self.engine in CLUSTERS:
+            need(self.engine, f"--engine {self.engine}")
 
 
 def parse_parallelism(text: str) -> EngineConfig:
@@ -149,10 +151,7 @@ def run_tasks(
     config = engine if isinstance(engine, EngineConfig) else parse_parallelism(engine)
     if not hasattr(os, "fork"):
         raise UserError("The task engine needs a Unix system (Linux or macOS); on Windows use WSL.")
-    package = _PACKAGES.get(config.engine)
-    if package is not None and importlib.util.find_spec(package) is None:
-        raise UserError(f"The {config.engine} engine is not installed: pip install 'marlab[{config.engine}]'.")
-    spec = replace(_describe(function, idle_s=_CLUSTER_IDLE_S if package is not None else None), imports=imports)
+    spec = replace(_describe(function, idle_s=_CLUSTER_IDLE_S if config.engine in CLUSTERS else None), imports=imports)
     if isinstance(tasks, Collection):  # a generator is checked on the way: looking ahead would use it up
         for _ in _unique(tasks):
             pass

@@ -48,9 +48,6 @@ class ReportArgs:
 def main(argv: Sequence[str]) -> int:
     """The command."""
     args = parse(ReportArgs, argv, prog="marlab report", positional=("runs...",))
-    from marlab.lab.notebook.sheet import require_report_extra
-
-    require_report_extra()  # before anything is written
     if args.single_file:
         return _single(args)
     if not args.root.is_dir():

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from marlab.lab.errors import UserError
 from marlab.lab.notebook.panels import PLACES, Panel
 from marlab.lab.notebook.words import is_word, word
 from marlab.lab.runs.files import plain_json, refuse_links
@@ -36,16 +35,6 @@ ROOM_FOR_TEXT = 400_000
 """Bytes kept for the words of a page that is one file, and for scripts of worlds."""
 SCRIPTS = ("notebook.js", "player.js", "chart.js", "kinds.js")
 """What every page loads, before words and the scripts of worlds."""
-
-
-def require_report_extra() -> None:
-    """Say what to install if a library of the `report` extra is missing."""
-    try:
-        import jinja2  # noqa: F401
-        import markdown_it  # noqa: F401
-        import plotly  # noqa: F401
-    except ImportError as error:
-        raise UserError(f"Pages need {error.name}; install it with: pip install 'marlab[report]'") from None
 
 
 def put(path: Path, content: str | bytes) -> None:

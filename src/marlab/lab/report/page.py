@@ -2,7 +2,7 @@
 
 A page is one file: its style is inside, pictures of the run are embedded, films stay beside it as relative links,
 and it asks nothing from the network. Notes come from strangers: HTML in them is shown, never obeyed, and only
-pictures inside the run directory are embedded. Needs the `report` extra.
+pictures inside the run directory are embedded.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from marlab.lab.errors import UserError
-
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -30,15 +28,6 @@ MIME = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
     ".svg": "image/svg+xml", ".mp4": "video/mp4", ".webm": "video/webm",
 }  # fmt: skip
-
-
-def require_report_extra() -> None:
-    """Say what to install if the libraries of the `report` extra are missing."""
-    try:
-        import jinja2  # noqa: F401
-        import markdown_it  # noqa: F401
-    except ImportError as error:
-        raise UserError(f"HTML pages need {error.name}; install it with: pip install 'marlab[report]'") from None
 
 
 def render_page(text: str, base: Path, out: Path, title: str) -> str:

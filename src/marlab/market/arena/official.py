@@ -18,14 +18,13 @@ from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.stats import student
 from marlab.market.arena.plan import PlayConfig, label
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 
 _PARALLELISM = {"serial": "serial", "local": "parallel", "dask": "dask"}
 
 
 def official(config: PlayConfig, folder: Path, engine: EngineConfig) -> list[dict[str, Any]]:
     """Run `anac2024_std`; one row per agent with its official score, best first. Files of the league go to `folder`."""
-    need_simulator()
     from scml.utils import anac2024_std
 
     if engine.engine not in _PARALLELISM or engine.address is not None:

@@ -36,7 +36,7 @@ from marlab.market.arena.judge import verdict
 from marlab.market.arena.official import official
 from marlab.market.arena.plan import Arena, Game, PlayConfig, label
 from marlab.market.arena.report import Result
-from marlab.market.simulator.experts import FILLERS, find_player, need_simulator
+from marlab.market.simulator.experts import FILLERS, find_player
 
 TRIAL_LIMIT_S = 300.0
 """Wall-clock seconds after which an agent's trial is ended: it would need hours for a tournament."""
@@ -114,7 +114,6 @@ def play(
     preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Play a tournament, or what is missing of it, and write its tables; returns the run, closed."""
-    need_simulator()
     asked = PlayCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     if asked.official:

@@ -18,6 +18,7 @@ from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
+from marlab.lab.extras import need
 from marlab.lab.progress import stage
 from marlab.lab.report.style import time_of_a_figure
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
@@ -33,7 +34,6 @@ from marlab.market.clones.measure import beside, marginals
 from marlab.market.clones.scores import by_position, play_again
 from marlab.market.clones.settings import CloneConfig
 from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, play, read_all
-from marlab.market.simulator.experts import need_simulator
 from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.clones.network import Weights
 from marlab.market.vector.clones.pack import plain_name
@@ -54,7 +54,7 @@ def clone(
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     experts, device = tuple(plain_name(name) for name in config.experts), choose_device(config.device)
     if config.recorded is None:
-        need_simulator()
+        need("market", "Playing worlds")
     else:
         read_all(config.recorded, experts)  # refuses what cannot be fitted before a folder is made
     start = None if config.start is None else begin_with(config.start, experts, config.hidden)

@@ -30,7 +30,6 @@ from marlab.market.collect.command import CollectCommand
 from marlab.market.collect.plan import CollectionPlan, MarketCollectConfig
 from marlab.market.collect.report import describe, draw, results_of, summary_of
 from marlab.market.logs.worldfile import read_world
-from marlab.market.simulator.experts import need_simulator
 
 SECONDS_PER_FACTORY_DAY = 0.0075
 """What a day costs per factory in worlds of official shape on one core; slow entrants (ArionAgent, Agent01StdAgent,
@@ -95,7 +94,6 @@ def collect(
     preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Play and record all worlds of a plan that are not there yet; returns the run, closed."""
-    need_simulator()
     asked = CollectCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     plan = CollectionPlan(config)

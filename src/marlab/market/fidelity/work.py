@@ -28,7 +28,7 @@ from marlab.market.fidelity.command import FidelityCommand
 from marlab.market.fidelity.plan import POSITIONS, FidelityConfig, seats_of
 from marlab.market.fidelity.report import Fidelity, as_json, as_markdown, compared
 from marlab.market.fidelity.sellers import settings_of
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 from marlab.market.vector.clones import load
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.configs import load as load_configs
@@ -42,7 +42,6 @@ def fidelity(
     preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
 ) -> Run:  # fmt: skip
     """Compare both markets; returns the run, closed."""
-    need_simulator()
     asked = FidelityCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     device, pack = choose_device(asked.device), load(asked.clones)

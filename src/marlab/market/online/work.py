@@ -20,7 +20,7 @@ from marlab.market.online.net import AroundRule
 from marlab.market.online.refit import Refits
 from marlab.market.online.settings import RULE, START_FILE, WEAK, OnlineConfig
 from marlab.market.online.trainer import OnlineTrainer
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 
 KIND = "market/online"
 LAST = "around_last.npz"
@@ -38,7 +38,6 @@ def learn(
     asked = OnlineCommand.of(config)
     config, engine, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
     if config.refits or config.ground == "real":
-        need_simulator()
         for name in config.experts:
             find_player(name)
     device = choose_device(config.device)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
+from marlab.lab.extras import need
 
 PENGUIN = "PenguinAgent"
 FILLERS = ("GreedyStdAgent", "RandomStdAgent", "SyncRandomStdAgent")
@@ -45,12 +46,6 @@ def have_entrants() -> bool:
     return importlib.util.find_spec("scml_agents") is not None
 
 
-def need_simulator() -> None:
-    """One sentence, instead of a traceback, where scml is not installed."""
-    if importlib.util.find_spec("scml") is None:
-        raise UserError("The market needs the SCML simulator: pip install 'marlab[market]'.")
-
-
 def roster(max_top_2025: int = 5, max_top_2024: int = 5) -> list[str]:
     """The default competitors: LitaAgents, the best of 2025 and 2024, and two built-in agents, each once.
 
@@ -64,7 +59,7 @@ def roster(max_top_2025: int = 5, max_top_2024: int = 5) -> list[str]:
 @functools.cache
 def builtin_agents() -> dict[str, str]:
     """Agents that come with the simulator: name -> `module:Class`."""
-    need_simulator()
+    need("market", "The market's simulator")
     module = importlib.import_module("scml.std.agents")
     classes = {name: getattr(module, name) for name in module.__all__}
     return {name: address(cls) for name, cls in classes.items() if _plays_standard(cls)}
@@ -99,7 +94,7 @@ def _definitions() -> dict[str, list[str]]:
 
 def find_agent(name: str) -> type:
     """The class behind a name; one sentence with near matches for an unknown one."""
-    need_simulator()
+    need("market", "The market's simulator")
     if ":" in name or "." in name:
         return _checked(_imported(name), name)
     if name in OWN:

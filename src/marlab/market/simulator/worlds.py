@@ -26,7 +26,7 @@ import numpy as np
 
 from marlab.lab.engine.keeper import task_folder
 from marlab.lab.errors import UserError
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 
 MIN_FACTORIES, MAX_FACTORIES = 4, 6
 """Factories per level in worlds of official shape; more than six only if the experts need them."""
@@ -108,7 +108,6 @@ def make_world(
     `forgiving`: an exception of an agent ends its negotiation and is counted, as in official tournaments, instead of
     ending the world.
     """
-    need_simulator()
     from scml.std import SCML2024StdWorld
 
     players = [find_player(name) for name in spec.agents]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
-from marlab.market.simulator.experts import find_player, need_simulator
+from marlab.market.simulator.experts import find_player
 from marlab.market.submit.check import Trial, try_out
 from marlab.market.submit.pack import Packed, pack, package_name, versions
 from marlab.market.submit.settings import SubmitConfig
@@ -26,7 +26,6 @@ REPORT = "check.json"
 
 def submit(config: SubmitConfig) -> tuple[Path, Packed, Trial]:
     """Make a submission; returns its folder. What was there under its name is replaced, if it was a submission."""
-    need_simulator()
     cls, _ = find_player(config.agent)
     folder = config.output_dir / package_name(cls)
     if folder.exists() and not (folder / REPORT).is_file():

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 from marlab.lab.progress import Progress
-from marlab.market.simulator.experts import need_simulator
 from marlab.market.vector.configs import Configs, join, save
 from marlab.market.verify.plan import shape, spec_of
 from marlab.market.verify.settings import ConfigsConfig
@@ -15,7 +14,6 @@ from marlab.market.verify.settings import ConfigsConfig
 
 def export(config: ConfigsConfig) -> Configs:
     """Draw the configs and write the file."""
-    need_simulator()
     from marlab.market.simulator.evidence import draw_config
 
     config.file.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
+from marlab.lab.extras import need
 from marlab.lab.progress import Progress, stage
 from marlab.lab.runs.files import replacing
-from marlab.market.simulator.experts import need_simulator
 from marlab.market.simulator.worlds import WorldSpec
 from marlab.market.vector.clones.pack import OURS, plain_name
 from marlab.market.vector.replay import Recorded, Replayed, from_bytes, play_rule, replay_contracts, replay_moves
@@ -38,7 +38,7 @@ def play_task(spec: dict[str, object]) -> bytes:
 def verify(config: VerifyConfig) -> int:
     """Print the agreement of all levels; the exit code is 0 if every level holds."""
     if config.recorded is None or config.policy_worlds > 1:
-        need_simulator()
+        need("market", "Playing worlds")
     if config.recorded is not None:
         worlds = from_folder(config.recorded)
         names = [population(world) for world in worlds]
