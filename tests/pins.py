@@ -1,6 +1,6 @@
 """What must not change while the house is rebuilt: the help of every command, and one tiny training per world.
 
-    python -m tests.pins [help] [trainings]     # write tests/golden/pins anew; do this in a commit of its own
+    python -m tests.pins [help] [trainings] [NAME]     # write tests/golden/pins anew; do this in a commit of its own
 
 A training is pinned by its metrics (times left out) and by the digest of every weight. Digests are equal to the bit on
 one kind of processor only, so on another one the numbers are compared instead.
@@ -162,6 +162,65 @@ def hunt_planner() -> dict[str, Any]:
     return follow(trainer, 4, {"fast": trainer.learner.fast, "slow": trainer.learner.slow})
 
 
+def hunt_moves() -> dict[str, Any]:
+    """What shipped planners do in twelve games, imagined in tensors and in C, and what scripted players do."""
+    from marlab.hunt.api import load
+    from marlab.hunt.game.build import make_game
+    from marlab.hunt.game.config import game_config
+    from marlab.hunt.planner.agent import HopAgent, HopAgents
+    from marlab.hunt.players.characters import parse_character
+    from marlab.hunt.players.policy import Policy
+    from marlab.hunt.players.rollout import moments
+    from marlab.hunt.players.strangers import play_as
+
+    def moves(game: Any, policy: Policy, games: int) -> dict[str, Any]:
+        generator = torch.Generator().manual_seed(7)
+        start = game.reset(games, generator)
+        actions, sums = [], torch.zeros(4, dtype=torch.float64)
+        for moment in moments(game, policy, start, policy.begin(games, generator), generator):
+            actions.append("".join(str(a) for a in moment.outcome.executed.flatten().tolist()))
+            if isinstance(policy, HopAgent):
+                why = policy.explain()
+                told = (why.belief.square(), why.plan.visits.square(), why.plan.value, why.plan.q)
+                sums += torch.stack([x.double().sum() for x in told])
+        return {"actions": actions, **({"sums": sums.tolist()} if isinstance(policy, HopAgent) else {})}
+
+    found: dict[str, Any] = {}
+    for name, games in (("hop_4x4", 12), ("hop_8x8_b5", 4), ("hop_far", 12)):
+        agents = load(name)
+        assert isinstance(agents, HopAgents)
+        game = make_game(agents.game, torch.Generator().manual_seed(3))
+        for engine in ("tensors", "native"):
+            agent = agents.agent(game)
+            agent.planner.native = engine == "native"
+            found[f"{name}/{engine}"] = moves(game, agent, games)
+    game = make_game(game_config("msh_4x4"))
+    for text in ("GRIM(1)", "TFT", "NOISY(0.2,NS)", "KEEP", "MIX(0.5)", "SWITCH(4)"):
+        found[text] = moves(game, play_as(parse_character(text))(game), 12)
+    return found
+
+
+def hunt_reports() -> dict[str, Any]:
+    """What tiny runs of every offline training and of PPO write at their end: numbers of a file, added up by entry."""
+    from tests.hunt.diagnose.conftest import Runs
+
+    def sums(value: Any, depth: int) -> Any:
+        if isinstance(value, dict) and depth:
+            return {k: sums(v, depth - 1) for k, v in sorted(value.items())}
+        if isinstance(value, (dict, list)):
+            each = [sums(v, 0) for v in (value.values() if isinstance(value, dict) else value)]
+            return float(sum(v for v in each if isinstance(v, (int, float))))
+        return value if isinstance(value, (int, float)) else None
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(Path(folder))
+        files = {
+            "goals": "eval/final.json", "world": "world_report.json", "ppo": "evaluation.json",
+            "reply": "evaluation.json",
+        }  # fmt: skip
+        return {kind: sums(json.loads((runs[kind] / file).read_text()), 3) for kind, file in files.items()}
+
+
 def _market_samples() -> Any:
     from tests.market.sample_tools import tracked_logs
 
@@ -191,8 +250,8 @@ def shipped() -> dict[str, Any]:
 
 
 TRAININGS: dict[str, Callable[[], dict[str, Any]]] = {
-    "fish": fish, "hunt_ppo": hunt_ppo, "hunt_planner": hunt_planner, "market": market,
-    "shipped": shipped,
+    "fish": fish, "hunt_ppo": hunt_ppo, "hunt_planner": hunt_planner,
+    "hunt_moves": hunt_moves, "hunt_reports": hunt_reports, "market": market, "shipped": shipped,
 }  # fmt: skip
 
 
@@ -207,10 +266,11 @@ def write(what: list[str]) -> None:
             old.unlink()
         for words, _ in commands():
             help_file(words).write_text(help_text(words))
-    if "trainings" in what or not what:
+    if not what or "trainings" in what or set(TRAININGS) & set(what):
         torch.set_num_threads(1)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            for name, make in TRAININGS.items():
+            for name in [name for name in TRAININGS if name in what] or TRAININGS:
+                make = TRAININGS[name]
                 (PINS / f"{name}.json").write_text(json.dumps({"machine": machine(), **make()}, indent=1) + "\n")
 
 
