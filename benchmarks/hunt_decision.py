@@ -42,7 +42,7 @@ def measured(name: str, decisions: int) -> str:
         if bool(state.alive[0, 0]):
             plans, number = [], len(spent[True])
             for natively in (True, False):
-                agent.planner.native = natively
+                agent.planner.engine = "native" if natively else "tensors"
                 draws = torch.Generator().manual_seed(number)
                 began = time.process_time()
                 agent.act(view, memory, draws)

@@ -7,8 +7,8 @@ An env-step is one step of one game with all its players (four), restarts includ
 as many. "step" is the game's step with restarts, "world" the same as PPO's world with its statistics, "world + view"
 also makes the observations and masks of all players, "rules" lets rule-based players choose. The scalar rules are
 those of `marlab.hunt.game.scalar`, one game at a time, without statistics. CPU rates are per second of CPU time of
-one thread, the median of several rounds taken in turn with the scalar rules. On a GPU the compiled step is compared
-with the eager one over whole episodes before it is timed; GPU rates are wall time with one synchronisation at the end.
+one thread, the median of several rounds taken in turn with the scalar rules. GPU rates
+are wall time with one synchronisation at the end.
 """
 
 from __future__ import annotations
@@ -134,29 +134,15 @@ def cpu_part(name: str) -> None:
 # --- a GPU --------------------------------------------------------------------------------------------------------
 
 
-def gpu_world(name: str, games: int, compiled: bool) -> HuntWorld:
+def gpu_world(name: str, games: int) -> HuntWorld:
     game = make_game(game_config(name), torch.Generator().manual_seed(0), maps=1024, device="cuda")
-    return HuntWorld(game, games, torch.Generator("cuda").manual_seed(1), compile=compiled)
+    return HuntWorld(game, games, torch.Generator("cuda").manual_seed(1))
 
 
 def gpu_actions(world: HuntWorld) -> list[torch.Tensor]:
     generator = torch.Generator("cuda").manual_seed(2)
     shape = (world.games, world.game.players)
     return [torch.randint(0, world.game.actions, shape, generator=generator, device="cuda") for _ in range(16)]
-
-
-def check_compiled(name: str) -> None:
-    """The compiled step must give the same worlds as the eager one over more than two episodes."""
-    torch.compiler.reset()
-    eager, fused = gpu_world(name, 4096, False), gpu_world(name, 4096, True)
-    actions = gpu_actions(eager)
-    for k in range(80):
-        a, b = eager.step(actions[k % 16]), fused.step(actions[k % 16])
-        exact = zip((*eager.state, eager.over, a.terminated), (*fused.state, fused.over, b.terminated))
-        close = ((a.reward, b.reward), (eager.observe().obs, fused.observe().obs))  # a fused division may round apart
-        if not all(torch.equal(x, y) for x, y in exact) or any((x - y).abs().max() > 1e-6 for x, y in close):
-            raise AssertionError(f"{name}: the compiled world differs from the eager one at step {k}")
-    print(f"{name}: compiled equals eager over 80 steps of 4,096 games (states to the bit, rewards and views to 1e-6)")
 
 
 def gpu_rate(play: Callable[[int], None]) -> float:
@@ -173,19 +159,13 @@ def gpu_rate(play: Callable[[int], None]) -> float:
     return statistics.median(found)
 
 
-def gpu_part(name: str, compiled: bool) -> None:
-    torch.compiler.reset()
-    world = gpu_world(name, GPU_GAMES, compiled)
+def gpu_part(name: str) -> None:
+    world = gpu_world(name, GPU_GAMES)
     actions = gpu_actions(world)
-    how = "compiled" if compiled else "eager"
 
     def tell(label: str, seconds: float) -> None:
         steps = GPU_GAMES / seconds
-        length = max(1.0, world.pop_stats().get("length", 35.0))
-        print(
-            f"{name}, {GPU_GAMES} games, {how}, {label}: {steps / 1e6:,.1f} M env-steps/s, "
-            f"{steps / length / 1e6:,.2f} M games/s, {seconds * 1e6:,.0f} us a step"
-        )
+        print(f"{name}, {GPU_GAMES} games, {label}: {steps / 1e6:,.1f} M env-steps/s, {seconds * 1e6:,.0f} us a step")
 
     tell("step", gpu_rate(lambda k: _ignore(world.step(actions[k % 16]))))
 
@@ -194,41 +174,11 @@ def gpu_part(name: str, compiled: bool) -> None:
         world.observe()
 
     tell("step + view", gpu_rate(seen))
-    if not compiled and world.game.config.rules == "hunt":
+    if world.game.config.rules == "hunt":
         players = RulePlayers(world.game, parse_roles(RULES))
         memory = players.begin(GPU_GAMES, world.generator)
         tell("rules", gpu_rate(lambda k: _ignore(world.step(players.act(world.view, memory, world.generator)[0]))))
     print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB")
-
-
-def gpu_graph_part(name: str, compiled: bool) -> None:
-    """The world's whole step, noise, restarts and statistics included, as one CUDA graph: no host in between."""
-    torch.compiler.reset()
-    world = gpu_world(name, GPU_GAMES, compiled)
-    actions = gpu_actions(world)[0]
-    kept = [field.clone() for field in (*world.state, world.over, *world.tally)]
-    split = len(world.state)
-
-    def advance() -> None:
-        state, over, tally = type(world.state)(*kept[:split]), kept[split], type(world.tally)(*kept[split + 1 :])
-        noise = world.game.draw(GPU_GAMES, world.generator)
-        after, _, ended, counted = world._advance(state, over, tally, actions, noise)
-        for old, new in zip(kept, (*after, ended, *counted)):
-            old.copy_(new)
-
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            advance()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    graph.register_generator_state(world.generator)
-    with torch.cuda.graph(graph):
-        advance()
-    seconds = gpu_rate(lambda k: graph.replay())
-    how = "compiled" if compiled else "eager"
-    print(f"{name}, {GPU_GAMES} games, {how}, step as one graph: {GPU_GAMES / seconds / 1e6:,.1f} M env-steps/s")
 
 
 def _ignore(value: object) -> None:
@@ -254,11 +204,7 @@ def main() -> None:
         if not arguments.skip_cpu:
             attempt(cpu_part, name)
         if torch.cuda.is_available():
-            attempt(gpu_part, name, False)
-            attempt(gpu_graph_part, name, False)
-            attempt(check_compiled, name)
-            attempt(gpu_part, name, True)
-            attempt(gpu_graph_part, name, True)
+            attempt(gpu_part, name)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def main() -> None:
             continue
         config = settings(variant, arguments)
         rows = 4000 if arguments.tiny else config.pipeline.rows
-        data = data or in_memory(HuntCollectConfig(game=config.game, rows=rows, maps=config.maps))
+        data = data or in_memory(HuntCollectConfig(game=config.game, rows=rows))
         if config.load_moa is not None and not config.load_moa.exists():
             pretrain(config, data, config.load_moa)
         keep(arguments.output_dir, variant, train(config, data, file, until))
@@ -83,7 +83,8 @@ def settings(variant: str, arguments: argparse.Namespace) -> HopTrainConfig:
             pipeline=replace(config.pipeline, goal_epochs=3),
         )  # fmt: skip
     config = replace(
-        config, seeds=arguments.seeds, device=arguments.device, record=arguments.device != "cpu",
+        config, seeds=arguments.seeds, device=arguments.device,
+        plan=replace(config.plan, engine="auto" if arguments.device == "cpu" else "graph"),
         load_data=Path("memory"), total_steps=arguments.iterations * config.num_envs * config.steps,
     )  # fmt: skip
     if config.parts.coplayers != "learned":

@@ -48,14 +48,11 @@ ONCE: dict[str, dict[str, Any]] = {
 FAULTS: dict[str, dict[str, Any]] = {
     "type, double softmax": {"goal_source": "type", "legacy_double_softmax": True},
     "type, rows after exit": {"goal_source": "type", "legacy_post_exit_rows": True},
-    "history, global actions": {"goal_source": "history", "legacy_global_prev_actions": True},
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "structured": {},
-    "structured, 3 steps": {"unroll": 3},
     "dense": {"model": "dense"},
     "dense, weights 2 2 2 2 1 1 1": {"model": "dense", "channel_weights": (2, 2, 2, 2, 1, 1, 1)},
-    "dense, contrastive": {"model": "dense", "contrastive": 0.1},
 }
 
 

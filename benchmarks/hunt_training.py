@@ -48,11 +48,13 @@ TEAMS = ((Kind.NS, Kind.NH, Kind.NH), (Kind.NH, Kind.NH, Kind.NH), (Kind.NS, Kin
 def iterations(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds of an iteration, after a few that let episodes get going."""
     config = HopTrainConfig(
-        variant="hop", phases="P6", game=game_config(arguments.game), seeds=arguments.seeds, device=arguments.device,
-        record=arguments.record,
+        variant="hop", phases="P6", game=game_config(arguments.game), seeds=arguments.seeds, device=arguments.device
     )  # fmt: skip
     search = replace(config.plan.search, simulations=arguments.simulations)
-    config = replace(config, plan=replace(config.plan, trees=arguments.trees, search=search))
+    config = replace(
+        config,
+        plan=replace(config.plan, trees=arguments.trees, search=search, engine="graph" if arguments.record else "auto"),
+    )
     trainer = HopTrainer(config)
     for _ in range(arguments.warm):
         trainer.iterate()

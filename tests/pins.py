@@ -76,7 +76,7 @@ def todays_name(pinned: str) -> str:
 def todays_names(value: Any) -> Any:
     """A pinned training with every metric under today's name."""
     if isinstance(value, dict):
-        return {k: _named(v) if k == "metrics" else todays_names(v) for k, v in value.items()}
+        return {k: _named(v) if k == "metrics" and isinstance(v, list) else todays_names(v) for k, v in value.items()}
     return value
 
 
@@ -168,6 +168,7 @@ def hunt_moves() -> dict[str, Any]:
     from marlab.hunt.game.build import make_game
     from marlab.hunt.game.config import game_config
     from marlab.hunt.planner.agent import HopAgent, HopAgents
+    from marlab.hunt.planner.config import Engine
     from marlab.hunt.players.characters import parse_character
     from marlab.hunt.players.policy import Policy
     from marlab.hunt.players.rollout import moments
@@ -190,9 +191,9 @@ def hunt_moves() -> dict[str, Any]:
         agents = load(name)
         assert isinstance(agents, HopAgents)
         game = make_game(agents.game, torch.Generator().manual_seed(3))
-        for engine in ("tensors", "native"):
-            agent = agents.agent(game)
-            agent.planner.native = engine == "native"
+        engines: tuple[Engine, ...] = ("tensors", "native")
+        for engine in engines:
+            agent = agents.agent(game, engine=engine)
             found[f"{name}/{engine}"] = moves(game, agent, games)
     game = make_game(game_config("msh_4x4"))
     for text in ("GRIM(1)", "TFT", "NOISY(0.2,NS)", "KEEP", "MIX(0.5)", "SWITCH(4)"):

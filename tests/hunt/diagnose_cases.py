@@ -14,7 +14,7 @@ from marlab.hunt.data.collect import _sequence_table
 from marlab.hunt.data.dataset import Part, load_dataset, metadata, rows_table
 from marlab.hunt.diagnose.command import DiagnoseConfig
 from marlab.hunt.diagnose.report import Report, diagnose
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 
 TINY = replace(
     Gates(), top1_typed=0.60, top3_typed=0.88, ece=0.07, belief_learned=0.65,

@@ -30,10 +30,13 @@ def goals_for(variant: str) -> Goals:
     return Goals.hunt() if kind == "hunt" else Goals.none()
 
 
-def small_mind(variant: str = "hop", seeds: tuple[int, ...] = (0,), game: GameConfig = TINY, **changes: object) -> Mind:
+def small_mind(
+    variant: str = "hop", seeds: tuple[int, ...] = (0,), game: GameConfig = TINY, *, independent: bool = False,
+    own_moa: bool = True, **changes: object,
+) -> Mind:  # fmt: skip
     config = replace(MindConfig(variant=variant, hidden=8, plan=PLAN), **changes)  # type: ignore[arg-type]
     world = make_model("structured", game, width=8, generator=seeded(3)).eval() if config.parts.world_model else None
-    return Mind(game, config, goals_for(variant), seeds, world)
+    return Mind(game, config, goals_for(variant), seeds, world, independent=independent, own_moa=own_moa)
 
 
 def small_training(**changes: object) -> HopTrainConfig:

@@ -16,5 +16,5 @@ from marlab.lab.runs.run import RunOptions
 @lru_cache(maxsize=4)
 def offline_data(game: str = "msh_4x4", rows: int = 6000, rand_share: float = 0.0) -> Dataset:
     """Rule-based episodes of a shipped game, made once per test process."""
-    config = HuntCollectConfig(game_config(game), rows=rows, rand_share=rand_share, maps=16)
+    config = HuntCollectConfig(game_config(game), rows=rows, rand_share=rand_share)
     return load_dataset(collect(config, RunOptions(output_dir=Path(mkdtemp()) / "data"), quiet=True).path)

@@ -20,7 +20,7 @@ from marlab.lab.runs.testing import assert_same
 
 
 def made(folder: Path, **changes) -> Dataset:
-    config = HuntCollectConfig(**{"rows": 6000, "maps": 32, **changes})
+    config = HuntCollectConfig(**{"rows": 6000, **changes})
     return load_dataset(collect(config, RunOptions(output_dir=folder), quiet=True).path)
 
 
@@ -85,7 +85,7 @@ def test_the_command_collects(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_stopped_collection_keeps_no_half_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = HuntCollectConfig(rows=16_000, maps=32)
+    config = HuntCollectConfig(rows=16_000)
     with monkeypatch.context() as patch:
         patch.setattr(Run, "should_stop", lambda self: True)
         run = collect(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
@@ -96,7 +96,7 @@ def test_a_stopped_collection_keeps_no_half_data(tmp_path: Path, monkeypatch: py
 
 
 def test_a_data_set_in_memory_is_the_one_in_the_files(tmp_path: Path) -> None:
-    stored, kept = made(tmp_path / "d", rows=2000), in_memory(HuntCollectConfig(rows=2000, maps=32))
+    stored, kept = made(tmp_path / "d", rows=2000), in_memory(HuntCollectConfig(rows=2000))
     for name, one, other in zip(stored.rows._fields, stored.rows, kept.rows):
         assert torch.equal(one, other), name
     assert torch.equal(stored.offsets, kept.offsets) and torch.equal(stored.split_of, kept.split_of)

@@ -16,7 +16,6 @@ from marlab.lab.errors import UserError
     [
         ({"rows": 0}, "expected 1 or more"),
         ({"rand_share": 1.5}, "expected .*share"),
-        ({"train_share": 0.0}, "train_share"),
         ({"game": game_config("msg_4x4")}, "no stag and hare players"),
     ],
 )

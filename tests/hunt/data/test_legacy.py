@@ -2,21 +2,9 @@
 
 import torch
 
-from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
+from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.game.rules import STAY
 from tests.hunt.offline import offline_data
-
-
-def test_global_actions_are_in_seat_order_and_stale():
-    part = offline_data().part("all")
-    rows = part.rows
-    seats = global_actions(part, 4)
-    ego = (torch.arange(4) - rows.player.unsqueeze(1)) % 4
-    there = rows.alive.gather(1, ego)
-    assert torch.equal(seats[there], rows.joint_a.gather(1, ego)[there])
-    assert set(seats[~there].unique().tolist()) == {5, 6}, "players who left keep the hunt that they left with"
-    first = rows.player == 0
-    assert torch.equal(seats[first][there[first]], rows.joint_a[first][there[first]]), "for seat 0 both orders agree"
 
 
 def test_rows_after_exit_continue_every_sequence_to_the_end():

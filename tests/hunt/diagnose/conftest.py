@@ -81,4 +81,4 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def rule_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Offline rows of rule-based players in msh_4x4."""
     out = tmp_path_factory.mktemp("faults") / "data"
-    return collect(HuntCollectConfig(rows=6000, train_share=0.7), RunOptions(output_dir=out), quiet=True).path
+    return collect(HuntCollectConfig(rows=8000), RunOptions(output_dir=out), quiet=True).path

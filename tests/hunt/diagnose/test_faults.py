@@ -41,7 +41,7 @@ def goals(rule_data: Path, out: Path, **changes: object) -> Path:
 
 
 def world(rule_data: Path, out: Path) -> Path:
-    config = PretrainWorldConfig(data=rule_data, rows=0, width=32, epochs=6, batch_size=64, learning_rate=3e-3)
+    config = PretrainWorldConfig(data=rule_data, rows=0, epochs=6, batch_size=64, learning_rate=3e-3)
     return train_world(config, RunOptions(output_dir=out), quiet=True).path
 
 

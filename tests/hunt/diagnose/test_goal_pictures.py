@@ -6,7 +6,7 @@ from pathlib import Path
 
 from marlab.hunt.diagnose.goal_pictures import draw_goals
 from marlab.hunt.diagnose.goals import diagnose_goals, open_goal_run
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from tests.hunt.diagnose.conftest import Runs
 
 

@@ -10,7 +10,7 @@ import pytest
 from marlab.hunt.diagnose import goals
 from marlab.hunt.diagnose.goals import diagnose_goals, open_goal_run
 from marlab.hunt.diagnose.online import diagnose_transfer
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.errors import UserError
 from tests.hunt.diagnose.conftest import Runs
 

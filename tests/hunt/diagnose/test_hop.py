@@ -15,7 +15,7 @@ from marlab.hunt.diagnose.parts import verdicts
 from marlab.hunt.diagnose.report import diagnose
 from marlab.hunt.game.config import game_config
 from marlab.hunt.selfplay.config import PipelineConfig
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.hunt.training.run import train_hop
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions

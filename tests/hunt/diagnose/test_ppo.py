@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from marlab.hunt.diagnose.ppo import diagnose_ppo, open_ppo_run
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from tests.hunt.diagnose.conftest import Runs
 
 

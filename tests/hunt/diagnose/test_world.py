@@ -15,7 +15,7 @@ from marlab.hunt.diagnose.world import (
     open_world_run,
     pick_samples,
 )
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from tests.hunt.diagnose.conftest import Runs
 from tests.hunt.helpers import seeded
 

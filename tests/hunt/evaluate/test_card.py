@@ -11,7 +11,7 @@ import pytest
 
 from marlab.hunt.evaluate.card import Block, Line, ScoreCard
 from marlab.hunt.evaluate.command import HuntEvalConfig
-from marlab.hunt.evaluate.run import evaluate, read_card, score
+from marlab.hunt.evaluate.run import evaluate, read_card
 from marlab.hunt.evaluate.scenarios import SUITE, by_name
 from marlab.hunt.evaluate.scores import Score
 from marlab.lab.runs.judged import read_cases
@@ -51,17 +51,6 @@ def test_the_card_knows_its_scale(tmp_path: Path) -> None:
     by_start = [share for row in cases["NS: mean share of the reference"].values() for share in row.values()]
     assert len(by_start) == 8 and np.mean(by_start) == pytest.approx(card.headline["NS"])
     assert "visit_lone_hunter" in card.text() and "mean share of 3 scenarios, no headline, NS: " in card.text()
-
-
-def test_rows_that_use_more_than_learned_models_are_labelled_and_no_headline(hop: Path) -> None:
-    config = HuntEvalConfig(
-        f"plain={hop}", (f"helped={hop}?rollout=1&simulations=1&trees=1",), parts=("scenarios",), runs=4, steps=36,
-        window=36, scenarios=("visit_all_hare",), layouts=0, device="cpu",
-    )  # fmt: skip
-    card = score(config)
-    assert card.uses == {"plain": "", "helped": "rule-based rollouts"}
-    assert list(card.headline) == ["plain"]
-    assert "helped [rule-based rollouts]" in card.text()
 
 
 def test_a_verdict_says_how_far_and_compares_with_the_next() -> None:

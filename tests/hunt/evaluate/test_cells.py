@@ -80,7 +80,7 @@ def test_another_agent_setting_or_protocol_is_another_measurement(hop: Path, ppo
     names = (str(hop), f"{hop}?trees=1", f"{hop}?greedy=no", str(ppo), f"{ppo}:0", "NS")
     assert len({find_agent(text).identity for text in names}) == 6
     assert find_agent(str(hop)).identity == find_agent(f"other={hop}").identity  # a name changes nothing
-    changes: list[dict[str, object]] = [{}, {"steps": 50}, {"seed": 3}, {"runs": 8}, {"window": 40}, {"maps": 8}]
+    changes: list[dict[str, object]] = [{}, {"steps": 50}, {"seed": 3}, {"runs": 8}, {"window": 40}]
     benches = [Bench(HuntEvalConfig(**{**vars(CONFIG), **change}), {}) for change in changes]  # type: ignore[arg-type]
     job = benches[0].cell(scripted("NS"), team("3NH"), {})
     assert len({str(bench.key(job)) for bench in benches}) == len(changes)

@@ -156,6 +156,6 @@ def test_a_trained_reference_sets_the_scale(ppo: Path) -> None:
 
 def test_the_game_is_the_one_that_was_learnt(hop: Path) -> None:
     for agent, game in (("hop_8x8_b5", "msh_8x8_b5"), (str(hop), "msh_4x4"), ("NS", "msh_4x4")):
-        lineup = run.Lineup(small("NH", agent, scenarios=("3NH",), maps=4))
+        lineup = run.Lineup(small("NH", agent, scenarios=("3NH",)))
         assert lineup.config.game == game and lineup.bench.game.config == game_config(game)
-    assert run.Lineup(small("NH", game="msh_8x8_b5", maps=4)).config.game == "msh_8x8_b5"
+    assert run.Lineup(small("NH", game="msh_8x8_b5")).config.game == "msh_8x8_b5"

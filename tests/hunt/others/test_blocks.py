@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.others.blocks import JOIN_WIDTH, Body, Trunk, kaiming_linear
+from marlab.hunt.others.blocks import Trunk, kaiming_linear
 from tests.hunt.helpers import seeded
 
 SHAPE = (4, 4, 7)
@@ -30,20 +30,6 @@ def test_trunk_is_the_convolution_of_the_grid():
     planes[0, 4, 4], planes[1, 4, 5] = 1, 1
     a, b = trunk(planes).view(2, 9, 9, 32)
     assert torch.allclose(a[4, 4], b[4, 5]) and not torch.allclose(a[4, 4], b[4, 4])
-
-
-def test_body_uses_time_and_goal():
-    body = Body(SHAPE, 2, seeded(2))
-    planes, time, goal = some_planes(5), torch.linspace(0, 1, 5), torch.eye(2)[[0, 1, 0, 1, 0]]
-    out = body(planes, time, goal)
-    assert out.shape == (5, JOIN_WIDTH)
-    assert not torch.allclose(out, body(planes, time + 0.5, goal))
-    assert not torch.allclose(out, body(planes, time, 1 - goal))
-    state = body.without_goal(planes, time)
-    both = body.with_goal(state.unsqueeze(1), torch.eye(2).expand(5, 2, 2))  # every state with either goal
-    assert torch.allclose(both[torch.arange(5), goal.argmax(1)], out, atol=1e-5)
-    with pytest.raises(ValueError, match="width None, not 2"):
-        body(planes, time)
 
 
 def test_kaiming_scale_and_seed():

@@ -129,8 +129,6 @@ def test_illegal_actions_get_no_probability_and_entropy_is_that_of_legal_ones():
     mask = torch.tensor([[True, False, True, False, False, False, False]])
     loss = action_loss(torch.zeros(1, 1, 7), None, torch.tensor([2]), mask)
     assert loss.given.item() == pytest.approx(math.log(2)) and loss.entropy.item() == pytest.approx(math.log(2))
-    with_bonus = action_loss(torch.zeros(1, 1, 7), None, torch.tensor([2]), mask, entropy_bonus=0.5)
-    assert with_bonus.total.item() == pytest.approx(0.5 * math.log(2))
 
 
 def test_balance_weights():

@@ -136,7 +136,7 @@ def test_agents_from_a_file(tmp_path: Path) -> None:
     game = small_game(TINY)
     state, belief = game.reset(4, seeded(0)), torch.full((4, 2, 1, 2), 0.5)
     for seed in (2, 5):
-        expected = trainer.learner.slow.one(seed).predict(View(game, state), belief)
+        expected = trainer.learner.slow.some([seed]).predict(View(game, state), belief)
         found = agents.agent(game, seed).mind.predict(View(game, state), belief)
         assert torch.equal(expected, found)
     assert agents.agent(game, 5, simulations=9, trees=3).planner.config.search.simulations == 9
@@ -145,7 +145,7 @@ def test_agents_from_a_file(tmp_path: Path) -> None:
     assert more.seeds == (5,) and more.agent(game).planner.config.trees == 7 != agents.config.plan.trees
     both = agents.agent(game, (5, 2)).mind  # in the order asked for
     assert both.seeds == (5, 2) and torch.equal(
-        both.one(2).players.middle.weight, agents.mind.one(2).players.middle.weight
+        both.some([2]).players.middle.weight, agents.mind.some([2]).players.middle.weight
     )
     with pytest.raises(UserError, match="no seed 7"):
         agents.agent(game, 7)

@@ -38,5 +38,5 @@ def test_a_mind_cut_down_to_one_seed_plans_alike() -> None:
     state = game.reset(6, seeded(2))
     view = View(game, state)
     belief = even(6, 2)
-    alone = mind.one(9).predict(View(game, state.select(slice(3, 6))), belief[3:])
+    alone = mind.some([9]).predict(View(game, state.select(slice(3, 6))), belief[3:])
     torch.testing.assert_close(mind.predict(view, belief)[3:], alone)

@@ -33,7 +33,7 @@ def positions(game, count: int) -> State:
 
 def planned(agent: HopAgent, state: State, natively: bool) -> tuple[JointPlan, torch.Tensor]:
     """A plan, and what the generator gives next."""
-    agent.planner.native, generator = natively, seeded(7)
+    agent.planner.engine, generator = ("native" if natively else "tensors"), seeded(7)
     agent.act(View(agent.game, state), agent.begin(state.batch, generator), generator)
     told = agent.explain()
     return told.plan, torch.rand(4, generator=generator)
@@ -117,4 +117,4 @@ def test_what_c_does_not_know_is_left_to_tensors() -> None:
         agent = HopAgent(hunt.make_game(mind.game), mind)
         assert agent.planner._natively(6) is knows
         assert not agent.planner._natively(planner.MOST_ROOTS + 1)
-        assert agent.planner.native and not mind.planner(agent.game).native  # trainings stay equal to the bit
+        assert agent.planner.engine == "native" and mind.planner(agent.game).engine == "tensors"  # as trainings do

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rules import STAY
+from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.learners import Crowd, SeedWorld, value_errors
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.ppo.ppo import Rollout
 from marlab.lab.ppo.ppo import View as PPOView
-from tests.hunt.helpers import seeded
-from tests.hunt.ppo_cases import SMALL, play_random, small
+from tests.hunt.helpers import seeded, small_game
+from tests.hunt.ppo_cases import SMALL, small
 
 
 @pytest.mark.parametrize("networks", ["shared", "independent"])
@@ -56,16 +58,23 @@ def test_crowd_asks_the_right_network(networks: str) -> None:
         torch.testing.assert_close(value[mine, seats], learner.ppo.net.value(obs[mine, seats]))
 
 
-def test_stats_of_seeds_add_up_to_those_of_the_world() -> None:
-    game = make_game(game_config("msh_4x4"))
-    world = SeedWorld(HuntWorld(game, 60, seeded(0)), 3, 0.5)
-    play_random(world, 80)
-    whole, parts = world.world.pop_stats(), world.pop_stats()
-    assert sum(p["episodes"] for p in parts) == whole["episodes"] > 60
-    for name in ("reward", "length", "reward_player_2", "none", "hare", "stag_2"):
-        mean = sum(p[name] * p["episodes"] for p in parts) / whole["episodes"]
-        assert mean == pytest.approx(whole[name]), name
-    assert world.pop_stats() == [{"episodes": 0.0}] * 3
+def test_statistics_are_means_over_the_finished_episodes_of_a_seed() -> None:
+    game, generator = small_game(game_config("msh_4x4")), seeded(1)
+    others = RulePlayers(game, parse_roles("NS,RAND,NH,NH"))
+    world = SeedWorld(HuntWorld(game, 256, generator, seats=(1,), others=others), 2, 0.5)
+    reward, per_episode, over = torch.zeros(256), [[], []], torch.zeros(256, dtype=torch.bool)  # type: ignore[var-annotated]
+    for _ in range(200):
+        reward += world.step(torch.full((256, 1), STAY)).reward[:, 0] / 0.5
+        over = world.world.over
+        for seed, games in enumerate((slice(0, 128), slice(128, 256))):
+            per_episode[seed] += reward[games][over[games]].tolist()
+        reward[over] = 0
+    for stats, mine in zip(world.pop_stats(), per_episode):
+        assert stats["episodes"] == len(mine) > 60
+        assert stats["reward_player_2"] == pytest.approx(sum(mine) / len(mine))
+        assert stats["none"] + stats["hare"] + stats["stag_2"] + stats["stag_3"] + stats["stag_4"] == pytest.approx(1.0)
+        assert stats["reward_player_3"] > 0.9 and stats["reward_player_1"] == 0.0  # NS alone never gets the stag
+    assert world.pop_stats() == [{"episodes": 0.0}] * 2
 
 
 def test_value_errors_count_acting_rows_only() -> None:

@@ -18,7 +18,7 @@ from tests.hunt.helpers import seeded
 
 def test_lessons_are_what_the_networks_see_in_the_game() -> None:
     data = in_memory(HuntCollectConfig(rows=600))
-    taught = lessons(data, 0.9, 0.2, True, torch.device("cpu"))
+    taught = lessons(data, 0.9, True, torch.device("cpu"))
     rows = data.part("train").rows
     game, state = restore(data.game, rows.obs, rows.t)
     me = torch.zeros(1, dtype=torch.int64)
@@ -32,7 +32,7 @@ def test_lessons_are_what_the_networks_see_in_the_game() -> None:
 
 def test_a_network_learns_what_winners_do() -> None:
     game = make_game(game_config("msh_4x4"))
-    taught = lessons(in_memory(HuntCollectConfig(rows=3000)), 0.99, 0.2, True, torch.device("cpu"))
+    taught = lessons(in_memory(HuntCollectConfig(rows=3000)), 0.99, True, torch.device("cpu"))
     net = PlayerNet(game, NetworkConfig(hidden=(64,), paths=True), seeded(0))
     before = net.value(taught.obs)
     assert warm_start(net, taught, 60, seeded(1)) < 1.35  # 1.5 by chance among the legal ones

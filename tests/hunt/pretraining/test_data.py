@@ -5,7 +5,6 @@ import torch
 
 from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.game.config import game_config
-from marlab.hunt.others.config import Faults
 from marlab.hunt.players.seats import Kind
 from marlab.hunt.pretraining.data import goal_data
 from tests.hunt.offline import offline_data
@@ -18,7 +17,7 @@ def test_training_data_refuses_rows_of_players_who_left():
     with pytest.raises(ValueError, match="players who had left"):
         goal_data(GAME, part, "type", 10, "cpu")
     clean = offline_data().part("validation")
-    faulty = goal_data(GAME, clean, "type", 10, "cpu", Faults(rows_after_exit=True))
+    faulty = goal_data(GAME, clean, "type", 10, "cpu", rows_after_exit=True)
     assert faulty.rows > 1.3 * clean.rows.size
 
 

@@ -95,15 +95,6 @@ def test_rows_after_exit_show_in_the_data():
     assert splits.validation.rows == clean.validation.rows, "the judgement stays on true rows"
 
 
-def test_global_actions_change_only_what_the_history_encoder_reads():
-    config = tiny(legacy_global_prev_actions=True)
-    dataset = load_goal_dataset(config)
-    faulty, clean = (make_splits(replace(config, legacy_global_prev_actions=on), dataset) for on in (True, False))
-    assert not torch.equal(faulty.train.joint, clean.train.joint)
-    assert not torch.equal(faulty.validation.joint, clean.validation.joint)
-    assert torch.equal(faulty.train.planes, clean.train.planes) and torch.equal(faulty.train.action, clean.train.action)
-
-
 @pytest.mark.parametrize("legacy", [False, True])
 def test_one_batch_is_learnt_by_heart_unless_the_softmax_is_doubled(legacy: bool):
     config = tiny(goal_source="type", legacy_double_softmax=legacy)

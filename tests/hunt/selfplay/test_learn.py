@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from marlab.hunt.game.rows import encode
 from marlab.hunt.planner.replay import Experience
+from marlab.hunt.selfplay import learn
 from marlab.hunt.selfplay.learn import HopLearner
 from marlab.hunt.selfplay.trainer import HopTrainer
 from tests.hunt.helpers import seeded, small_game
@@ -34,8 +36,8 @@ def test_every_seat_learns_about_every_other_equally() -> None:
 
 
 def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
-    learn = replace(LEARN, legacy_moa_buffer="successes-only", moa_follow=0.0)
-    config = small_training(game=replace(TINY, players=3, height=4, width=4), learn=learn)
+    learns = replace(LEARN, legacy_moa_buffer="successes-only", moa_follow=0.0)
+    config = small_training(game=replace(TINY, players=3, height=4, width=4), learn=learns)
     trainer = HopTrainer(config)
     others = trainer.learner.fast.others
     assert others is not None and trainer.successes is not None
@@ -54,9 +56,10 @@ def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
     assert torch.equal(again.successes.store.value, trainer.successes.store.value)
 
 
-def test_a_batch_is_learnt_by_heart() -> None:
+def test_a_batch_is_learnt_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learn, "WEIGHT_DECAY", 0.0)
     mind = small_mind(seeds=(0, 1))
-    learner = HopLearner(mind, replace(LEARN, symmetries=False, weight_decay=0.0, follow=0.0), seeded(0))
+    learner = HopLearner(mind, replace(LEARN, symmetries=False, follow=0.0), seeded(0))
     game = small_game(TINY)
     state = game.reset(12, seeded(1))
     rows, legal = encode(game, state, torch.zeros(1, dtype=torch.int64))
@@ -76,5 +79,5 @@ def test_a_batch_is_learnt_by_heart() -> None:
 def test_seeds_do_not_disturb_each_other() -> None:
     """A seed's networks start the same, whatever runs beside it."""
     alone, pair = small_mind(seeds=(3,)), small_mind(seeds=(1, 3))
-    for name, weights in pair.one(3).state_dict().items():
+    for name, weights in pair.some([3]).state_dict().items():
         assert torch.equal(weights, alone.state_dict()[name]), name

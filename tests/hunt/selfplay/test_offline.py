@@ -87,7 +87,7 @@ def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path
         )
         run = pretrain_goals(made, RunOptions(output_dir=tmp_path / str(paths)), quiet=True)
         right[paths] = read_run(run.path).results["validation_top1"]
-        config = small_training(game=game, paths=paths, load_data=data, load_moa=run.path, hidden=32, maps=16)
+        config = small_training(game=game, paths=paths, load_data=data, load_moa=run.path, hidden=32)
         trainer = HopTrainer(config)
         trainer.warm_up()
     assert right[True] > right[False] + 0.08

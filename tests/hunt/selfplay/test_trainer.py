@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from marlab.hunt.others.models import load_goal_models
+from marlab.hunt.selfplay import trainer as trainer_module
 from marlab.hunt.selfplay.config import GuardConfig
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.trainer import Guard, HopTrainer
@@ -34,7 +34,7 @@ def test_an_iteration_goes_on_in_its_middle(tmp_path: Path) -> None:
 def test_pretrained_models_play_and_go_on_learning(tmp_path: Path) -> None:
     """Planners begin with what pretraining made; then the predictor and the history encoder both learn from play."""
     folder = small_models(tmp_path)
-    config = small_training(variant="hopplus-mcts", load_moa=folder, learn=replace(LEARN, history_updates=1))
+    config = small_training(variant="hopplus-mcts", load_moa=folder, learn=LEARN)
     trainer = HopTrainer(config)
     made = load_goal_models(folder).models
     fast, slow = trainer.learner.fast.others, trainer.learner.slow.others
@@ -49,7 +49,7 @@ def test_pretrained_models_play_and_go_on_learning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", ["direct-om", "mcts-random", "mcts-self", "wo-inter"])
 def test_variants_train(variant: str) -> None:
-    trainer = HopTrainer(small_training(variant=variant, independent=variant == "wo-inter"))
+    trainer = HopTrainer(small_training(variant=variant))
     rows = [trainer.iterate() for _ in range(4)]
     assert all(math.isfinite(v) for v in rows[-1].values())
     assert rows[-1]["plan/improved_share"] == 1.0  # beta Q on top of the prior cannot do worse than the prior
@@ -68,10 +68,12 @@ def test_one_learner_among_rules_and_ranks() -> None:
     assert set(rings.flatten().tolist()) == {0}  # the rule-based seat's steps do not teach the learner
 
 
-def test_a_seed_that_falls_goes_back_alone() -> None:
+def test_a_seed_that_falls_goes_back_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer_module, "SMOOTHING", 0.0)
+    monkeypatch.setattr(trainer_module, "WAIT", 2)
     mind = small_mind(seeds=(0, 1))
     learner = HopLearner(mind, LEARN, seeded(0))
-    guard = Guard(GuardConfig(smoothing=0.0, drop=0.1, wait=2), 2, BestWeights(learner))
+    guard = Guard(GuardConfig(drop=0.1), 2, BestWeights(learner))
     good = {k: w.clone() for k, w in mind.state_dict().items()}
     assert guard.follow([2.0, 2.0]) == []
     with torch.no_grad():

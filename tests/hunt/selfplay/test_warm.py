@@ -27,7 +27,7 @@ def test_a_warm_start_goes_on_in_the_middle_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_all_seats_begin_with_what_it_taught(tmp_path: Path) -> None:
-    trainer = HopTrainer(small_training(load_data=offline(tmp_path / "data"), independent=True))
+    trainer = HopTrainer(small_training(load_data=offline(tmp_path / "data")))
     slow = trainer.learner.slow
     before = [weights.clone() for weights in slow.parameters()]
     warm = trainer.warm

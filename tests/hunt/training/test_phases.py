@@ -16,7 +16,8 @@ from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.planner.agent import load_hop
 from marlab.hunt.players.episodes import REWARD
 from marlab.hunt.players.rollout import play
-from marlab.hunt.training.gates import SINGLE_EXCESS
+from marlab.hunt.selfplay.gates import SINGLE_EXCESS
+from marlab.hunt.training import phases
 from marlab.hunt.training.phases import stayed
 from marlab.hunt.training.run import train_hop
 from marlab.lab.errors import UserError
@@ -47,10 +48,11 @@ def test_whole_run_with_phases(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_hopplus_makes_all_that_it_needs(tmp_path: Path) -> None:
+def test_hopplus_makes_all_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codes and models of others are examined before there is a world model."""
+    monkeypatch.setattr(phases, "WORLD_EPOCHS", 1)
     base = small_training(variant="hopplus", phases="auto")
-    sizes = replace(base.pipeline, rows=800, goal_epochs=2, world_rows=400, world_epochs=1, gates="warn")
+    sizes = replace(base.pipeline, rows=800, goal_epochs=2, gates="warn")
     path = train_hop(replace(base, pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True).path
     assert list(json.loads((path / "phases.json").read_text())) == ["P1", "P2", "P3", "P6"]
     assert load_hop(path).config.variant == "hopplus"
@@ -86,24 +88,26 @@ def test_data_that_the_game_does_not_reproduce_stops(tmp_path: Path, monkeypatch
     assert 0.99 < share < 1
 
 
-def test_one_learner_among_rules_is_judged_by_its_models(tmp_path: Path) -> None:
+def test_one_learner_among_rules_is_judged_by_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P5: a gate for every rule-based player that is modelled."""
-    sizes = replace(small_training().pipeline, single_roles="HOP,NH", single_steps=60, rows=300, gates="warn")
+    monkeypatch.setattr(phases, "SINGLE_STEPS", 60)
+    sizes = replace(small_training().pipeline, rows=300, gates="warn")
     path = train_hop(
         small_training(phases="P5", pipeline=sizes), RunOptions(output_dir=tmp_path / "run"), quiet=True
     ).path
     (gate,) = json.loads((path / "phases.json").read_text())["P5"]["gates"]
-    assert gate["name"] == "P5 excess cross-entropy about NH in seat 2" and gate["limit"] == SINGLE_EXCESS
+    assert gate["name"] == "P5 excess cross-entropy about NS in seat 2" and gate["limit"] == SINGLE_EXCESS
     single = path / "phases" / "p5_single"
     assert read_metrics(single / "metrics.jsonl")[-1]["moa/1->2/excess"] == gate["value"]
     assert list(single.glob("checkpoints/state_*.pt"))
 
 
 @pytest.mark.parametrize("answers", [2, 6], ids=["in its warm start", "in its first iteration"])
-def test_a_stopped_p5_goes_on_where_it_was(tmp_path: Path, answers: int) -> None:
+def test_a_stopped_p5_goes_on_where_it_was(tmp_path: Path, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The phase has checkpoints of its own: what it comes to is equal to the bit, and it is not begun again."""
+    monkeypatch.setattr(phases, "SINGLE_STEPS", 60)
     data = offline(tmp_path / "data", rows=300)
-    sizes = replace(small_training().pipeline, single_roles="HOP,NH", single_steps=60, gates="warn")
+    sizes = replace(small_training().pipeline, gates="warn")
     config = small_training(phases="P5", pipeline=sizes, load_data=data)
     whole = train_hop(config, RunOptions(output_dir=tmp_path / "whole"), quiet=True).path
     asked = iter([False] * answers)

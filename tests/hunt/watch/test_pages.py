@@ -62,7 +62,7 @@ def a_score(mean: float, **more: Any) -> dict[str, Any]:
 
 
 CARD = {
-    "agents": [{"name": "hop", "uses": ""}, {"name": "NS", "uses": ""}],
+    "agents": [{"name": "hop"}, {"name": "NS"}],
     "blocks": [{"title": "Scenarios", "scenarios": [{
         "name": "visit_pair", "description": "a pair", "random": a_score(0.5), "reference": a_score(2.0),
         "agents": {"hop": a_score(1.7, share={"value": 0.8, "low": 0.7, "high": 0.9}), "NS": a_score(1.0, share=None)},

@@ -14,8 +14,7 @@ from marlab.lab.errors import UserError
     ("changes", "sentence"),
     [
         ({"epochs": 0}, "epochs is 0"),
-        ({"unroll_gamma": 0.0}, "unroll_gamma"),
-        ({"final_learning_rate": 1.0}, "final_learning_rate is 1"),
+        ({"rows": -1}, "rows is -1"),
         ({"channel_weights": (1.0,)}, "channel_weights belong to --model dense"),
     ],
 )

@@ -32,7 +32,7 @@ CROWDED = game_config("msh_6x6_b4")
 
 
 def real_rows(game: GameConfig, seed: int = 0) -> Rows:
-    return next(play_batches(HuntCollectConfig(game=game, seed=seed, rand_share=0.3, maps=16))).rows
+    return next(play_batches(HuntCollectConfig(game=game, seed=seed, rand_share=0.3))).rows
 
 
 def as_transitions(game: GameConfig, rows: Rows) -> Transitions:

@@ -140,7 +140,7 @@ class Oracle(WorldModel):
         done = torch.stack([out.done[:, 0], out.over], 1).float()
         return Prediction(planes.float() if self.stuck else seen, out.reward[:, 0], done)
 
-    def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
+    def loss(self, row: Transitions) -> Tensor:
         raise NotImplementedError
 
     def settle(self, planes: Tensor) -> Tensor:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EPISODES_AT_ONCE = 512
+TRAIN_SHARE = 0.8
+"""Of the episodes; the rest is halved into validation and test."""
 
 
 class EpisodeBatch(NamedTuple):
@@ -95,7 +97,7 @@ def judge_data(run: Run, config: HuntCollectConfig, quiet: bool) -> None:
 def play_batches(config: HuntCollectConfig) -> Iterator[EpisodeBatch]:
     """Endless batches of whole episodes; episode numbers are filled in by the writer."""
     rngs = Rngs(config.seed)
-    game = make_game(config.game, rngs.torch("maps"), maps=config.maps)
+    game = make_game(config.game, rngs.torch("maps"))
     players = RulePlayers(game, [Kind.NS] * game.players)
     while True:
         types = _draw_types(config, game, rngs.torch("types"))
@@ -225,7 +227,7 @@ def _about(config: HuntCollectConfig) -> dict[str, Any]:
 def _splits(config: HuntCollectConfig, episodes: int) -> np.ndarray:
     """[episodes] the split of each, an index of SPLITS."""
     order = Rngs(config.seed).numpy("split").permutation(episodes)
-    train = round(config.train_share * episodes)
+    train = round(TRAIN_SHARE * episodes)
     validation = (episodes - train + 1) // 2
     split = np.empty(episodes, np.uint8)
     split[order] = np.repeat([0, 1, 2], [train, validation, episodes - train - validation])

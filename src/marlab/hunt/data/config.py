@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
-from marlab.lab.checks import at_least, positive, share
+from marlab.hunt.game.config import GameConfig
+from marlab.lab.checks import at_least, share
 from marlab.lab.errors import UserError
 
 
@@ -15,7 +15,7 @@ class HuntCollectConfig:
     """What to collect."""
 
     COMMON: ClassVar = (
-        "rows", "rand_share", "train_share", "maps", "seed", "game.height", "game.width", "game.players",
+        "rows", "rand_share", "seed", "game.height", "game.width", "game.players",
         "game.stags", "game.hares",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/data"  # in run.json, so that other commands know what the run holds
@@ -25,16 +25,11 @@ class HuntCollectConfig:
     """At least this many rows; the last episode is kept whole."""
     rand_share: float = 0.0
     """Probability that a player is RAND; otherwise NS or NH with equal chance."""
-    train_share: float = 0.8
-    """Share of the episodes for training; the rest is halved into validation and test."""
-    maps: int = DEFAULT_MAPS
-    """Obstacle maps to draw starts from, in games with obstacles."""
     seed: int = 0
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "rows", "maps")
-        share(self, "rand_share", "train_share")
-        positive(self, "train_share")
+        at_least(self, 1, "rows")
+        share(self, "rand_share")
         if self.game.rules != "hunt":
             raise UserError("hunt collect records the stag hunt; the snowdrift game has no stag and hare players.")

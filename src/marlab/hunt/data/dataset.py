@@ -74,15 +74,6 @@ class Part(NamedTuple):
     rows: Rows
     offsets: Tensor  # [S + 1] int64
 
-    def padded(self, field: Tensor) -> tuple[Tensor, Tensor]:
-        """A field [R, ...] as sequences [S, T, ...] filled up with zeros, and which places are real [S, T]."""
-        lengths = self.offsets.diff()
-        place = torch.arange(int(lengths.max()))
-        real = place < lengths.unsqueeze(1)
-        out = torch.zeros(*real.shape, *field.shape[1:], dtype=field.dtype)
-        out[real] = field
-        return out, real
-
 
 @dataclass(frozen=True)
 class Dataset:

@@ -6,17 +6,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import NOT_STAY, Part, Rows
-from marlab.hunt.game.rules import ABSENT, STAY
-from marlab.hunt.players.rollout import NONE
-
-
-def global_actions(part: Part, players: int) -> Tensor:
-    """[R, n] joint actions in seat order beside ego-first planes; who left keeps the hunt that it left with."""
-    rows = part.rows
-    ego = (torch.arange(players) - rows.player.unsqueeze(1)) % players  # [R, n] where seat j stands in the row's order
-    joint = rows.joint_a.gather(1, ego)
-    outcome = _by_seat(rows, rows.outcome, players)[_episodes(rows)[1]]  # [R, n]
-    return torch.where((joint == ABSENT) & (outcome != NONE), outcome + STAY, joint)  # stag 1 -> 5, hare 2 -> 6
+from marlab.hunt.game.rules import STAY
 
 
 def with_rows_after_exit(part: Part, players: int) -> Part:
@@ -25,7 +15,7 @@ def with_rows_after_exit(part: Part, players: int) -> Part:
     The situation is what another player saw, who was still there, turned to the absent player's place.
     """
     rows = part.rows
-    _, episode = _episodes(rows)
+    episode = torch.unique(rows.episode, return_inverse=True)[1]  # each row's place among the episodes
     length = torch.zeros(int(episode.max()) + 1, dtype=torch.int64)
     length.scatter_reduce_(0, episode, rows.t + 1, "amax")
     span = int(length.max())
@@ -64,17 +54,3 @@ def _continued(own: Rows, seen: Rows, time: Tensor, players: int) -> Rows:
         player=own.player, type=own.type, outcome=own.outcome, steps=own.steps,
         cause=torch.full_like(time, NOT_STAY),
     )  # fmt: skip
-
-
-def _episodes(rows: Rows) -> tuple[Tensor, Tensor]:
-    """(the episode numbers that occur, each row's place among them)."""
-    found, place = torch.unique(rows.episode, return_inverse=True)
-    return found, place
-
-
-def _by_seat(rows: Rows, values: Tensor, players: int) -> Tensor:
-    """[E, n] a value that is constant within each (episode, player)."""
-    found, place = _episodes(rows)
-    table = torch.zeros(len(found), players, dtype=values.dtype)
-    table[place, rows.player] = values
-    return table

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse

@@ -15,7 +15,7 @@ from marlab.hunt.players.published import CONFUSION, ROWS
 from marlab.hunt.players.seats import Kind
 from marlab.hunt.pretraining.floor import rule_rows
 from marlab.hunt.pretraining.metrics import class_table
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.report.figures import bars
 from marlab.lab.report.style import legend, panels
 

@@ -27,7 +27,7 @@ from marlab.hunt.pretraining.floor import Truth, truth_of
 from marlab.hunt.pretraining.metrics import ActionScores, class_table, score_actions
 from marlab.hunt.pretraining.report import belief_figures, codebook_or_labels, probe_table
 from marlab.hunt.pretraining.run import overfit_one_batch
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json

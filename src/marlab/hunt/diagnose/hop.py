@@ -29,7 +29,7 @@ from marlab.hunt.players.published import (
     REWARD_CURVES,
     Point,
 )
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.errors import UserError
 from marlab.lab.report.curves import column, last
 from marlab.lab.report.figures import Curve, curves, reference_lines

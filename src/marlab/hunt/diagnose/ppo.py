@@ -20,7 +20,7 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, Role, parse_seats
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import Agents, load_agents
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.report.curves import column, seed_columns

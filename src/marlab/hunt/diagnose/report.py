@@ -25,7 +25,7 @@ from marlab.hunt.diagnose.world import WorldRun, diagnose_world, draw_world, ope
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError

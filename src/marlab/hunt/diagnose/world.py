@@ -16,7 +16,7 @@ from marlab.hunt.data.dataset import Dataset, SplitName, load_dataset
 from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, fitting_weights, save_picture
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.published import WORLD_CHANNELS, WORLD_LOSS, WORLD_OBS_MSE, WORLD_PSNR, WORLD_REWARD_MSE
-from marlab.hunt.training.gates import Gates
+from marlab.hunt.selfplay.gates import Gates
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.data import Transitions, transitions
 from marlab.hunt.world_model.metrics import Evaluation, baselines, channel_names, evaluate_split, header, predict_all

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from torch import Tensor
 
@@ -22,6 +22,7 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import Game
 from marlab.hunt.planner.agent import KIND as PLANNERS
 from marlab.hunt.planner.agent import SHIPPED, HopAgent, HopAgents, load_hop
+from marlab.hunt.planner.config import Engine
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.seats import Kind, Role
@@ -49,7 +50,6 @@ class Agent:
     make: Callable[[Game, int], Policy]  # (game, one of `seeds`) -> who plays it in any seat
     together: Callable[[Game, Sequence[int]], Policy] | None = None  # the same for blocks of games of several seeds
     seeds: tuple[int, ...] = (0,)
-    uses: str = ""  # what it knows beyond learned models; such rows are no headline scores
     game: GameConfig | None = None  # the game it was trained in
     path: Path | None = None
     identity: str = ""  # everything its play depends on: the rule, or the weights with their seeds and settings
@@ -135,9 +135,7 @@ def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
         f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(planners.settings.items())}"
     )
     identity = hashlib.sha256(description.encode()).hexdigest()[:16]
-    return Agent(
-        name, agents.config.variant, planners.make, planners.make, seeds, planners.uses, agents.game, path, identity
-    )
+    return Agent(name, agents.config.variant, planners.make, planners.make, seeds, agents.game, path, identity)
 
 
 def _ppo(path: Path, name: str, seed: int | None) -> Agent:
@@ -145,7 +143,7 @@ def _ppo(path: Path, name: str, seed: int | None) -> Agent:
     seeds = _seeds(agents.seeds, seed, path)
     weights = weights_digest(tensor for net in agents.weights.values() for tensor in net.values())
     identity = f"{weights}:{seeds}"
-    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), None, seeds, "", agents.game, path, identity)
+    return Agent(name, "ppo", lambda game, s: agents.policy(game, s), None, seeds, agents.game, path, identity)
 
 
 def _seeds(known: tuple[int, ...], wanted: int | None, path: Path) -> tuple[int, ...]:
@@ -189,6 +187,10 @@ def _answer(text: str) -> bool:
     return {"yes": True, "no": False}[text]
 
 
+def _engine(text: str) -> str:
+    return {name: name for name in get_args(Engine)}[text]
+
+
 SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "simulations": (_whole, "a whole number from 1"),
     "trees": (_whole, "a whole number from 1"),
@@ -200,7 +202,7 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {
     "greedy": (_answer, "yes or no"),
     "intra": (_answer, "yes or no"),
     "inter": (_answer, "yes or no"),
-    "rollout": (_share, "a number above 0 and at most 1"),
+    "engine": (_engine, "auto, tensors, native or graph"),
 }
 """What may follow the ? of a run: how to read it, and how to say what is right."""
 
@@ -212,21 +214,12 @@ class Planners:
     agents: HopAgents
     settings: Mapping[str, Any]
 
-    @property
-    def uses(self) -> str:
-        """What these agents know beyond learned models."""
-        return "rule-based rollouts" if "rollout" in self.settings else ""
-
     def make(self, game: Game, seed: int | Sequence[int]) -> Policy:
         settings = dict(self.settings)
         belief = {key: settings.pop(key) for key in ("intra", "inter") if key in settings}
-        rollout = settings.pop("rollout", None)
-        agent = self.agents.agent(game, seed, record=game.device.type == "cuda", **settings)
+        agent = self.agents.agent(game, seed, **settings)
         if belief:
             agent.tracker = agent.mind.tracker(game, replace(agent.tracker.config, **belief), agent.hypotheses)
-        if rollout is not None:
-            old = agent.planner  # rollouts cannot be recorded
-            agent.planner = agent.mind.planner(game, old.config, rollout, old.hypotheses, old.loyalty)
         return agent
 
 

@@ -84,7 +84,6 @@ class ScoreCard:
 
     game: str
     agents: list[str]
-    uses: dict[str, str]  # agent -> what it knows beyond learned models; empty for honest rows
     settings: dict[str, Any]
     blocks: list[Block] = field(default_factory=list)
     cross: dict[str, dict[str, Score]] = field(default_factory=dict)  # focal agent -> the others -> score
@@ -94,10 +93,10 @@ class ScoreCard:
 
     @property
     def headline(self) -> dict[str, float]:
-        """Mean share over the scenario suite (or the first block) of agents that use learned models only."""
+        """Mean share over the scenario suite (or the first block)."""
         if not self.blocks:
             return {}
-        shares = {a: self.blocks[0].mean_share(a) for a in self.agents if not self.uses.get(a)}
+        shares = {a: self.blocks[0].mean_share(a) for a in self.agents}
         return {a: share for a, share in shares.items() if share is not None}
 
     def results(self) -> dict[str, Any]:
@@ -164,13 +163,10 @@ class ScoreCard:
         what = "headline" if self.whole_suite else f"mean share of {len(lines)} scenarios, no headline"
         return f"{what}, {agent}: {self.headline[agent]:.3f} of the way from random to the reference{beside}"
 
-    def label(self, agent: str) -> str:
-        return f"{agent} [{self.uses[agent]}]" if self.uses.get(agent) else agent
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "suite_version": SUITE_VERSION, "game": self.game, "settings": self.settings,
-            "agents": [{"name": a, "uses": self.uses.get(a, "")} for a in self.agents],
+            "agents": [{"name": a} for a in self.agents],
             "headline": self.headline if self.whole_suite else {},
             "blocks": [{"title": b.title, "scenarios": [_line_dict(line) for line in b.lines],
                         "mean_share": {a: b.mean_share(a) for a in self.agents}} for b in self.blocks],
@@ -187,7 +183,7 @@ class ScoreCard:
             )
         return ScoreCard(
             stored["game"], [agent["name"] for agent in stored["agents"]],
-            {agent["name"]: agent["uses"] for agent in stored["agents"]}, stored["settings"],
+            stored["settings"],
             [Block(b["title"], [_line_from(line) for line in b["scenarios"]]) for b in stored["blocks"]],
             {a: {b: Score.from_dict(s) for b, s in row.items()} for a, row in stored["cross_play"].items()},
             stored["self_play"], stored["beliefs"], stored["figures"],
@@ -201,7 +197,7 @@ class ScoreCard:
         if self.self_play:
             shown.append(self._self_play_table())
         for block in self.blocks:
-            shown.append((block.title, ["scenario", "random", "reference", *map(self.label, self.agents)],
+            shown.append((block.title, ["scenario", "random", "reference", *self.agents],
                           [self._row(line) for line in block.lines] + [self._mean_row(block)]))  # fmt: skip
             if len(self.agents) > 1:
                 shown.append(self._difference_table(block))
@@ -238,7 +234,7 @@ class ScoreCard:
             gaps = [difference(line.scores[agent], line.scores[first]) for agent in rest]
             rows.append([line.scenario.name, *(_signed(gap) for gap in gaps)])
         title = f"{block.title}: difference to {first}, paired; * where the interval excludes 0"
-        return title, ["scenario", *map(self.label, rest)], rows
+        return title, ["scenario", *rest], rows
 
     def _regret_table(self, block: Block) -> tuple[str, list[str], list[list[str]]]:
         rows = []
@@ -247,7 +243,7 @@ class ScoreCard:
                 gaps = [line.regret(agent) for agent in self.agents]
                 regrets = ["" if gap is None else _number(gap) for gap in gaps]
                 rows.append([line.scenario.name, _number(line.exact.measured), *regrets])
-        header = ["scenario", "best response", *map(self.label, self.agents)]
+        header = ["scenario", "best response", *self.agents]
         return f"{block.title}: regret against the exact best response", header, rows
 
     def _proximity_table(self, block: Block) -> tuple[str, list[str], list[list[str]]]:
@@ -267,7 +263,7 @@ class ScoreCard:
             seats = " ".join(f"{seat['value']:.2f}" for seat in over_seeds["reward_player"])
             shares = over_seeds["outcomes"]
             stag = sum(v for k, v in shares.items() if k.startswith("stag"))
-            rows.append([self.label(agent), str(over_seeds["seeds"]), f"{mean['value']:.3f}{low_high}", seats,
+            rows.append([agent, str(over_seeds["seeds"]), f"{mean['value']:.3f}{low_high}", seats,
                          f"{stag:.2f}", f"{shares['hare']:.2f}", f"{shares['none']:.2f}",
                          f"{over_seeds['length']:.1f}"])  # fmt: skip
         header = ["agent", "seeds", "mean reward", "by seat", "left with stag", "hare", "nothing", "length"]
@@ -290,8 +286,7 @@ class ScoreCard:
         settings = ", ".join(f"{key} {value}" for key, value in self.settings.items())
         parts = [f"# Score card: {plain(self.game)}", f"Scenario suite version {SUITE_VERSION}; {plain(settings)}.",
                  "A cell is the mean focal reward per episode ± half its 95 % interval = the share of the way from a "
-                 "random player (0) to the reference (1), @ the episodes until 90 % of the score. Agents in brackets "
-                 "use more than learned models and do not count as headline scores."]  # fmt: skip
+                 "random player (0) to the reference (1), @ the episodes until 90 % of the score."]  # fmt: skip
         if self.headline:
             shares = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
             some = f"Mean share of {len(self.blocks[0].lines)} scenarios, no headline"

@@ -25,7 +25,7 @@ from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.exact.best_response import reference_values
 from marlab.hunt.game.build import make_game
-from marlab.hunt.game.config import game_config
+from marlab.hunt.game.config import DEFAULT_MAPS, game_config
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.episodes import episode_report
@@ -76,7 +76,7 @@ class Bench:
     def __post_init__(self) -> None:
         c = self.config
         config, generator = game_config(c.game or DEFAULT_GAME), Rngs(c.seed).torch("maps")
-        self.game = make_game(config, generator, maps=c.maps, device=choose_device(c.device))
+        self.game = make_game(config, generator, device=choose_device(c.device))
 
     @cached_property
     def starts(self) -> Starts:
@@ -99,7 +99,7 @@ class Bench:
     def key(self, job: Job) -> tuple[Any, ...]:
         """Everything that decides what is measured, except the code."""
         c = self.config
-        of = job.kind, to_dict(self.game.config), c.maps, c.seed
+        of = job.kind, to_dict(self.game.config), DEFAULT_MAPS, c.seed
         identity = self.agent(job.agent).identity if job.agent else "exact rules"
         if job.kind == "score":
             others = [self.agent(text).identity for text in job.background]

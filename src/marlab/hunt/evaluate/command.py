@@ -61,8 +61,6 @@ class HuntEvalConfig:
     """Single episodes of self-play per training seed."""
     layouts: int = 500
     """Starts that are solved exactly for the best response; 0 leaves it out."""
-    maps: int = 1024
-    """Obstacle maps, in games with obstacles."""
     seed: int = HELD_OUT_SEED
     """Seed of starts, maps and players."""
     figures: bool = True
@@ -73,7 +71,7 @@ class HuntEvalConfig:
     def __post_init__(self) -> None:
         if self.game and self.game not in game_names():
             raise UserError(f"'{self.game}' is not a game, expected one of {', '.join(game_names())}.")
-        for name, least in (("runs", 4), ("steps", 1), ("window", 1), ("episodes", 2), ("layouts", 0), ("maps", 1)):
+        for name, least in (("runs", 4), ("steps", 1), ("window", 1), ("episodes", 2), ("layouts", 0)):
             if getattr(self, name) < least:
                 raise UserError(f"{name} is {getattr(self, name)}, expected {least} or more.")
         if self.game:

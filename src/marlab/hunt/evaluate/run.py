@@ -224,10 +224,10 @@ class Lineup:
             return replace(stored, agent=agent.name, scenario=scenario.name)
 
         c = self.config
-        settings = {name: getattr(c, name) for name in ("runs", "steps", "window", "seed", "layouts", "maps")}
+        settings = {name: getattr(c, name) for name in ("runs", "steps", "window", "seed", "layouts")}
         settings |= {} if c.scored_seed is None else {"scored_seed": c.scored_seed}
         names = [agent.name for agent in self.agents]
-        card = ScoreCard(c.game, names, {agent.name: agent.uses for agent in self.agents}, settings)
+        card = ScoreCard(c.game, names, settings)
         if "self-play" in c.parts:
             for agent in self.agents:
                 if not known(self._self_play(agent, seed) for seed in agent.seeds):

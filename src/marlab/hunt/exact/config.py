@@ -13,17 +13,11 @@ class CheckConfig:
     """How much to simulate."""
 
     episodes: int = 4096
-    """Episodes per population and per focal player and team."""
-    ceiling_episodes: int = 20_000
-    """Episodes for the prediction ceilings."""
+    """Episodes per population and per focal player and team, and four times as many for the prediction ceilings."""
     layouts: int = 50
     """Starts that are solved exactly, per team."""
-    maps: int = 1024
-    """Obstacle maps of the 8x8 game."""
-    seed: int = 0
-    """Seed of everything random."""
     output_dir: Path | None = None
     """Also write every row to check.json in this folder."""
 
     def __post_init__(self) -> None:
-        at_least(self, 2, "episodes", "ceiling_episodes", "layouts", "maps")
+        at_least(self, 2, "episodes", "layouts")

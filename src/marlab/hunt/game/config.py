@@ -16,6 +16,8 @@ GAMES = Path(__file__).parents[1] / "presets" / "game"
 """Presets of games."""
 DEFAULT_MAPS = 1024
 """Obstacle maps a game draws unless told otherwise; every start picks one of them."""
+REWARD_SCALE = 0.2
+"""Rewards times this are what networks and trees see: a stag shared by two is worth 1."""
 BLOCK_CELLS = 4
 """The largest obstacle shape has this many cells."""
 

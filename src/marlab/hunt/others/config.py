@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from marlab.lab.checks import at_least, positive
 from marlab.lab.errors import UserError
@@ -52,16 +52,6 @@ class BeliefConfig:
             raise UserError(f"belief strength is {self.strength:g}, expected a value above 0.")
 
 
-class Faults(NamedTuple):
-    """Faults of the original that can be put into the data on purpose."""
-
-    global_prev_actions: bool = False
-    rows_after_exit: bool = False
-
-
-NO_FAULTS = Faults()
-
-
 @dataclass(frozen=True)
 class PretrainGoalsConfig:
     """What to learn about other players, from which data."""
@@ -80,18 +70,10 @@ class PretrainGoalsConfig:
     """What trains the autoencoder: reconstruction, prediction of actions, or both."""
     recon_loss: ReconLoss = "bce"
     """Reconstruction error of planes: cross-entropy, or the square error of the original."""
-    recon_weight: float = 1.0
-    """Weight of the reconstruction beside the prediction of actions on a grid of 16 cells; it grows with the grid."""
     kl_max: float | None = None
     """Largest weight of the KL term; by default that of the objective (1e-3, for `moa` 5e-5)."""
-    kl_tau: float | None = None
-    """Optimiser steps in which that weight rises to 63 %; by default that of the objective (1e4, for `moa` 2e4)."""
-    heading_weight: float = 0.01
-    """History: weight of foretelling the autoencoder's code of the situation that a player was heading for."""
     outcome_weight: float = 1.0
     """History: weight of foretelling from the code what the player will have captured in the end."""
-    code_width: int = CODE_WIDTH
-    """Numbers in a code."""
     horizon: int = 10
     """History: how many steps ahead the situation lies that a player is said to head for."""
     hidden: int = 128
@@ -100,10 +82,6 @@ class PretrainGoalsConfig:
     """They are also told the shortest ways to stag and hare; planners must be told the same."""
     class_balance: Balance = "sqrt"
     """How much more rare actions weigh in the loss: not, by the root of their rarity, or fully."""
-    entropy_bonus: float = 0.0
-    """Weight of the predictions' entropy, against over-confidence."""
-    augment: bool = True
-    """Turn and mirror the grid at random from step to step; rule-based players know no compass."""
     epochs: int = 12
     """Passes over the training rows, in all stages together."""
     vae_epochs: int | None = None
@@ -115,18 +93,12 @@ class PretrainGoalsConfig:
     """Rows of an optimiser step (whole sequences with about as many rows in the history stage)."""
     learning_rate: float = 5e-3
     """Adam step size."""
-    max_grad_norm: float = 10.0
-    """Largest norm of the gradient."""
-    weight_decay: float = 1e-4
-    """L2 penalty of the action predictor's weights."""
     overfit_check: bool = True
     """First see whether the predictor can learn one batch by heart."""
     belief_games: int = 128
     """Games in which beliefs with the finished models are measured; 0 leaves that out."""
     legacy_double_softmax: bool = False
     """Feed probabilities to the cross-entropy, as the original did."""
-    legacy_global_prev_actions: bool = False
-    """Give the history encoder actions in seat order beside ego-first planes, and keep those of players who left."""
     legacy_post_exit_rows: bool = False
     """Train also on rows of players who left, as if they stayed."""
     device: str = "auto"
@@ -135,10 +107,10 @@ class PretrainGoalsConfig:
     """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "epochs", "code_width", "hidden", "horizon")
+        at_least(self, 1, "epochs", "hidden", "horizon")
         at_least(self, 2, "batch_size")
         at_least(self, 0, "belief_games")
-        positive(self, "learning_rate", "max_grad_norm")
+        positive(self, "learning_rate")
         before, history, after = self.stages
         if self.goal_source == "history" and min(before, history, after + 1) < 1:
             raise UserError(
@@ -158,8 +130,4 @@ class PretrainGoalsConfig:
     def kl_schedule(self) -> tuple[float, float]:
         """(largest KL weight, time constant in steps)."""
         largest, tau = KL_SCHEDULES[self.vae_loss]
-        return (largest if self.kl_max is None else self.kl_max), (tau if self.kl_tau is None else self.kl_tau)
-
-    @property
-    def faults(self) -> Faults:
-        return Faults(self.legacy_global_prev_actions, self.legacy_post_exit_rows)
+        return (largest if self.kl_max is None else self.kl_max), tau

@@ -131,7 +131,7 @@ class MoaLoss(NamedTuple):
 
 def action_loss(
     given: Tensor, free: Tensor | None, actions: Tensor, mask: Tensor, goal_weight: Tensor | None = None, *,
-    balance: Balance = "sqrt", entropy_bonus: float = 0.0, legacy_double_softmax: bool = False,
+    balance: Balance = "sqrt", legacy_double_softmax: bool = False,
 ) -> MoaLoss:  # fmt: skip
     """Cross-entropy of logits [R, G, A] (and [R, A] without a goal) on executed actions [R] with legal `mask` [R, A].
 
@@ -146,7 +146,7 @@ def action_loss(
     each = each.mean(1) if goal_weight is None else (each * goal_weight).sum(1)
     log_p = masked.log_softmax(-1)
     spread = -(log_p.exp() * log_p).sum(-1).mean()  # a forbidden action adds 0 * (lowest finite) = 0
-    total = (weight * each).mean() - entropy_bonus * spread
+    total = (weight * each).mean()
     if free is None:
         return MoaLoss(total, each.mean().detach(), each.mean().detach(), spread.detach())
     without = _each(apply_mask(free, mask), actions)

@@ -26,7 +26,7 @@ from marlab.hunt.game.rules import Game, Outcome
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import BeliefConfig
-from marlab.hunt.planner.config import MindConfig, PlanConfig
+from marlab.hunt.planner.config import Engine, MindConfig, PlanConfig
 from marlab.hunt.planner.mind import Mind, mind_state
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
@@ -68,14 +68,13 @@ class HopAgent(Policy):
 
     def __init__(
         self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
-        plan: PlanConfig | None = None, belief: BeliefConfig | None = None, record: bool = False,
+        plan: PlanConfig | None = None, belief: BeliefConfig | None = None,
         followers: float = 0.0, fates: bool = True, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
         """seats: where it plays, everywhere by default; others are given STAY. greedy: the best action of the plan.
 
         followers: how probable it is of a stranger who takes hares that it comes once somebody stands on a stag. fates:
         its networks are told of hunters for whom nobody came as such.
-        record: on a GPU, record the search of each size of batch as one CUDA graph.
         """
         chosen = range(game.players) if seats is None else seats
         if not all(0 <= seat < game.players for seat in chosen):
@@ -84,8 +83,9 @@ class HopAgent(Policy):
         plain = followers == 0 and fates and loyalty == 0  # as it was trained
         self.hypotheses = None if plain else mind.hypotheses(followers, fates)
         self.planner = mind.planner(game, plan, hypotheses=self.hypotheses, loyalty=loyalty)
-        self.planner.record = record and game.device.type == "cuda"
-        self.planner.native = game.device.type == "cpu"
+        wanted, on_cpu = self.planner.config.engine, game.device.type == "cpu"
+        fits: Engine = "native" if on_cpu else "graph"
+        self.planner.engine = fits if wanted in ("auto", fits) else "tensors"
         self.tracker = mind.tracker(game, belief, self.hypotheses)
         self._mine = torch.zeros(game.players, dtype=torch.bool, device=game.device)
         self._mine[list(chosen)] = True
@@ -162,15 +162,15 @@ class HopAgents:
 
     def agent(
         self, game: Game, seed: int | Sequence[int] | None = None, *, seats: Sequence[int] | None = None,
-        greedy: bool = True, record: bool = False, simulations: int | None = None, trees: int | None = None,
+        greedy: bool = True, engine: Engine | None = None, simulations: int | None = None, trees: int | None = None,
         discount: float = FEW_SHOT_DISCOUNT, followers: float = FOLLOWERS,
         fates: bool = False, loyalty: float = LOYALTY, lasting: float | None = None,
     ) -> HopAgent:  # fmt: skip
         """A seed's agent (the first by default) for a game of the same size, on the game's device; or those of several
         seeds, for blocks of games.
 
-        simulations, trees: as trained unless given. discount: how much of an episode the beliefs keep from one to the
-        next. followers, fates: what is believed of others, and what the networks are told of it (see `Hypotheses`).
+        simulations, trees, engine: as trained unless given. discount: how much of an episode the beliefs keep from one
+        to the next. followers, fates: what is believed of others, and what networks are told of it (see `Hypotheses`).
         lasting: how probable it is of a stranger that it keeps what it is after, as trained unless given.
         """
         check_same_size(self.game, game.config, "These agents were trained in")
@@ -181,21 +181,15 @@ class HopAgents:
         plan = self.config.plan if trees is None else self.config.with_trees(trees)
         if simulations is not None:
             plan = replace(plan, search=replace(plan.search, simulations=simulations))
+        if engine is not None:
+            plan = replace(plan, engine=engine)
         belief = replace(self.config.beliefs, discount=discount)
         if lasting is not None:
             belief = replace(belief, lasting=lasting)
         return HopAgent(
-            game,
-            mind,
-            seats=seats,
-            greedy=greedy,
-            plan=plan,
-            belief=belief,
-            record=record,
-            followers=followers,
-            fates=fates,
+            game, mind, seats=seats, greedy=greedy, plan=plan, belief=belief, followers=followers, fates=fates,
             loyalty=loyalty,
-        )
+        )  # fmt: skip
 
     policy = agent  # what PPO agents call it
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
+from marlab.lab.checks import at_least
 from marlab.lab.errors import UserError
 from marlab.lab.search.config import SearchConfig
 
 VariantName = Literal[
     "hop", "hopplus", "hopplus-mcts", "hopplus-mcts-wm", "direct-om", "wo-inter", "wo-intra", "mcts-random", "mcts-self"
 ]
+
+
+Engine = Literal["auto", "tensors", "native", "graph"]
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,12 @@ class PlanConfig:
     """Discount per step."""
     target: Literal["improved", "boltzmann"] = "improved"
     """The planned policy is softmax(log prior + beta Q), or softmax(beta Q) as in the paper."""
-    beta_start: float = 5.0
-    """beta at the start of training, on Q normalised to 0..1 by the values found in the decision's trees."""
     beta_end: float = 25.0
-    """beta at the end of training and in evaluation."""
+    """beta at the end of training (it rises from 5) and in evaluation, on Q normalised to 0..1 by the values found in
+    the decision's trees."""
+    engine: Engine = "auto"
+    """How a search imagines: in tensors; native, in C on a CPU at play, where last bits of values may differ (trainings
+    keep tensors); graph, as one CUDA graph per size of batch, in trainings too; auto takes native or graph at play."""
     legacy_beta: float = 0.0
     """If above 0: softmax of this times the raw Q, as the original did."""
 
@@ -65,8 +71,8 @@ class PlanConfig:
             raise UserError(f"trees is {self.trees} and draws is {self.draws}, expected 1 or more of both.")
         if not 0 < self.gamma <= 1:
             raise UserError(f"gamma is {self.gamma:g}, expected a value above 0 and at most 1.")
-        if min(self.beta_start, self.beta_end, self.legacy_beta) < 0:
-            raise UserError("beta_start, beta_end and legacy_beta must be 0 or more.")
+        if min(self.beta_end, self.legacy_beta) < 0:
+            raise UserError("beta_end and legacy_beta must be 0 or more.")
 
 
 @dataclass(frozen=True)
@@ -79,24 +85,17 @@ class MindConfig:
     """Width of the networks' two hidden layers."""
     paths: bool = False
     """Networks are also told the shortest ways to stag and hare; otherwise they read them off the map, or do not."""
-    independent: bool = False
-    """A network of its own for every seat; otherwise the seats of a seed share one (each sees itself first)."""
-    own_moa: bool = True
-    """Models of others of its own for every seat; otherwise the seats of a seed share theirs."""
     plan: PlanConfig = field(default_factory=PlanConfig)
     """How a player plans."""
     belief: BeliefConfig = field(default_factory=lambda: BeliefConfig(discount=TRAINING_DISCOUNT))
     """How beliefs move (intra and inter are the variant's); evaluation forgets faster, see `load_hop`."""
-    reward_scale: float = 0.2
-    """Rewards times this are what networks and trees see: a stag shared by two is worth 1."""
     exact_step: bool = False
     """Use the game itself where the variant has a world model: what is left of a difference is the model's error."""
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise UserError(f"variant is '{self.variant}', expected one of {', '.join(VARIANTS)}.")
-        if self.hidden < 1 or self.reward_scale <= 0:
-            raise UserError(f"hidden is {self.hidden} and reward_scale {self.reward_scale:g}, expected more than 0.")
+        at_least(self, 1, "hidden")
 
     @property
     def parts(self) -> Variant:

@@ -39,22 +39,26 @@ class Mind(nn.Module):
 
     def __init__(
         self, game: GameConfig, config: MindConfig, goals: Goals, seeds: Sequence[int], world: WorldModel | None = None,
-        *, history: bool | None = None,
+        *, history: bool | None = None, independent: bool = False, own_moa: bool = True,
     ) -> None:  # fmt: skip
-        """history: whether its models of others read histories; by default where goals are codes."""
+        """history: whether its models of others read histories; by default where goals are codes.
+
+        independent: a network of its own for every seat; otherwise the seats of a seed share one (each sees itself
+        first). own_moa: models of others of its own for every seat; otherwise the seats of a seed share theirs.
+        """
         super().__init__()
         if history is None:
             history = config.parts.goals == "latent"
         self.game, self.config, self.seeds = game, config, tuple(seeds)
         if config.parts.world_model and not config.exact_step and world is None:
             raise UserError(f"The variant {config.variant} imagines with a world model; give one with --load-wm.")
-        per_seed = game.players if config.independent else 1
-        generators = copy_generators(seeds, per_seed, "players")
+        self.independent, self.own_moa = independent, own_moa
+        generators = copy_generators(seeds, game.players if independent else 1, "players")
         self.players = PlayerNets(game, goals.count, config.hidden, generators, config.paths)
         self.others: OtherModels | None = None
         if config.parts.coplayers == "learned":
             self.others = OtherModels(
-                game, goals, config.hidden, seeds, observers=game.players if config.own_moa else 1, paths=config.paths,
+                game, goals, config.hidden, seeds, observers=game.players if own_moa else 1, paths=config.paths,
                 history=history,
             )  # fmt: skip
         self.goals = goals
@@ -75,16 +79,13 @@ class Mind(nn.Module):
         """The rows that its networks read."""
         return row_layout(self.game, self.config.paths)
 
-    def one(self, seed: int) -> Mind:
-        """The mind of one seed."""
-        return self.some([seed])
-
     def some(self, seeds: Sequence[int]) -> Mind:
         """The minds of some seeds."""
         for seed in seeds:
             if seed not in self.seeds:
                 raise UserError(f"There is no seed {seed} in this run, only {', '.join(map(str, self.seeds))}.")
-        made = Mind(self.game, self.config, self.goals, seeds, self.world[0], history=self.reads_histories)
+        made = Mind(self.game, self.config, self.goals, seeds, self.world[0], history=self.reads_histories,
+                    independent=self.independent, own_moa=self.own_moa)  # fmt: skip
         places = [self.seeds.index(seed) for seed in seeds]
         made.load_state_dict({k: _cut(w, places, len(self.seeds)) for k, w in self.state_dict().items()})
         return made
@@ -104,7 +105,7 @@ class Mind(nn.Module):
         c = self.config
         return Planner(
             game, self.players, self._coplayers(), self._dynamics(game), plan or c.plan,
-            seeds=len(self.seeds), reward_scale=c.reward_scale, one_step=c.parts.one_step, rollout=rollout,
+            seeds=len(self.seeds), one_step=c.parts.one_step, rollout=rollout,
             hypotheses=hypotheses, loyalty=loyalty,
         )  # fmt: skip
 

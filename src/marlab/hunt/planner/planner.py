@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import HUNT_HARE, STAY, Game, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Hypotheses, others_at
 from marlab.hunt.others.moa import others_of
-from marlab.hunt.planner.config import PlanConfig
+from marlab.hunt.planner.config import Engine, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
 from marlab.hunt.planner.native import MOST_ROOTS, NativeStep, can_imagine
@@ -50,7 +51,7 @@ class Planner:
 
     def __init__(
         self, game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics, config: PlanConfig, *,
-        seeds: int = 1, reward_scale: float = 0.2, one_step: bool = False, rollout: float = 0.0,
+        seeds: int = 1, reward_scale: float = REWARD_SCALE, one_step: bool = False, rollout: float = 0.0,
         hypotheses: Hypotheses | None = None, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values.
@@ -64,8 +65,7 @@ class Planner:
         self.loyalty = loyalty if hypotheses is not None else 0.0
         self.game, self.nets, self.coplayers, self.dynamics, self.config = game, nets, coplayers, dynamics, config
         self.seeds, self.reward_scale, self.one_step, self.rollout = seeds, reward_scale, one_step, rollout
-        self.record = False  # on a GPU: record the search of each size of batch as one CUDA graph
-        self.native = False  # on a CPU: search few roots in C, where the last bits of values may differ
+        self.engine: Engine = "tensors"  # native is asked only where the C code knows all parts, graph on a GPU
         self._imagines: bool | None = None
         self._recorded: dict[int, tuple[RecordedSearch, list[Tensor | None]]] = {}
         self.ranked: RankedRewards | None = None  # r2: what an exit is worth in a tree is then its rank
@@ -84,7 +84,7 @@ class Planner:
         meant: [B, n, K, V] what each goal means for each player at this root, for models of others that ask.
         """
         empty = torch.zeros(*want.shape, self.game.actions, device=want.device)
-        who = decisions(want, self.seeds, RECORDED_SIZES if self.record else None)
+        who = decisions(want, self.seeds, RECORDED_SIZES if self.engine == "graph" else None)
         if who is None:
             nothing, no_line = empty[..., 0], torch.full((*want.shape, LINE), -1, device=want.device)
             return JointPlan(empty, empty, empty, empty, nothing, nothing, no_line, {})
@@ -115,16 +115,16 @@ class Planner:
         repeated = Evaluation(*(x.repeat_interleave(trees, 0) for x in at))
         start = tuple(x.repeat_interleave(trees, 0) for x in root)
         hunting = self._hunting(goals)
-        if self.native and self._natively(int(real.sum()) * trees):
+        if self.engine == "native" and self._natively(int(real.sum()) * trees):
             return self._in_c(repeated, start, prepared, goal_input, hunting, real, generator)
-        if self.record and not self.rollout:
+        if self.engine == "graph" and not self.rollout:
             return summarise(self._replay(repeated, start, prepared, goal_input, hunting, generator), trees)
         expand = self._expansion(prepared, goal_input, hunting, generator)
         return summarise(search(repeated, start, expand, self.config.search, generator), trees)
 
     def _natively(self, roots: int) -> bool:
         """Whether a search of so many roots is made in C: of learned models in the game itself, and small."""
-        if roots > MOST_ROOTS or self.rollout or self.ranked is not None or self.record:
+        if roots > MOST_ROOTS or self.rollout or self.ranked is not None:
             return False
         if self._imagines is None:
             self._imagines = can_imagine(self.game, self.nets, self.coplayers, self.dynamics)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.seats import learning_seats, parse_seeds
 from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
-from marlab.lab.ppo.config import Activation, PPOConfig
+from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.judged import Judged
 
 
@@ -20,20 +20,14 @@ from marlab.lab.runs.judged import Judged
 class NetworkConfig:
     """What a player's network looks like."""
 
-    kind: Literal["mlp", "conv"] = "mlp"
-    """mlp reads everything a player sees as one vector; conv reads the planes with convolutions, and the time."""
     hidden: tuple[int, ...] = (128, 128)
-    """mlp: widths of its hidden layers (conv has the fixed widths of the other models of this game)."""
-    activation: Activation = "relu"
-    """mlp: what follows each hidden layer."""
+    """Widths of its hidden layers, each with a ReLU."""
     paths: bool = False
-    """mlp: the network is also told the shortest ways to stag and hare, as planning agents can be."""
+    """It is also told the shortest ways to stag and hare, as planning agents can be."""
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
             raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
-        if self.paths and self.kind == "conv":
-            raise UserError("paths is given to a conv network, which reads planes alone; expected kind mlp.")
 
 
 @dataclass(frozen=True)
@@ -71,8 +65,6 @@ class PPOTrainConfig:
     """Game steps per seed."""
     num_envs: int = 256
     """Games per seed."""
-    maps: int = DEFAULT_MAPS
-    """Obstacle maps that training draws its starts from, in games with obstacles."""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     """What a player's network looks like."""
     ppo: PPOConfig = field(
@@ -81,22 +73,15 @@ class PPOTrainConfig:
             entropy_coef=0.05,
         )
     )  # fmt: skip
-    """How PPO learns. entropy_coef is its value at the start; batch_size is that of a network that learns from all
+    """How PPO learns. entropy_coef falls linearly to 0; batch_size is that of a network that learns from all
     seats: one that learns from fewer takes as much smaller minibatches, so all take as many gradient steps."""
-    entropy_end: float = 0.0
-    """The entropy bonus falls linearly to this at the end."""
-    reward_scale: float = 0.2
-    """Rewards are multiplied by this before PPO sees them; every report is in the units of the game."""
     eval_episodes: int = 2000
     """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
-    save_every: int = 25
-    """Iterations between checkpoints."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
 
     def __post_init__(self) -> None:
-        positive(self, "total_steps", "num_envs", "maps", "reward_scale", "eval_episodes", "save_every")
-        at_least(self, 0, "entropy_end")
+        positive(self, "total_steps", "num_envs", "eval_episodes")
         parse_seeds(self.seeds)
         at_least(self, 1, "warm_updates")
         share(self, "stay")

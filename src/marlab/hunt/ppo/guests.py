@@ -14,7 +14,7 @@ from torch import Tensor
 
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
-from marlab.hunt.players.guests import GuestConfig
+from marlab.hunt.players.guests import SAME_GOAL, GuestConfig
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 
@@ -41,7 +41,7 @@ class RuleGuests:
         size = (1 + (uniform[:, :2] * (n - 1)).long().amax(1)) * (uniform[:, 2] < self.config.share)
         seats = uniform[:, 4 : n + 4].argsort(1).argsort(1) < size.unsqueeze(1)
         own = uniform[:, n + 4 :] < 0.5
-        hare = torch.where(uniform[:, 3:4] < self.config.alike, own[:, :1], own)
+        hare = torch.where(uniform[:, 3:4] < SAME_GOAL, own[:, :1], own)
         types = torch.where(hare, int(Kind.NH), int(Kind.NS))
         marked = games.unsqueeze(1)
         self.seats, self.type = torch.where(marked, seats, self.seats), torch.where(marked, types, self.type)

@@ -20,13 +20,12 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
 from marlab.hunt.game.ways import ways, ways_size
-from marlab.hunt.others.blocks import JOIN_WIDTH, Body
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.config import NetworkConfig
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask, best, sample
-from marlab.lab.ppo.nets import ACTIVATIONS, mlp, orthogonal_linear
+from marlab.lab.ppo.nets import mlp, orthogonal_linear
 from marlab.lab.runs.checkpoint import Checkpoint, CheckpointStore, building, check_sizes, load_checkpoint
 
 KIND = "hunt/ppo"
@@ -41,16 +40,12 @@ class PlayerNet(nn.Module):
     def __init__(self, game: Game, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.heads, self.paths = (game.actions,), config.paths
-        self._fields, self._shape = flat_fields(game), game.observation_shape
-        self.body: nn.Module
-        if config.kind == "conv":
-            self.body, width = Body(game.observation_shape, generator=generator), JOIN_WIDTH
-        else:
-            size = self._fields.size + ABSENT * game.players  # an action number becomes ABSENT + 1 places
-            size += ways_size(game.config) if config.paths else 0
-            width = config.hidden[-1]
-            hidden = mlp(size, config.hidden[:-1], width, math.sqrt(2.0), config.activation, generator)
-            self.body = nn.Sequential(hidden, ACTIVATIONS[config.activation]())
+        self._fields = flat_fields(game)
+        size = self._fields.size + ABSENT * game.players  # an action number becomes ABSENT + 1 places
+        size += ways_size(game.config) if config.paths else 0
+        width = config.hidden[-1]
+        hidden = mlp(size, config.hidden[:-1], width, math.sqrt(2.0), "relu", generator)
+        self.body = nn.Sequential(hidden, nn.ReLU())
         self.actor = orthogonal_linear(width, game.actions, 0.01, generator)
         self.critic = orthogonal_linear(width, 1, 1.0, generator)
         self.register_buffer("_numbers", torch.arange(ABSENT + 1.0), persistent=False)
@@ -59,9 +54,6 @@ class PlayerNet(nn.Module):
     def features(self, obs: Tensor) -> Tensor:
         """[*S, D] -> [*S, width]"""
         fields = self._fields
-        if isinstance(self.body, Body):
-            planes = obs[..., fields.grid].unflatten(-1, self._shape)
-            return self.body(planes, obs[..., fields.time].squeeze(-1))
         # One-hot by comparison: it needs no look at the values, so it can be recorded in a CUDA graph.
         actions = (obs[..., fields.actions].unsqueeze(-1) == self._numbers).to(obs.dtype).flatten(-2)
         return self.body(torch.cat([obs[..., fields.mask], actions, obs[..., fields.grid.start :]], -1))
@@ -171,7 +163,7 @@ def load_agents(path: Path) -> Agents:
             seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=bool(stored["shared"]),
             weights=stored["weights"],
         )  # fmt: skip
-        check_sizes(checkpoint.path, agents.weights, agents.network.hidden if agents.network.kind == "mlp" else ())
+        check_sizes(checkpoint.path, agents.weights, agents.network.hidden)
         _check_nets(agents)
     return agents
 

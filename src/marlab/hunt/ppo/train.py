@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.episodes import (
@@ -40,6 +41,9 @@ from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.runs.split import SplitStore
 from marlab.lab.runs.trainer import drive
 
+SAVE_EVERY = 25
+"""Iterations between checkpoints."""
+
 
 class PPOTrainer:
     """All learners of a command, one rollout and update at a time, complete in its `state_dict`."""
@@ -55,7 +59,7 @@ class PPOTrainer:
         # Seeds share one world, so its stream is that of the whole list; networks and updates are each seed's own.
         self.rngs = Rngs(self.seeds[0], self.device)
         label = ",".join(map(str, self.seeds))
-        game = make_game(config.played, self.rngs.torch("maps", "cpu"), maps=config.maps, device=self.device)
+        game = make_game(config.played, self.rngs.torch("maps", "cpu"), device=self.device)
         alone = len(self.seats) == game.players
         world = HuntWorld(
             game,
@@ -67,7 +71,7 @@ class PPOTrainer:
             guests=config.guests,
             paths=config.network.paths,
         )
-        self.world = SeedWorld(world, len(self.seeds), config.reward_scale)
+        self.world = SeedWorld(world, len(self.seeds), REWARD_SCALE)
         self.learners = [
             self._learner(game, place, column)
             for place in range(len(self.seeds))
@@ -98,7 +102,7 @@ class PPOTrainer:
             self._warm_start(self._data)
         progress = self.step / self.total
         rate = scheduled_lr(config.ppo, progress)
-        entropy = config.ppo.entropy_coef + (config.entropy_end - config.ppo.entropy_coef) * progress
+        entropy = config.ppo.entropy_coef * (1.0 - progress)
         rollout = self.collector.collect(self.world)
         errors = self._value_errors(rollout)
         learned = {
@@ -111,7 +115,7 @@ class PPOTrainer:
     def _warm_start(self, data: Dataset) -> None:
         """What rule-based players do and earn, before the first game."""
         config = self.config
-        taught = lessons(data, config.ppo.gamma, config.reward_scale, config.network.paths, self.device)
+        taught = lessons(data, config.ppo.gamma, config.network.paths, self.device)
         for learner in self.learners:
             generator = Rngs(learner.seed, self.device).torch(f"warm start/{learner.key}")
             warm_start(cast(PlayerNet, learner.ppo.net), taught, config.warm_updates, generator)
@@ -119,7 +123,7 @@ class PPOTrainer:
     def _value_errors(self, rollout: Rollout) -> list[list[float]]:
         """Per seed and learning seat: the mean squared value error, in reward units squared."""
         sums = value_errors(rollout, self.config.ppo).unflatten(1, (len(self.seeds), -1)).sum(2)  # [2, S, L]
-        return (sums[0] / sums[1].clamp_min(1) / self.config.reward_scale**2).tolist()
+        return (sums[0] / sums[1].clamp_min(1) / REWARD_SCALE**2).tolist()
 
     def _metrics(
         self, learned: Mapping[str, Mapping[str, float]], errors: list[list[float]], stats: list[dict[str, float]],
@@ -177,7 +181,7 @@ class PPOTrainer:
     def evaluation_game(self) -> Game:
         """In the game's own (selfish) rewards, on obstacle maps of its own."""
         config, maps = self.config, Rngs(self.seeds[0]).torch("evaluation maps")
-        return make_game(config.game, maps, maps=config.maps, device=self.device)
+        return make_game(config.game, maps, device=self.device)
 
     def about(self) -> dict[str, Any]:
         return {"game": to_dict(self.config.game), "learning_seats": list(self.seats)}
@@ -229,7 +233,7 @@ def train_ppo(
         size, seeds = config.eval_episodes, len(trainer.seeds)
         keep_time(run, size, seeds)
         done = drive(
-            trainer, run, store, save_every=config.save_every, unit="iterations", show=(REWARD,), quiet=quiet,
+            trainer, run, store, save_every=SAVE_EVERY, unit="iterations", show=(REWARD,), quiet=quiet,
             on_unit=lambda row: keep_time(run, size, seeds, row), stay=True,
         )  # fmt: skip
         figure = run.figure("reward.png")

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.ways import ways
 from marlab.hunt.ppo.network import PlayerNet
 from marlab.lab.ppo.choices import apply_mask
@@ -32,7 +33,7 @@ class Lessons(NamedTuple):
     value: Tensor  # [R] its discounted, scaled reward from here on
 
 
-def lessons(data: Dataset, gamma: float, reward_scale: float, paths: bool, device: torch.device) -> Lessons:
+def lessons(data: Dataset, gamma: float, paths: bool, device: torch.device) -> Lessons:
     """All training rows as PPO's networks see them."""
     part = data.part("train")
     rows = part.rows
@@ -43,7 +44,7 @@ def lessons(data: Dataset, gamma: float, reward_scale: float, paths: bool, devic
         obs.append(ways(*restore(data.game, rows.obs, rows.t), me).squeeze(1))
     last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())  # [R] the last row of each row's sequence
     paid = rows.r[last]
-    value = paid * reward_scale * gamma ** (rows.steps - 1 - rows.t)
+    value = paid * REWARD_SCALE * gamma ** (rows.steps - 1 - rows.t)
     seen = torch.cat([field.float() for field in obs], 1)
     return Lessons(*(x.to(device) for x in (seen, rows.mask, rows.a, paid > 0, value.float())))
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Part
-from marlab.hunt.data.legacy import global_actions, with_rows_after_exit
+from marlab.hunt.data.legacy import with_rows_after_exit
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rows import mark_paths, row_layout, rows_of_planes
 from marlab.hunt.game.symmetry import Symmetry
 from marlab.hunt.others.codes import captured, certain
-from marlab.hunt.others.config import NO_FAULTS, Faults, GoalSource
+from marlab.hunt.others.config import GoalSource
 from marlab.hunt.others.history import Sequences, sequences_of, subgoal_rows
 from marlab.hunt.players.seats import Kind
 
@@ -73,24 +73,24 @@ def batch_of(data: GoalData, rows: Tensor, turn: Turn) -> GoalBatch:
 
 def goal_data(
     game: GameConfig, part: Part, source: GoalSource, horizon: int, device: torch.device | str,
-    faults: Faults = NO_FAULTS, paths: bool = False,
+    paths: bool = False, rows_after_exit: bool = False,
 ) -> GoalData:  # fmt: skip
-    """Tensors of a part of a data set. Rows of players who left are a fault: without it they must not occur.
+    """Tensors of a part of a data set.
 
     source: "type" labels rows by the player's true type, anything else by what it captured in the end.
+    rows_after_exit: the original's fault, rows of players who had left; without it they must not occur.
     """
-    if faults.rows_after_exit:
+    if rows_after_exit:
         part = with_rows_after_exit(part, game.players)
     rows = part.rows
-    if not faults.rows_after_exit and not bool(rows.alive[:, 0].all()):
+    if not rows_after_exit and not bool(rows.alive[:, 0].all()):
         raise ValueError("the data holds rows of players who had left")
-    joint = global_actions(part, game.players) if faults.global_prev_actions else rows.joint_a
     outcome, kind = rows.outcome, rows.type
     goal = certain(kind == Kind.NS, kind == Kind.NH) if source == "type" else captured(outcome)
     return GoalData(
         planes=rows.obs.to(device), seen=_seen(game, part, paths).to(device), mask=rows.mask.to(device),
         time=(rows.t / game.final_time).to(device),
-        action=rows.a.to(device), joint=joint.to(device), goal=goal.to(device), outcome=outcome.to(device),
+        action=rows.a.to(device), joint=rows.joint_a.to(device), goal=goal.to(device), outcome=outcome.to(device),
         slot=((rows.episode + rows.player) % (game.players - 1)).to(device),
         subgoal=subgoal_rows(part.offsets, horizon).to(device), offsets=part.offsets,
     )  # fmt: skip

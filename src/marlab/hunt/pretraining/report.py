@@ -24,7 +24,6 @@ from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import ACTION_NAMES
 from marlab.hunt.others.at_play import LearnedLikelihoods, pretrained
 from marlab.hunt.others.codes import Codebook, linear_probe, two_dimensions
-from marlab.hunt.others.config import Faults
 from marlab.hunt.others.models import FILE, GoalModels, LoadedModels, save_goal_models
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.hunt.players.seats import Kind
@@ -95,7 +94,6 @@ def evaluate_all(
     config, models = trainer.config, trainer.averaged
     source = trainer.spec.goal_source
     stage = trainer.final_stage
-    judged = Faults(global_prev_actions=config.legacy_global_prev_actions)
     report: dict[str, Any] = {"goal_source": source, "spec": trainer.spec.to_dict(), "splits": {}}
     clean_rows = int((dataset.split_of == 0).repeat_interleave(dataset.offsets.diff()).sum())
     report["data"] = {
@@ -106,7 +104,7 @@ def evaluate_all(
     parts: dict[str, tuple[Part, GoalData, Prediction]] = {}
     for name in present_splits(dataset):
         part = dataset.part(name)
-        data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, judged, config.paths)
+        data = goal_data(dataset.game, part, "type", config.horizon, trainer.device, config.paths)
         predicted = predict(models, data, stage)
         parts[name] = (part, data, predicted)
         report["splits"][name] = split_scores(dataset, part, data, predicted)

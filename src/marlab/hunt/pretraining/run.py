@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.others.config import Faults, PretrainGoalsConfig
+from marlab.hunt.others.config import CODE_WIDTH, PretrainGoalsConfig
 from marlab.hunt.others.moa import Moa, action_loss
 from marlab.hunt.others.models import KIND, ModelSpec
 from marlab.hunt.pretraining.data import GoalData, goal_data, some_sequences
@@ -28,10 +27,6 @@ from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Interrupted, Run, RunOptions
 from marlab.lab.runs.trainer import drive
-
-if TYPE_CHECKING:
-    from marlab.hunt.others.config import PretrainGoalsConfig
-
 
 ROWS = 256
 LR = 3e-3
@@ -161,20 +156,21 @@ def load_goal_dataset(config: PretrainGoalsConfig) -> Dataset:
 
 
 def model_spec(config: PretrainGoalsConfig, dataset: Dataset) -> ModelSpec:
-    return ModelSpec(dataset.game, config.goal_source, config.code_width, config.hidden, config.paths)
+    return ModelSpec(dataset.game, config.goal_source, CODE_WIDTH, config.hidden, config.paths)
 
 
 def make_splits(config: PretrainGoalsConfig, dataset: Dataset) -> Splits:
     """The training rows with the faults that were asked for, and rows to judge by, where goals are true types."""
-    game, faults, device = dataset.game, config.faults, choose_device(config.device)
+    game, device = dataset.game, choose_device(config.device)
     train, validation = dataset.part("train"), dataset.part("validation")
     shown = some_sequences(train, validation.rows.size, Rngs(config.seed).torch("shown"))
-    judged = Faults(global_prev_actions=faults.global_prev_actions)
     return Splits(
-        train=goal_data(game, train, config.goal_source, config.horizon, device, faults, config.paths),
-        shown=goal_data(game, shown, "type", config.horizon, device, judged, config.paths),
+        train=goal_data(
+            game, train, config.goal_source, config.horizon, device, config.paths, config.legacy_post_exit_rows
+        ),
+        shown=goal_data(game, shown, "type", config.horizon, device, config.paths),
         shown_truth=truth_of(game, shown),
-        validation=goal_data(game, validation, "type", config.horizon, device, judged, config.paths),
+        validation=goal_data(game, validation, "type", config.horizon, device, config.paths),
         validation_truth=truth_of(game, validation),
     )
 

@@ -57,7 +57,13 @@ if TYPE_CHECKING:
 CURVE_POINTS = 32
 """Points of the loss curves that an epoch records."""
 USUAL_CELLS = 16
-"""The grid whose reconstruction weighs as `recon_weight` says."""
+"""The grid whose reconstruction weighs as much as the prediction of actions."""
+HEADING_WEIGHT = 0.01
+"""Of foretelling the autoencoder's code of the situation that a player was heading for: it buys nothing any more, but
+the shipped codes were learnt so."""
+MAX_GRAD_NORM = 10.0
+WEIGHT_DECAY = 1e-4
+"""L2 penalty of the action predictor's weights."""
 LOOK_AHEAD, LOOK_BACK = 0.2, 0.4
 """Shares of the rows that explain later actions, and that are explained by the code at the end."""
 
@@ -120,7 +126,7 @@ class OthersTrainer:
         moa = list(self.models.moa.parameters())
         parts = (self.models.vae, self.models.history, self.models.decoder)
         codes = [p for net in parts if net is not None for p in net.parameters()]
-        groups = [{"params": moa, "weight_decay": config.weight_decay}, {"params": codes, "weight_decay": 0.0}]
+        groups = [{"params": moa, "weight_decay": WEIGHT_DECAY}, {"params": codes, "weight_decay": 0.0}]
         self.optimiser = torch.optim.Adam([g for g in groups if g["params"]], config.learning_rate, fused=True)
         self.watch = Stopwatch(self.device)
         columns = Symmetries(row_layout(spec.game, spec.paths), self.device).rows
@@ -204,7 +210,7 @@ class OthersTrainer:
         epoch = self.epoch
         every = max(1, self.data.train.rows // self.config.batch_size // CURVE_POINTS)
         for batch in islice(self._batches(stage, epoch.order), epoch.done, None):
-            factor = {"history": self.config.heading_weight, "vae": self._kl_factor()}.get(stage, 0.0)
+            factor = {"history": HEADING_WEIGHT, "vae": self._kl_factor()}.get(stage, 0.0)
             values = torch.stack([x.detach() for x in self.train_step(stage, batch)])
             epoch.sums, epoch.done = epoch.sums + values, epoch.done + 1
             if epoch.done % every == 1 or every == 1:
@@ -257,7 +263,7 @@ class OthersTrainer:
             losses = self._row_losses(stage, batch, turn)
         self.optimiser.zero_grad(set_to_none=True)
         losses.total.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.models.parameters(), self.config.max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.models.parameters(), MAX_GRAD_NORM)
         self.optimiser.step()
         self.target.update_parameters(self.models)
         self.updates += 1
@@ -265,9 +271,7 @@ class OthersTrainer:
         return losses._replace(grad_norm=norm)
 
     def _turn(self) -> Turn:
-        """How this step sees the grid: as it is, or turned and mirrored at random."""
-        if not self.config.augment:
-            return self._turns[0]
+        """How this step sees the grid, turned and mirrored at random: rule-based players know no compass."""
         pick = torch.randint(len(self._turns), (1,), generator=self.rngs.torch("symmetry", "cpu"))
         return self._turns[int(pick)]
 
@@ -331,7 +335,7 @@ class OthersTrainer:
         goal = torch.where(by_end.unsqueeze(1), guess[order.last].detach(), goal)
         moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
         outcome = cross_entropy(m.history.outcome(guess.unsqueeze(0)).squeeze(0), data.outcome[rows])
-        total = moa.total + self._recon_weight() * recon + self.config.heading_weight * kl
+        total = moa.total + self._recon_weight() * recon + HEADING_WEIGHT * kl
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
@@ -353,8 +357,7 @@ class OthersTrainer:
         given, free = self.models.moa.rows(batch.seen, batch.time, goals, slot)
         return action_loss(
             given, free if self.spec.goal_width else None, batch.action, batch.mask, weight,
-            balance=balance or c.class_balance, entropy_bonus=c.entropy_bonus,
-            legacy_double_softmax=c.legacy_double_softmax,
+            balance=balance or c.class_balance, legacy_double_softmax=c.legacy_double_softmax,
         )  # fmt: skip
 
     def _label_goals(self, data: GoalData, rows: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -380,7 +383,7 @@ class OthersTrainer:
 
     def _recon_weight(self) -> float:
         """Weight of the reconstruction: its error is a mean over cells, and a player fills one of however many."""
-        return self.config.recon_weight * self.spec.game.cells / USUAL_CELLS
+        return self.spec.game.cells / USUAL_CELLS
 
     def _hint_share(self) -> float:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""

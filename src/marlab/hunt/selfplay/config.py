@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
-from marlab.hunt.others.config import Balance
+from marlab.hunt.game.config import GameConfig
 from marlab.hunt.planner.config import MindConfig
 from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.seats import parse_seats, parse_seeds
@@ -32,8 +31,6 @@ class LearnConfig:
     """Optimiser steps of prior and value per iteration."""
     batch_size: int = 1024
     """Steps in a minibatch of each network."""
-    moa_learning_rate: float = 1e-3
-    """Adam step size of the models of others; it does not fall, because players go on changing."""
     moa_updates: int = 20
     """Optimiser steps of the models of others per iteration."""
     moa_batch_size: int = 256
@@ -47,28 +44,12 @@ class LearnConfig:
     """Models of others learn from so many newest steps of every player: players change, and old steps are others'."""
     moa_follow: float = 0.98
     """Models of others used for planning keep this share of themselves at every optimiser step."""
-    history_updates: int = 5
-    """Optimiser steps of the history encoders per iteration, where goals are codes."""
-    history_batch: int = 96
-    """Whole histories in a minibatch of each history encoder."""
-    class_balance: Balance = "none"
-    """How much more rare actions weigh for the models of others; weights make predictions of probabilities worse."""
-    value_weight: float = 1.0
-    """Weight of the squared value error beside the policy's cross-entropy."""
-    entropy: float = 0.01
-    """Entropy bonus of the prior at the start; it falls linearly to 0."""
-    weight_decay: float = 1e-4
-    """L2 penalty of the weights."""
-    max_grad_norm: float = 1.0
-    """Largest norm of each network's own gradient."""
     follow: float = 0.995
     """Weights used for planning keep this share of themselves at every optimiser step."""
     replay: int = 40_000
     """Steps kept of every player: about 20 iterations."""
     warm_updates: int = 1500
     """Optimiser steps on offline data before the first game, where there is any."""
-    warm_learning_rate: float = 2e-3
-    """Adam step size at the start of those; it falls to 0."""
     hindsight: bool = True
     """From players who caught nothing the prior learns what somebody with the other goal would have done; otherwise it
     learns nothing from them."""
@@ -81,11 +62,9 @@ class LearnConfig:
     """Turn and mirror batches at random: a turned game is the same game."""
 
     def __post_init__(self) -> None:
-        at_least(
-            self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "history_batch", "replay"
-        )
-        at_least(self, 0, "warm_updates", "history_updates")
-        positive(self, "learning_rate", "final_learning_rate", "moa_learning_rate", "max_grad_norm")
+        at_least(self, 1, "updates", "batch_size", "moa_updates", "moa_batch_size", "moa_newest", "replay")
+        at_least(self, 0, "warm_updates")
+        positive(self, "learning_rate", "final_learning_rate")
         share(self, "offline_ratio", "lessons", "follow", "moa_follow")
         if 1 in (self.follow, self.moa_follow):
             raise UserError("follow or moa_follow is 1, expected less: planning would never see what was learnt.")
@@ -93,27 +72,14 @@ class LearnConfig:
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """When to raise an alarm, and when to go back."""
+    """When to go back to better weights."""
 
-    patience: float = 0.1
-    """Share of the training that passes before alarms count."""
-    entropy: float = 1.2
-    """Alarm above this behaviour entropy in nats; random players have about 1.45."""
-    spread: float = 1.0
-    """Alarm below this beta times normalised spread of Q: then the plan is as good as uniform."""
-    excess: float = 0.5
-    """Alarm above this excess of the models of others over the floor, in nats. Plans differ from search to search,
-    which the floor does not know, so planners never come near 0."""
-    smoothing: float = 0.9
-    """Weight of the past in the smoothed reward that rollbacks go by."""
     drop: float = 0.1
     """Go back to the best weights when the smoothed reward falls by this share of its best; 0 never does."""
-    wait: int = 10
-    """Iterations after a start or a rollback before the next rollback."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.smoothing < 1 and 0 <= self.drop < 1 and 0 <= self.patience <= 1) or self.wait < 1:
-            raise UserError("guard smoothing, drop and patience are shares below 1, wait is 1 or more.")
+        if not 0 <= self.drop < 1:
+            raise UserError(f"guard drop is {self.drop:g}, expected a share below 1.")
 
 
 @dataclass(frozen=True)
@@ -122,8 +88,6 @@ class PipelineConfig:
 
     gates: Literal["stop", "warn"] = "stop"
     """A phase whose gate fails stops the command, or is only noted."""
-    check_episodes: int = 4096
-    """P0: episodes per population."""
     rows: int = 107_010
     """P1: offline rows to collect."""
     goal_epochs: int = 12
@@ -135,24 +99,9 @@ class PipelineConfig:
     """P2: rows of an optimiser step of the models of others."""
     belief_games: int = 128
     """P2: games in which beliefs with the models of others are measured; 0 leaves that out."""
-    world_rows: int = 50_000
-    """P3: transitions of the world model's training."""
-    world_epochs: int = 20
-    """P3: epochs of the world model."""
-    ppo_steps: int = 1_000_000
-    """P4: game steps per seed of the PPO baseline."""
-    single_steps: int = 60_000
-    """P5: game steps per seed of one learner among rule-based players."""
-    single_roles: str = "HOP,NS,NH,NH"
-    """P5: who sits where."""
-    adapt_games: int = 64
-    """P7: games per team of the few-shot report."""
-    adapt_steps: int = 2400
-    """P7: game steps of every one of them; the last quarter is scored."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "check_episodes", "rows", "goal_epochs", "goal_batch_size", "world_rows", "world_epochs",
-                 "ppo_steps", "single_steps", "adapt_games", "adapt_steps")  # fmt: skip
+        at_least(self, 1, "rows", "goal_epochs", "goal_batch_size")
         if self.vae_epochs is not None:
             at_least(self, 1, "vae_epochs")
 
@@ -185,8 +134,6 @@ class HopTrainConfig(MindConfig):
     """Games per seed."""
     steps: int = 6
     """Steps of every game per iteration."""
-    maps: int = DEFAULT_MAPS
-    """Obstacle maps that training draws its starts from, in games with obstacles."""
     load_data: Path | None = None
     """Run of `marlab hunt collect`: offline data for a warm start, and beside what models of others see online."""
     load_moa: Path | None = None
@@ -206,16 +153,12 @@ class HopTrainConfig(MindConfig):
     """Rank final rewards to +1 and -1 for value labels."""
     eval_episodes: int = 1000
     """Episodes per seed of the final evaluation, on obstacle maps that training did not see."""
-    save_every: int = 50
-    """Iterations between checkpoints."""
-    record: bool = False
-    """On a GPU, record the search as one CUDA graph per size of batch: fewer launches, more memory."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:N, or auto for a GPU where there is one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, 1, "total_steps", "num_envs", "steps", "maps", "eval_episodes", "save_every")
+        at_least(self, 1, "total_steps", "num_envs", "steps", "eval_episodes")
         share(self, "rollout_share")
         if self.game.rules != "hunt":
             raise UserError("Planning agents play the stag hunt; the snowdrift game has no goals stag and hare.")
@@ -246,10 +189,8 @@ class HopTrainConfig(MindConfig):
 
     @property
     def single_roles(self) -> str:
-        """Who sits where in P5; unless it was said, the last role of the default fills the seats of a larger game."""
-        roles, usual = self.pipeline.single_roles, PipelineConfig.single_roles
-        names = usual.split(",")
-        return ",".join((names + names[-1:] * self.game.players)[: self.game.players]) if roles == usual else roles
+        """Who sits where in P5: a learner, one NS player, and NH players in all other seats."""
+        return ",".join([LEARNER, "NS", *["NH"] * self.game.players][: self.game.players])
 
     @property
     def iterations(self) -> int:

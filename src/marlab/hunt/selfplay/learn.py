@@ -26,6 +26,12 @@ from marlab.hunt.selfplay.config import LearnConfig
 from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask
 
+WEIGHT_DECAY = 1e-4
+MAX_GRAD_NORM = 1.0
+"""Largest norm of each network's own gradient."""
+HISTORY_UPDATES, HISTORY_BATCH = 5, 96
+"""Optimiser steps of the history encoders per iteration, and whole histories in a minibatch of each."""
+
 
 class HopLearner:
     """Networks that learn (`fast`), those that play (`slow`), and their optimisers."""
@@ -46,7 +52,7 @@ class HopLearner:
     def _optimiser(self, nets: nn.Module) -> torch.optim.Optimizer:
         weights = list(nets.parameters())
         fused = weights[0].device.type == "cuda"
-        return torch.optim.Adam(weights, self.config.learning_rate, weight_decay=self.config.weight_decay, fused=fused)
+        return torch.optim.Adam(weights, self.config.learning_rate, weight_decay=WEIGHT_DECAY, fused=fused)
 
     # --- prior and value ------------------------------------------------------------------------------------------
 
@@ -100,7 +106,7 @@ class HopLearner:
         policy_loss = -(steps.policy * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)  # [P]
         value_loss = (value - steps.value).square().mean(1)
         spread = -(log_p.exp() * log_p.masked_fill(~legal, 0.0)).sum(-1).mean(1)
-        loss = 0.5 * (policy_loss + self.config.value_weight * value_loss) - entropy * spread
+        loss = 0.5 * (policy_loss + value_loss) - entropy * spread
         norm = self._step(self.players, loss.sum(), lr)
         self._follow(self.slow.players, self.fast.players, self.config.follow)
         return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
@@ -170,9 +176,8 @@ class HopLearner:
         legal = steps.rows[..., : self.fast.game.actions].bool()
         flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
         loss = action_loss(
-            flat[0], None, flat[1], flat[2], flat[3], balance=self.config.class_balance,
-            legacy_double_softmax=self.config.legacy_double_softmax,
-        )  # fmt: skip
+            *(flat[0], None, *flat[1:]), balance="none", legacy_double_softmax=self.config.legacy_double_softmax
+        )
         norm = self._step(self.others, loss.total * moa.copies, lr)
         assert self.slow.others is not None
         self._follow(self.slow.others.moa, moa, self.config.moa_follow)
@@ -194,8 +199,8 @@ class HopLearner:
         """One iteration's steps of the history encoders, on whole histories of the newest episodes."""
         if self.history is None or histories is None:
             return {}
-        losses = [self.history_step(histories, lr) for _ in range(self.config.history_updates)]
-        return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]} if losses else {}
+        losses = [self.history_step(histories, lr) for _ in range(HISTORY_UPDATES)]
+        return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
     def history_step(self, histories: Histories, lr: float) -> dict[str, Tensor]:
         """Codes should make the models of others right about what players did, and foretell what they leave with."""
@@ -203,7 +208,7 @@ class HopLearner:
         assert models is not None and models.history is not None and self.history is not None
         moa, encoder, seeds = models.moa, models.history, len(self.fast.seeds)
         observers = moa.copies // seeds
-        each = max(1, self.config.history_batch // (observers * moa.slots))
+        each = max(1, HISTORY_BATCH // (observers * moa.slots))
         drawn = self._turned_histories(
             histories.draw((observers * each * moa.slots,), self.generator)
         )  # [S, N, T, ...]
@@ -261,7 +266,7 @@ class HopLearner:
         loss.backward()
         gradients = [p.grad for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
         norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
-        scale = (self.config.max_grad_norm / norm.clamp_min(1e-12)).clamp_max(1.0)
+        scale = (MAX_GRAD_NORM / norm.clamp_min(1e-12)).clamp_max(1.0)
         for g in gradients:
             g.mul_(scale.view(-1, *[1] * (g.dim() - 1)))
         optimiser.step()

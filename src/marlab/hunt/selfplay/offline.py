@@ -11,6 +11,7 @@ from torch.nn.functional import one_hot
 
 from marlab.hunt.data.dataset import Dataset, Part, SplitName
 from marlab.hunt.game.build import restore
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rows import encode
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import GoalSource
@@ -70,7 +71,7 @@ def offline_experience(
     me = torch.zeros(1, dtype=torch.int64)
     seen = encode(*restore(game, rows.obs, rows.t), me, config.paths)[0].squeeze(1)
     last = (part.offsets[1:] - 1).repeat_interleave(part.offsets.diff())  # [R] the last row of each row's sequence
-    paid = rows.r[last] * config.reward_scale
+    paid = rows.r[last] * REWARD_SCALE
     value = paid * config.plan.gamma ** (rows.steps - 1 - rows.t)
     goal, code = _goals_and_codes(dataset, part, config, models)
     experience = Experience(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
@@ -24,6 +25,7 @@ from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
+from marlab.hunt.players.guests import SAME_GOAL
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.ppo.guests import RuleGuests
@@ -56,7 +58,7 @@ class Guests:
         size = (1 + (uniform[:, :2] * (n - 1)).long().amax(1)) * (uniform[:, 2] < self.config.share)
         seats = uniform[:, 4 : n + 4].argsort(1).argsort(1) < size.unsqueeze(1)
         own = uniform[:, n + 4 :] < 0.5
-        prey = torch.where(uniform[:, 3:4] < self.config.alike, own[:, :1], own).long()  # [B, n] 0 stag, 1 hare
+        prey = torch.where(uniform[:, 3:4] < SAME_GOAL, own[:, :1], own).long()  # [B, n] 0 stag, 1 hare
         goal = sample(self.weights[prey].log(), (self.weights.shape[1],), self.generator)
         marked = games.unsqueeze(1)
         self.seats, self.goal = torch.where(marked, seats, self.seats), torch.where(marked, goal, self.goal)
@@ -284,7 +286,7 @@ class SelfPlay:
         left_with = torch.where(result == STAG, self.hunters, (result == HARE).long())  # 0 none, 1 hare, k a stag of k
         kinds = torch.arange(self.game.players + 1, device=over.device)
         shares = (left_with.unsqueeze(2) == kinds).double().mean(1)
-        paid = self.diary.reward.sum(1).double() / self.mind.config.reward_scale
+        paid = self.diary.reward.sum(1).double() / REWARD_SCALE
         if self.guests is not None:
             with_guests = over & self.guests.tables.unsqueeze(1)
             own = (paid * self.plans_here).sum(1) / self.plans_here.sum(1)
@@ -318,7 +320,7 @@ class SelfPlay:
             rows[..., : self.game.actions] |= gone.unsqueeze(-1).to(rows.dtype)
             policy[..., STAY] += gone.to(policy.dtype)
             executed, alive = torch.where(gone, STAY, executed), alive | gone
-        reward = outcome.reward * self.mind.config.reward_scale
+        reward = outcome.reward * REWARD_SCALE
         for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"], code)):
             kept[game, t] = new
 

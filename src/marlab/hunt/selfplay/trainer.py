@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from marlab.hunt.data.dataset import load_dataset
 from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.planner.agent import HopAgent, agents_state
@@ -31,6 +33,7 @@ from marlab.hunt.players.rollout import Episodes, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
 from marlab.hunt.selfplay.config import LEARNER, GuardConfig, HopTrainConfig
+from marlab.hunt.selfplay.gates import Gates
 from marlab.hunt.selfplay.learn import BestWeights, HopLearner
 from marlab.hunt.selfplay.offline import goals_of, offline_experience
 from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
@@ -42,6 +45,19 @@ from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.trainer import Halfway, complete
 from marlab.lab.search.search import timed_searches
+
+GATES = Gates()
+FIRST_BETA = 5.0
+PATIENCE = 0.1
+"""Share of the training that passes before alarms count."""
+SMOOTHING = 0.9
+"""Weight of the past in the smoothed reward that rollbacks go by."""
+WAIT = 10
+"""Iterations after a start or a rollback before the next rollback."""
+ENTROPY = 0.01
+"""Entropy bonus of the prior at the start; it falls linearly to 0."""
+MOA_LEARNING_RATE = 1e-3
+"""Of the models of others; it does not fall, because players go on changing."""
 
 
 class Guard:
@@ -61,7 +77,7 @@ class Guard:
             self.since[place] += 1
             if reward is None:
                 continue
-            past, keep = self.smooth[place], self.config.smoothing
+            past, keep = self.smooth[place], SMOOTHING
             self.smooth[place] = reward if math.isnan(past) else keep * past + (1 - keep) * reward
             if self.smooth[place] >= self.best[place]:
                 self.best[place] = self.smooth[place]
@@ -74,17 +90,17 @@ class Guard:
         return returned
 
     def _fell(self, place: int) -> bool:
-        c = self.config
-        return c.drop > 0 and self.since[place] >= c.wait and self.smooth[place] < (1 - c.drop) * self.best[place]
+        drop = self.config.drop
+        return drop > 0 and self.since[place] >= WAIT and self.smooth[place] < (1 - drop) * self.best[place]
 
     def alarms(self, progress: float, entropy: float, spread: float, excess: float | None) -> dict[str, bool]:
         """Which alarms ring, by name. `spread` is beta times the normalised spread of Q."""
-        if progress < self.config.patience:
+        if progress < PATIENCE:
             return {"entropy": False, "q_spread": False, "moa_excess": False}
         return {
-            "entropy": entropy > self.config.entropy,
-            "q_spread": spread < self.config.spread,
-            "moa_excess": excess is not None and excess > self.config.excess,
+            "entropy": entropy > GATES.behaviour_entropy,
+            "q_spread": spread < GATES.scaled_spread,
+            "moa_excess": excess is not None and excess > GATES.online_excess,
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -140,7 +156,7 @@ class HopTrainer:
         self.seats, self.roles = parse_seats(config.agent_roles, config.game.players, LEARNER)
         label = ",".join(map(str, self.seeds))
         self.rngs = Rngs(self.seeds[0], self.device)
-        self.game = make_game(config.game, self.rngs.torch("maps", "cpu"), maps=config.maps, device=self.device)
+        self.game = make_game(config.game, self.rngs.torch("maps", "cpu"), device=self.device)
         self.offline, models, world = load_resources(config, self.device)
         goals = goals_of(config.mind, models)
         mind = Mind(config.game, config.mind, goals, self.seeds, world).to(self.device)
@@ -161,7 +177,8 @@ class HopTrainer:
         ranked = self._random_ranks(generator) if config.r2 else None
         self.planner = self.learner.slow.planner(self.game)
         self.planner.ranked = ranked
-        self.planner.record = config.record and self.device.type == "cuda"
+        if config.plan.engine == "graph" and self.device.type == "cuda":
+            self.planner.engine = "graph"
         self.play = SelfPlay(
             self.game, self.learner.slow, self.planner, config.num_envs, generator,
             learns=self.seats, rules=self.rules, ranked=ranked, guests=config.guests,
@@ -189,7 +206,7 @@ class HopTrainer:
 
     def _random_ranks(self, generator: torch.Generator) -> RankedRewards:
         episodes = play(self.game, RulePlayers(self.game, [Kind.RAND] * self.game.players), FIRST_RANKS, generator)
-        first = episodes.reward.flatten()[:FIRST_RANKS] * self.config.reward_scale
+        first = episodes.reward.flatten()[:FIRST_RANKS] * REWARD_SCALE
         return RankedRewards(first.expand(len(self.seeds), -1))
 
     # --- one iteration ------------------------------------------------------------------------------------------
@@ -213,7 +230,7 @@ class HopTrainer:
         """Some steps of all games, then updates of all networks; `Halfway` after any step where it should stop."""
         self.warm_up()
         c, progress = self.config, self.step / self.total
-        beta = c.plan.beta_start + (c.plan.beta_end - c.plan.beta_start) * progress
+        beta = FIRST_BETA + (c.plan.beta_end - FIRST_BETA) * progress
         self.planner.rollout = c.rollout_share * max(0.0, 1.0 - 3.0 * progress)
         if not self.played:
             self.play.clear_sums()
@@ -227,11 +244,11 @@ class HopTrainer:
         losses: dict[str, dict[str, Tensor]] = {}
         if bool((self.replay.written > 0).all()):  # every player of every seed has finished an episode
             with self.watch("train"):
-                entropy = c.learn.entropy * (1 - progress)
+                entropy = ENTROPY * (1 - progress)
                 losses["players"] = self.learner.learn_players(self.replay, rate, entropy, self.lessons)
                 known = self.replay if self.successes is None else self.successes
-                losses["moa"] = self.learner.learn_others(known, self.offline, c.learn.moa_learning_rate)
-                losses["moa"] |= self.learner.learn_histories(self.play.histories, c.learn.moa_learning_rate)
+                losses["moa"] = self.learner.learn_others(known, self.offline, MOA_LEARNING_RATE)
+                losses["moa"] |= self.learner.learn_histories(self.play.histories, MOA_LEARNING_RATE)
         self.step, self.played = self.step + 1, 0
         return self._metrics(losses, beta, progress)
 
@@ -331,7 +348,9 @@ class HopTrainer:
 
         Their searches are not recorded: making CUDA graphs of them takes longer than a few episodes.
         """
-        agent = HopAgent(game, self.learner.slow.some(seeds).to(self.device), seats=self.seats, greedy=greedy)
+        plan = replace(self.config.plan, engine="native")
+        mind = self.learner.slow.some(seeds).to(self.device)
+        agent = HopAgent(game, mind, seats=self.seats, greedy=greedy, plan=plan)
         if self.rules is None:
             return agent
         return Team(game, [RulePlayers(game, self.roles), agent], [int(s in self.seats) for s in range(game.players)])
@@ -342,7 +361,7 @@ class HopTrainer:
     def evaluation_game(self) -> Game:
         """On obstacle maps of its own."""
         c, maps = self.config, Rngs(self.seeds[0]).torch("evaluation maps")
-        return make_game(c.game, maps, maps=c.maps, device=self.device)
+        return make_game(c.game, maps, device=self.device)
 
     def about(self) -> dict[str, Any]:
         c = self.config

@@ -6,7 +6,6 @@ The models of others come from pretraining and do not change here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ from marlab.lab.runs.trainer import loop, restore
 KIND = "hunt/warm-start"
 CHUNK = 4096
 """Steps judged at once."""
+LEARNING_RATE = 2e-3
+"""Adam step size at the start; it falls to 0."""
 SAVE_EVERY = 250
 """Updates between two checkpoints."""
 
@@ -42,8 +43,9 @@ class WarmStart:
         mind = learner.fast
         self.learner, self.offline, self.generator, self.imagine = learner, offline, generator, imagine
         self.step, self.total = 0, learner.config.warm_updates
-        shared = replace(mind.config, independent=False, own_moa=False)
-        self.first = Mind(mind.game, shared, mind.goals, mind.seeds, mind.world[0], history=mind.reads_histories)
+        self.first = Mind(
+            mind.game, mind.config, mind.goals, mind.seeds, mind.world[0], history=mind.reads_histories, own_moa=False
+        )
         self.first.to(offline.time.device)
         if self.first.others is not None and mind.others is not None:
             seeds = len(mind.seeds)  # every observer begins with the same models, so those of the first will do
@@ -65,7 +67,7 @@ class WarmStart:
     def iterate(self) -> Mapping[str, Any]:
         first, c, offline = self.first, self.learner.config, self.offline
         size, device = len(offline.time), offline.time.device
-        rate = c.warm_learning_rate * (1.0 - self.step / self.total)
+        rate = LEARNING_RATE * (1.0 - self.step / self.total)
         seen = offline.select(
             torch.randint(size, (first.players.copies, c.batch_size), generator=self.generator, device=device)
         )

@@ -29,28 +29,32 @@ from marlab.hunt.exact.config import CheckConfig
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.others.config import PretrainGoalsConfig
-from marlab.hunt.planner.agent import load_hop
-from marlab.hunt.players.episodes import REWARD, pair, team_optimum
+from marlab.hunt.planner.agent import KIND, PATTERN, load_hop
+from marlab.hunt.players.episodes import BEHAVIOUR_ENTROPY, EXCESS, REWARD, pair, team_optimum
+from marlab.hunt.players.evaluation import keep_time
 from marlab.hunt.players.published import OPTIMUM
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.hunt.selfplay.config import HopTrainConfig
+from marlab.hunt.selfplay.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
 from marlab.hunt.selfplay.offline import SOURCES, goals_of
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.training.drive import drive_planners
-from marlab.hunt.training.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
+from marlab.hunt.selfplay.warm import drive_warm_start
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, stage
 from marlab.lab.report.curves import column, level
+from marlab.lab.runs.checkpoint import Keep
 from marlab.lab.runs.files import read_json, write_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
+from marlab.lab.runs.split import SplitStore
+from marlab.lab.runs.trainer import drive
 from marlab.lab.verdict import Sentence, say
 
 GATES = Gates()
@@ -59,6 +63,14 @@ NAMES = {
     "P3": "the world model", "P4": "the PPO baseline", "P5": "one learner among rule-based players",
     "P6": "self-play", "P7": "few-shot adaptation",
 }  # fmt: skip
+SAVE_EVERY = 50
+"""Iterations between checkpoints."""
+SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
+WORLD_EPOCHS = 20
+PPO_STEPS, SINGLE_STEPS = 1_000_000, 60_000
+"""Game steps per seed of the PPO baseline (P4), and of one learner among rule-based players (P5)."""
+ADAPT_GAMES, ADAPT_STEPS = 64, 2400
+"""P7: games per team, and game steps of every one of them; the last quarter is scored."""
 ADAPTATION_SEED = 977
 """Starts and teams of P7 are the same for every training."""
 
@@ -77,6 +89,35 @@ def refuse_missing(config: HopTrainConfig) -> None:
 
 
 NO_DATA = "There is no offline data: add P1 to --phases, or give --load-data."
+
+
+def drive_planners(
+    trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False
+) -> bool:  # fmt: skip
+    """Train until the end (True), or leave the run at a safe point: between two updates of the warm start, two steps of
+    the games, or two iterations. With `stay` the run is not left then, and False comes back."""
+    size, seeds = trainer.config.eval_episodes, len(trainer.seeds)
+    store = SplitStore(run.checkpoints, KIND, PATTERN, Keep(last=2), weights="agents", memory="replay")
+
+    def warm_up() -> bool:
+        if trainer.warm is None:
+            return True
+        if not drive_warm_start(trainer.warm, run, run.checkpoints, quiet=quiet):
+            return False
+        trainer.begin_warm()
+        return True
+
+    def forget_warm_start() -> None:
+        for path in run.checkpoints.glob("warm_*.pt"):  # training goes on from its own state now
+            path.unlink(missing_ok=True)
+
+    if stay:
+        keep_time(run, size, seeds)
+    return drive(
+        trainer, run, store, save_every=SAVE_EVERY, unit="iterations", show=SHOWN, quiet=quiet,
+        name=name, prepare=warm_up, on_save=forget_warm_start, stay=stay,
+        on_unit=lambda row: keep_time(run, size, seeds, row) if stay else None,
+    )  # fmt: skip
 
 
 class Pipeline:
@@ -191,13 +232,11 @@ class Pipeline:
     # --- the phases ---------------------------------------------------------------------------------------------------
 
     def _check(self) -> list[Gate]:
-        episodes = self.config.pipeline.check_episodes
-        sizes = CheckConfig(episodes=episodes, ceiling_episodes=4 * episodes)
-        report = check(sizes, quiet=self.quiet, part_done=self._pause)
+        report = check(CheckConfig(), quiet=self.quiet, part_done=self._pause)
         return [most("P0 figures that differ from the calibration", len(report.failures), 0)]
 
     def _collect(self) -> list[Gate]:
-        config = HuntCollectConfig(game=self.config.game, rows=self.config.pipeline.rows, maps=self.config.maps)
+        config = HuntCollectConfig(game=self.config.game, rows=self.config.pipeline.rows)
         folder = self._folder("p1_data")
         if not (folder / "run.json").exists() or read_run(folder).status != "finished":
             collect(config, self._options("p1_data"), quiet=self.quiet)
@@ -228,10 +267,7 @@ class Pipeline:
         return data
 
     def _world(self) -> list[Gate]:
-        size = self.config.pipeline
-        config = PretrainWorldConfig(
-            data=self._data(), rows=size.world_rows, epochs=size.world_epochs, device=self.config.device
-        )
+        config = PretrainWorldConfig(data=self._data(), epochs=WORLD_EPOCHS, device=self.config.device)
         pretrain_world(config, self._options("p3_world"), quiet=self.quiet)
         results = self._done("p3_world")
         return [most("P3 teleport rate", results["test_teleport_rate"], GATES.teleport),
@@ -240,7 +276,7 @@ class Pipeline:
     def _ppo(self) -> list[Gate]:
         c = self.config
         config = PPOTrainConfig(
-            game=c.game, seeds=c.seeds, total_steps=c.pipeline.ppo_steps, maps=c.maps, device=c.device,
+            game=c.game, seeds=c.seeds, total_steps=PPO_STEPS, device=c.device,
             eval_episodes=c.eval_episodes,
         )  # fmt: skip
         train_ppo(config, self._options("p4_ppo"), quiet=self.quiet)
@@ -253,7 +289,7 @@ class Pipeline:
         """One learner among rule-based players: its models of them must be nearly as good as possible."""
         c = self.filled()
         config = replace(
-            c, agent_roles=c.single_roles, total_steps=c.pipeline.single_steps,
+            c, agent_roles=c.single_roles, total_steps=SINGLE_STEPS,
             guard=replace(c.guard, drop=0.0),
         )  # fmt: skip
         with stage("one learner begins", quiet=self.quiet):
@@ -272,25 +308,25 @@ class Pipeline:
 
     def _adaptation(self) -> list[Gate]:
         """Against teams it never met, by belief alone: a report, with floors for the default game."""
-        size, path = self.config.pipeline, self.run.path
+        path = self.run.path
         device = choose_device(self.config.device)
         agents = load_hop(path)
         planners = Planners(agents, {})
-        agent = Agent("agent", agents.config.variant, planners.make, planners.make, agents.seeds, "", agents.game,
+        agent = Agent("agent", agents.config.variant, planners.make, planners.make, agents.seeds, agents.game,
                       path, "agent")  # fmt: skip
         rngs = Rngs(ADAPTATION_SEED, device)
-        game = make_game(self.config.game, rngs.torch("maps", "cpu"), maps=self.config.maps, device=device)
+        game = make_game(self.config.game, rngs.torch("maps", "cpu"), device=device)
         teams = [fitted(team(text), game.players) for text in FEW_SHOT_FLOORS]
-        plan = seat_all(game, [Cell(agent, one) for one in dict.fromkeys(teams)], size.adapt_games, {})
-        starts = Starts(game, size.adapt_games, ADAPTATION_SEED)
-        with Progress("among strangers", total=size.adapt_steps, unit="steps", quiet=self.quiet) as bar:
+        plan = seat_all(game, [Cell(agent, one) for one in dict.fromkeys(teams)], ADAPT_GAMES, {})
+        starts = Starts(game, ADAPT_GAMES, ADAPTATION_SEED)
+        with Progress("among strangers", total=ADAPT_STEPS, unit="steps", quiet=self.quiet) as bar:
 
             def tick(steps: int) -> None:
                 bar.advance(steps)
                 self._pause()
 
-            stream = play_stream(game, plan, starts, size.adapt_steps, rngs.torch("games"), tick)
-        scores = scores_of(plan, stream, size.adapt_steps, size.adapt_steps // 4)
+            stream = play_stream(game, plan, starts, ADAPT_STEPS, rngs.torch("games"), tick)
+        scores = scores_of(plan, stream, ADAPT_STEPS, ADAPT_STEPS // 4)
         write_json(path / "few_shot.json", [score.to_dict() for score in scores])
         if self.config.game != GameConfig():
             return []

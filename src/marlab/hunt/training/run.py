@@ -22,8 +22,7 @@ from marlab.hunt.players.published import MCTS_END, MCTS_PEAK
 from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.trainer import HopTrainer
-from marlab.hunt.training.drive import drive_planners
-from marlab.hunt.training.phases import Pipeline, refuse_missing
+from marlab.hunt.training.phases import Pipeline, drive_planners, refuse_missing
 from marlab.lab.config import Preset
 from marlab.lab.progress import stage
 from marlab.lab.report.curves import column

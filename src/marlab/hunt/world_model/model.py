@@ -28,6 +28,8 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import building, check_sizes, load_checkpoint, save_checkpoint
 
 KIND = "hunt/world-model"
+WIDTH = 64
+"""Channels of the structured model's convolutions."""
 
 
 class Prediction(NamedTuple):
@@ -52,8 +54,8 @@ class WorldModel(nn.Module, ABC):
         """planes [R, H, W, C] (0/1, or values in between when imagined), joint [R, n] (ABSENT = 7), t [R]."""
 
     @abstractmethod
-    def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
-        """(loss [R] of every row against its true transition, the prediction that it was computed from)."""
+    def loss(self, row: Transitions) -> Tensor:
+        """[R] loss of every row against its true transition."""
 
     @abstractmethod
     def settle(self, planes: Tensor) -> Tensor:
@@ -84,7 +86,7 @@ class StructuredModel(WorldModel):
     kind = "structured"
     values: Tensor  # [2n] what each class of reward pays
 
-    def __init__(self, game: GameConfig, width: int = 64, generator: torch.Generator | None = None) -> None:
+    def __init__(self, game: GameConfig, width: int = WIDTH, generator: torch.Generator | None = None) -> None:
         super().__init__(game)
         _check_rewards(game)
         n, actions = game.players, game.actions
@@ -151,9 +153,9 @@ class StructuredModel(WorldModel):
         drawn = torch.cat([players, planes[..., n : n + 1], planes[..., n + 1 :] * survive], -1)
         return Prediction(drawn, heads.reward.softmax(-1) @ self.values, heads.done.sigmoid())
 
-    def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
-        heads = self.heads(planes, joint, t)
-        predicted = self._draw(planes.float(), heads)
+    def loss(self, row: Transitions) -> Tensor:
+        heads = self.heads(row.obs.float(), row.joint, row.t)
+        predicted = self._draw(row.obs.float(), heads)
         n = self.game.players
         was_there = row.outcome != GONE
         moved = cross_entropy(heads.move.flatten(0, 1), row.outcome.flatten(), ignore_index=GONE, reduction="none")
@@ -164,7 +166,7 @@ class StructuredModel(WorldModel):
         paid = cross_entropy(heads.reward, row.reward_class, reduction="none")
         paid = paid + smooth_l1_loss(predicted.reward, row.reward, reduction="none")
         ended = binary_cross_entropy_with_logits(heads.done, row.done.float(), reduction="none").mean(1)
-        return moved + stayed + paid + ended, predicted
+        return moved + stayed + paid + ended
 
     def settle(self, planes: Tensor) -> Tensor:
         """The most likely situation: one cell per present player, a prey where it is more likely than not."""
@@ -228,9 +230,8 @@ class DenseModel(WorldModel):
         joined = torch.relu(self.join(torch.cat([self.trunk(planes), acts, time], 1)))
         return Prediction(self.planes(joined).view(planes.shape), self.reward(joined).squeeze(1), None)
 
-    def learn(self, planes: Tensor, joint: Tensor, t: Tensor, row: Transitions) -> tuple[Tensor, Prediction]:
-        predicted = self.predict(planes, joint, t)
-        return dense_loss(predicted, row, self.weights), predicted
+    def loss(self, row: Transitions) -> Tensor:
+        return dense_loss(self.predict(row.obs.float(), row.joint, row.t), row, self.weights)
 
     def settle(self, planes: Tensor) -> Tensor:
         """As they are: a regression does not know what its values stand for."""
@@ -256,36 +257,11 @@ def dense_loss(predicted: Prediction, row: Transitions, factors: Tensor) -> Tens
     return (errors * factors).mean(1) + (predicted.reward - row.reward).square()
 
 
-# --- contrast with what cannot happen -----------------------------------------------------------------------------
-
-
-def contrastive_loss(game: GameConfig, predicted: Tensor, row: Transitions, temperature: float) -> Tensor:
-    """[R] the true next place of every player against all places it cannot reach, and against having left.
-
-    A candidate scores by minus its squared distance to the predicted plane. With one body per plane that is, up to
-    a constant, 2 p_x - 1 for "the body is on cell x" and 0 for "no body", so all candidates are compared at once.
-    """
-    n, cells = game.players, game.cells
-    before = row.obs[..., :n].flatten(1, 2).transpose(1, 2).bool()  # [R, n, X]
-    after = row.next_obs[..., :n].flatten(1, 2).transpose(1, 2).bool()
-    there = before.any(2)  # [R, n]
-    place = torch.arange(cells, device=predicted.device)
-    at = before.int().argmax(2).unsqueeze(2)  # [R, n, 1]
-    apart = (place // game.width - at // game.width).abs() + (place % game.width - at % game.width).abs()
-    candidates = (apart >= 2) | after  # [R, n, X]
-    planes = predicted[..., :n].flatten(1, 2).transpose(1, 2)
-    scores = ((2.0 * planes - 1.0) / temperature).masked_fill(~candidates, torch.finfo(planes.dtype).min)
-    scores = torch.cat([scores, torch.zeros_like(scores[..., :1])], 2)  # [R, n, X + 1]: the last one is "left"
-    target = torch.where(after.any(2), after.int().argmax(2), cells)
-    losses = cross_entropy(scores.flatten(0, 1), target.flatten(), reduction="none").view_as(target)
-    return (losses * there).sum(1) / there.sum(1).clamp_min(1)
-
-
 # --- files --------------------------------------------------------------------------------------------------------
 
 
 def make_model(
-    kind: ModelKind, game: GameConfig, *, width: int = 64, channel_weights: tuple[float, ...] = (),
+    kind: ModelKind, game: GameConfig, *, width: int = WIDTH, channel_weights: tuple[float, ...] = (),
     generator: torch.Generator | None = None,
 ) -> WorldModel:  # fmt: skip
     """A fresh model; `width` is the structured one's, `channel_weights` are the dense one's."""
@@ -294,8 +270,9 @@ def make_model(
     return DenseModel(game, channel_weights, generator)
 
 
-def save_world_model(path: Path, model: WorldModel, *, width: int, step: int) -> None:
+def save_world_model(path: Path, model: WorldModel, *, step: int) -> None:
     """Write a model with what is needed to build it again."""
+    width = model.first.out_channels if isinstance(model, StructuredModel) else WIDTH
     contents = {"model": model.kind, "width": width, "game": to_dict(model.game), "weights": model.state_dict()}
     save_checkpoint(path, KIND, step, contents)
 

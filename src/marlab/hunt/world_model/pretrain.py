@@ -19,7 +19,6 @@ from marlab.hunt.world_model.model import (
     Prediction,
     WorldModel,
     channel_factors,
-    contrastive_loss,
     dense_loss,
     make_model,
     save_world_model,
@@ -41,6 +40,9 @@ from marlab.lab.verdict import Sentence, say
 
 CHECKPOINTS = "hunt/pretrain-world"
 SAMPLES = "hunt/world-samples"
+MAX_GRAD_NORM = 1.0
+FINAL_RATE = 1e-5
+"""Where the step size's cosine ends."""
 FIGURES_S = 4.0
 """Kept back of a time limit for the figures."""
 
@@ -56,7 +58,7 @@ class WorldTrainer:
         train, validation = (transitions(data, split, config.rows) for split in ("train", "validation"))
         self.train, self.validation = train.to(self.device), validation.to(self.device)
         self.model = make_model(
-            config.model, data.game, width=config.width, channel_weights=config.channel_weights,
+            config.model, data.game, channel_weights=config.channel_weights,
             generator=self.rngs.torch("init"),
         ).to(self.device)  # fmt: skip
         self.optimizer = torch.optim.Adam(self.model.parameters(), config.learning_rate)
@@ -88,7 +90,7 @@ class WorldTrainer:
         config = self.config
         done = self.step / max(config.epochs - 1, 1)
         part = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
-        return config.final_learning_rate + (config.learning_rate - config.final_learning_rate) * part
+        return FINAL_RATE + (config.learning_rate - FINAL_RATE) * part
 
     def _epoch(self) -> float:
         if self.order is None:
@@ -96,10 +98,10 @@ class WorldTrainer:
             self.batches, self.summed = 0, torch.zeros((), device=self.device)
         order = self.order.to(self.device)
         for index in order.split(self.config.batch_size)[self.batches :]:
-            loss = self.loss(self.train, index)
+            loss = self.model.loss(self.train.select(index)).mean()
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
+            nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)
             self.optimizer.step()
             self.summed += loss.detach() * len(index)
             self.batches += 1
@@ -108,33 +110,12 @@ class WorldTrainer:
         self.order = None
         return float(self.summed) / self.train.size
 
-    def loss(self, data: Transitions, index: Tensor) -> Tensor:
-        """Mean loss of some rows, over `unroll` steps; a row whose player's episode ends early counts the steps it has.
-
-        The weights of the steps add up to 1, so that losses of different `unroll` can be compared.
-        """
-        config, planes = self.config, data.obs[index].float()
-        total = planes.new_zeros(())
-        weight, weights = 1.0, 0.0
-        for k in range(config.unroll):
-            row = data.select(index)
-            losses, predicted = self.model.learn(planes, row.joint, row.t, row)
-            if config.contrastive:
-                extra = contrastive_loss(self.game, predicted.planes, row, config.contrastive_temperature)
-                losses = losses + config.contrastive * extra
-            total, weights = total + weight * losses.mean(), weights + weight
-            goes_on = row.follow >= 0
-            if k + 1 == config.unroll or not bool(goes_on.any()):
-                break
-            planes, index, weight = predicted.planes[goes_on], row.follow[goes_on], weight * config.unroll_gamma
-        return total / weights
-
     @torch.no_grad()
     def _validate(self) -> dict[str, Any]:
         """Loss, and the one-step metrics that training is judged by."""
         data, size = self.validation, self.validation.size
         parts = torch.arange(size, device=self.device).split(4096)
-        loss = sum(float(self.loss(data, part)) * len(part) for part in parts) / size
+        loss = sum(float(self.model.loss(data.select(part)).mean()) * len(part) for part in parts) / size
         predicted = predict_all(self.model, data)
         report = evaluate(self.game, predicted, data.obs.float(), data)
         values = {"wm/validation/loss": loss}
@@ -181,7 +162,6 @@ def pretrain_world(
     """
     with stage("reading the data", quiet=quiet):
         data = load_dataset(config.data)
-        others = {path.as_posix(): load_dataset(path, data.game) for path in config.also_test}
         trainer = WorldTrainer(config, data)
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         if not quiet:
@@ -196,24 +176,16 @@ def pretrain_world(
             draw_losses(rows, run.figure("losses.png"))
             run.set_verdict(_so_far(rows, trainer), say("lab.go_on"))
         if done:
-            _finish(run, store, trainer, data, others, quiet=quiet)
+            _finish(run, store, trainer, data, quiet=quiet)
     return run
 
 
-def _finish(
-    run: Run,
-    store: CheckpointStore,
-    trainer: WorldTrainer,
-    data: Dataset,
-    others: Mapping[str, Dataset],
-    *,
-    quiet: bool,
-) -> None:
+def _finish(run: Run, store: CheckpointStore, trainer: WorldTrainer, data: Dataset, *, quiet: bool) -> None:
     """The best epoch's model, measured on every split; between two splits the run may be left, to be resumed."""
     config, best = trainer.config, store.load_best()
     trainer.model.load_state_dict(best.state["model"])
     trainer.model.eval()
-    save_world_model(run.path / "world_model.pt", trainer.model, width=config.width, step=best.step)
+    save_world_model(run.path / "world_model.pt", trainer.model, step=best.step)
     save_samples(run.path / "world_samples.pt", trainer.model, transitions(data, "test", config.rows))
     with Progress("measuring the model", unit="data sets", quiet=quiet) as bar:
 
@@ -222,7 +194,7 @@ def _finish(
             if run.must_stop():
                 run.leave()
 
-        report = world_report(trainer.model, data, config.rows, others, part_done)
+        report = world_report(trainer.model, data, config.rows, part_done)
     report |= {"best_epoch": best.step, "epochs": trainer.step}
     write_json(run.path / "world_report.json", report)
     test = report["splits"]["test"]["metrics"]
@@ -272,10 +244,9 @@ def _worst(values: Sequence[float | None]) -> float:
 
 
 def world_report(
-    model: WorldModel, data: Dataset, rows: int = 0, others: Mapping[str, Dataset] | None = None,
-    part_done: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:  # fmt: skip
-    """Everything measured about a model, split by split and on `others`, beside predictors that know nothing."""
+    model: WorldModel, data: Dataset, rows: int = 0, part_done: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Everything measured about a model, split by split, beside predictors that know nothing."""
     device = next(model.parameters()).device
     train = transitions(data, "train", rows).to(device)
     report: dict[str, Any] = {
@@ -283,7 +254,6 @@ def world_report(
         "parameters": sum(p.numel() for p in model.parameters()),
         "header": header(data.game, transitions(data, "all", rows).size),
         "splits": {},
-        "also": {},
     }
     seen = evaluate(data.game, predict_all(model, train), train.obs.float(), train)
     report["splits"]["train"] = {"metrics": seen}
@@ -297,10 +267,6 @@ def world_report(
                 "calibration": measured.calibration,
                 "baselines": baselines(data.game, train, part),
             }
-        part_done()
-    for name, other in (others or {}).items():
-        measured = evaluate_split(model, transitions(other, "all").to(device))
-        report["also"][name] = {"about": other.about, "metrics": measured.metrics, "drift": measured.drift}
         part_done()
     return report
 

@@ -6,7 +6,7 @@ import pytest
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.episodes import team_optimum
-from marlab.hunt.training.gates import Gate, Gates, least, most
+from marlab.hunt.selfplay.gates import Gate, Gates, least, most
 
 
 def test_a_gate_says_what_it_expects() -> None:
