@@ -343,8 +343,8 @@ def stands(claim: str, shown: str) -> bool:
     return any(abs((float(high) - float(low)) / 2 - float(half)) <= least for low, high in ranges)
 
 
-def test_the_plan_of_the_house_shows_every_room() -> None:
-    """Rooms, and the modules beside them, stand in the tree of architecture.md, and nothing else does."""
+def test_the_tree_of_the_architecture_shows_every_package() -> None:
+    """Packages, and the modules beside them, stand in the tree of architecture.md, and nothing else does."""
     tree = next(b.text for b in blocks_of(ROOT / "docs" / "architecture.md") if b.kind == "text")
     source = tree[tree.index("src/marlab/") : tree.index("examples/")]
     for world in ("lab", "fish", "hunt", "market"):
@@ -352,6 +352,6 @@ def test_the_plan_of_the_house_shows_every_room() -> None:
         assert part
         shown = set(re.findall(r"(?<=\s)(\w+/|\w+\.py)(?=\s)", re.sub(r"`[^`]*`", "", part[1])))
         folder = ROOT / "src" / "marlab" / world
-        rooms = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+        packages = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
         modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
-        assert shown - {"shipped/", "presets/"} == rooms | modules, world
+        assert shown - {"shipped/", "presets/"} == packages | modules, world

@@ -1,8 +1,8 @@
-"""The layers of the house, read from every import in the source: who may know whom.
+"""The layers, read from every import in the source: who may know whom.
 
-`lab` knows no world, worlds do not know each other, a room of a world imports only rooms that stand before it in ROOMS,
-and a few libraries are known in a few places only. Imports inside functions count, and so do targets that are named
-as "module:function" (the command line, the work of a command); what only a type checker reads does not.
+`lab` knows no world, worlds do not know each other, a package of a world imports only packages that stand before it in
+PACKAGES, and a few libraries are known in a few places only. Imports inside functions count, and so do targets that are
+named as "module:function" (the command line, the work of a command); what only a type checker reads does not.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 MOST_MODULES = 20
 
-ROOMS = {
+PACKAGES = {
     "fish": "sea envs schedule starts measure training commands",
     "hunt": "game players exact data others pretraining world_model ppo planner selfplay evaluate training diagnose "
     "watch seat",
     "market": "logs rules vector envs simulator collect networks samples learn clones agent arena online "
     "distill fidelity habits replay submit verify guide",
 }
-"""A room imports only from itself and from rooms to its left; modules beside the rooms may import all of them."""
+"""A package imports only from itself and from packages to its left; modules beside them may import all of them."""
 
 KNOWN_IN = {  # libraries, and the only places that import them
     ("scml", "scml_agents", "negmas"): (
@@ -99,21 +99,21 @@ def inside(module: str, places: tuple[str, ...] | str) -> bool:
     return any(module == place or module.startswith(place + ".") for place in all_places)
 
 
-def world_and_room(module: str) -> tuple[str, str]:
-    """("fish", "sea") for marlab.fish.sea.world; the room is "" beside the rooms, the world "" beside the worlds."""
+def world_and_package(module: str) -> tuple[str, str]:
+    """("fish", "sea") for marlab.fish.sea.world; "" stands for what is beside the packages or worlds."""
     parts = module.split(".")
-    if parts[0] != "marlab" or len(parts) < 2 or parts[1] not in ROOMS:
+    if parts[0] != "marlab" or len(parts) < 2 or parts[1] not in PACKAGES:
         return "", ""
     package = ".".join(parts[:3])
-    is_room = len(parts) > 2 and package in modules() and modules()[package].name == "__init__.py"
-    return parts[1], parts[2] if is_room else ""
+    is_package = len(parts) > 2 and package in modules() and modules()[package].name == "__init__.py"
+    return parts[1], parts[2] if is_package else ""
 
 
 def breaks_a_layer(importer: str, imported: str) -> bool:
-    """Whether this import goes to another world, out of lab, or to a room further down."""
+    """Whether this import goes to another world, out of lab, or to a package further down."""
     if not inside(imported, "marlab"):
         return False
-    (world, room), (its_world, its_room) = world_and_room(importer), world_and_room(imported)
+    (world, package), (its_world, its_package) = world_and_package(importer), world_and_package(imported)
     if inside(importer, "marlab.lab"):
         return not inside(imported, "marlab.lab") and imported != "marlab"
     if not world:  # the command line and the quickstart stand below all worlds
@@ -122,10 +122,10 @@ def breaks_a_layer(importer: str, imported: str) -> bool:
         return not inside(imported, "marlab.lab") and imported != "marlab"
     if world != its_world:
         return True
-    if not room or room == its_room:
+    if not package or package == its_package:
         return False
-    order = ROOMS[world].split()
-    return not its_room or order.index(its_room) > order.index(room)
+    order = PACKAGES[world].split()
+    return not its_package or order.index(its_package) > order.index(package)
 
 
 def breaks_a_library_rule(importer: str, imported: str) -> bool:
@@ -138,10 +138,10 @@ def breaks_a_library_rule(importer: str, imported: str) -> bool:
     return False
 
 
-def test_every_room_has_its_place() -> None:
-    for world, order in ROOMS.items():
+def test_every_package_has_its_place() -> None:
+    for world, order in PACKAGES.items():
         folders = {path.parent.name for path in (SRC / "marlab" / world).glob("*/__init__.py")}
-        assert folders == set(order.split()), f"the rooms of {world}"
+        assert folders == set(order.split()), f"the packages of {world}"
 
 
 def test_imports_keep_the_layers() -> None:
@@ -149,16 +149,16 @@ def test_imports_keep_the_layers() -> None:
     assert sorted(broken) == []
 
 
-def test_rooms_of_the_lab_have_an_order() -> None:
-    rooms = {".".join(name.split(".")[:3]) for name in modules() if inside(name, "marlab.lab")} - {"marlab.lab"}
+def test_packages_of_the_lab_have_an_order() -> None:
+    packages = {".".join(name.split(".")[:3]) for name in modules() if inside(name, "marlab.lab")} - {"marlab.lab"}
     graph = {
-        room: {
+        package: {
             other
             for importer, imported in imports()
-            for other in rooms
-            if inside(importer, room) and inside(imported, other) and other != room
+            for other in packages
+            if inside(importer, package) and inside(imported, other) and other != package
         }
-        for room in rooms
+        for package in packages
     }
     try:
         list(TopologicalSorter(graph).static_order())
@@ -166,7 +166,7 @@ def test_rooms_of_the_lab_have_an_order() -> None:
         pytest.fail(f"these import each other: {error.args[1]}")
 
 
-def test_no_room_is_a_corridor() -> None:
+def test_no_package_is_crowded() -> None:
     crowded = {
         str(folder.relative_to(SRC)): count
         for folder in {path.parent for path in modules().values()}
