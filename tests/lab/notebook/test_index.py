@@ -35,6 +35,7 @@ def test_a_thumbnail_is_a_moment_of_a_film_and_never_a_figure(tmp_path: Path) ->
     path = make_run(tmp_path)
     Image.new("RGB", (1000, 500), "red").save(path / "figures" / "survival.png")
     assert thumbnail(read_run(path)) is None
+    Image.new("RGB", (50, 50), "red").save(path / "media" / "a_curve.gif")
     film = path / "media" / "tail.gif"
     frames = [Image.new("RGB", (500, 500), colour) for colour in ("red", "lime", "blue")]
     frames[0].save(film, save_all=True, append_images=frames[1:])

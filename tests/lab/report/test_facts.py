@@ -12,7 +12,6 @@ from marlab.lab.report.facts import (
     is_inferred,
     last_metrics,
     parent_of,
-    root_of,
     when,
 )
 from marlab.lab.runs.records import read_run
@@ -42,8 +41,8 @@ def test_last_metrics_keep_the_last_number_of_each(tmp_path: Path) -> None:
 def test_parents_and_inferred_values(tmp_path: Path) -> None:
     make_run(tmp_path, "fish/parent")
     child = read_run(make_run(tmp_path, "fish/child", parent="fish/parent", inferred=["net"]))
-    parent = parent_of(child, root_of(child.path))
-    assert parent is not None and parent.id == "fish/parent" and parent_of(parent, tmp_path) is None
+    parent = parent_of(child)
+    assert parent is not None and parent.id == "fish/parent" and parent_of(parent) is None
     assert is_inferred(child, "net.width") and is_inferred(child, "net") and not is_inferred(child, "network")
     assert config_of(child)["net.width"] == 64
 

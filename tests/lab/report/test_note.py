@@ -103,7 +103,7 @@ def test_against_the_parent(tmp_path: Path) -> None:
     path = make_run(tmp_path, "fish/b", {"lr": 0.0001, "fish": 25, "deep": None}, parent="fish/a",
                     results={"survival": {"value": 0.95, "unit": "share"}, "verdict": "better"})  # fmt: skip
     note = write_note(path)
-    for line in ("| Parent run | [fish/a](../../fish/a/note.md) |", "| `lr` | `0.0003` | `0.0001` |",
+    for line in ("| Parent run | [fish/a](../a/note.md) |", "| `lr` | `0.0003` | `0.0001` |",
                  "| `net.width` | `64` | `not set` |", "| `deep` | `not set` | `null` |",
                  "| `survival` | 0.9 | 0.95 share | +0.05 |", "| `only a` | 1 | not recorded |  |",
                  "| `verdict` | not recorded | better |  |"):  # fmt: skip

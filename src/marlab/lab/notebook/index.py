@@ -48,8 +48,9 @@ def progress(info: RunInfo, lines: Sequence[Line]) -> float | None:
 
 
 def thumbnail(info: RunInfo) -> Path | None:
-    """A moment of the first film for the index; a figure so small could not be read."""
-    source = next((p.path for p in story.films(info) if p.path.suffix == ".gif"), None)
+    """A moment of the first film for the index; a figure so small could not be read, nor one that moves."""
+    films = (film.path for film in story.films(info) if film.path.suffix == ".gif")
+    source = next((film for film in films if not film.stem.endswith("curve")), None)
     if source is None:
         return None
     from PIL import Image, ImageOps

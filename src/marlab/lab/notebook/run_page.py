@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +16,9 @@ from marlab.lab.notebook.index import Entry, entry_of
 from marlab.lab.notebook.panels import Contribution, Page, Panel, contribution, package_of, world_pages
 from marlab.lab.notebook.sheet import Sheet, as_json, data_uri
 from marlab.lab.notebook.words import word
-from marlab.lab.report.facts import duration, file_size, parent_of, root_of, when
+from marlab.lab.report.facts import duration, file_size, parent_of, when
 from marlab.lab.report.page import MIME, render_fragment
+from marlab.lab.runs import folders
 from marlab.lab.runs.records import RunInfo
 from marlab.lab.stats import show
 
@@ -121,7 +121,7 @@ def place_of(info: RunInfo, sheet: Sheet) -> str:
     """Where a run lies below the folder of all runs; its id where there is no such folder."""
     if sheet.home is None:
         return info.id
-    return Path(os.path.relpath(info.path.absolute(), sheet.home.parent.absolute())).as_posix()
+    return folders.place_of(info.path, sheet.home.parent)
 
 
 def interval_panels(info: RunInfo) -> list[Panel]:
@@ -138,7 +138,7 @@ def interval_panels(info: RunInfo) -> list[Panel]:
 def _facts(info: RunInfo, hashes: dict[str, Any]) -> dict[str, Any]:
     """What the template says about the run itself."""
     parameters = story.parameters(info)
-    parent = parent_of(info, root_of(info.path))
+    parent = parent_of(info)
     log = story.end_of_log(info)
     return {
         "verdict": story.verdict(info), "results": story.results(info), "show": show, "when": when,

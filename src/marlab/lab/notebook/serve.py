@@ -28,6 +28,7 @@ from marlab.lab.notebook.panels import action
 from marlab.lab.notebook.sheet import FOLDER, as_json
 from marlab.lab.notebook.site import build
 from marlab.lab.runs.files import first_line
+from marlab.lab.runs.folders import place_of
 
 LOOPBACK = "127.0.0.1"
 SHORTEST_PAUSE = 1.5
@@ -121,7 +122,7 @@ class Notebook(ThreadingHTTPServer):
             self.scripts = site.assets
             if site.made or site.gone:
                 self.stamp += 1
-                self.changed |= {path.relative_to(self.root).as_posix(): self.stamp for path in site.made}
+                self.changed |= {place_of(path, self.root): self.stamp for path in site.made}
             self._looked = time.monotonic()
 
     # --- connections: a bound on their number and on how long each may be silent ----------------------------------

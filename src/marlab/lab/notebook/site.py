@@ -25,7 +25,9 @@ from marlab.lab.notebook.panels import table, world_pages
 from marlab.lab.notebook.run_page import Built, write_run
 from marlab.lab.notebook.sheet import FOLDER, Sheet, as_data, put, write_assets
 from marlab.lab.notebook.words import LANGUAGES, word
-from marlab.lab.report.facts import Unreadable, looks_like_a_run
+from marlab.lab.report.facts import Unreadable, headless
+from marlab.lab.runs import folders
+from marlab.lab.runs.folders import place_of
 from marlab.lab.runs.records import RunInfo, read_run
 
 STATE = "state.json"
@@ -61,7 +63,7 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
     for path, sweep in run_folders(root):
         if tick is not None:
             tick(path)
-        place = path.relative_to(root).as_posix()
+        place = place_of(path, root)
         mark, old = signature(path), known.get("runs", {}).get(place)
         same = old is not None and old["mark"] == mark and (path / "report" / "index.html").exists()
         if same and old["entry"]["status"] != "running":
@@ -82,7 +84,7 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
         fresh[place] = {"mark": mark, "entry": built.entry, "hashes": built.hashes}
         site.entries.append(built.entry)
         site.made.append(path)
-    site.broken += [Unreadable(path, "there is no run.json") for path in _headless(root)]
+    site.broken += headless(root)
     worlds = sorted(packages | set(_contributors()))
     site.assets = write_assets(root / FOLDER, worlds)
     state = {
@@ -96,14 +98,11 @@ def build(root: Path, language: str = "en", tick: Callable[[Path], None] | None 
 
 
 def run_folders(root: Path) -> Iterator[tuple[Path, str | None]]:
-    """(folder, id of its sweep) of every run below `root`, trials of sweeps among them."""
-    for record in sorted(root.glob("*/*/run.json")):
-        path = record.parent
-        if path.parent.name.startswith((".", "_")) or path.name.startswith("."):
-            continue
+    """(folder, place of its sweep) of every run of `root`, trials of sweeps among them."""
+    for path in folders.run_folders(root):
         yield path, None
         for trial in sorted(path.glob(f"{TRIALS}/*/run.json")):
-            yield trial.parent, path.relative_to(root).as_posix()
+            yield trial.parent, place_of(path, root)
 
 
 def _refuse_links(shared: Path) -> None:
@@ -113,18 +112,13 @@ def _refuse_links(shared: Path) -> None:
             raise UserError(f"{folder} is a link to another folder; pages are not written through one: remove it.")
 
 
-def _headless(root: Path) -> list[Path]:
-    return [p for p in sorted(root.glob("*/*")) if looks_like_a_run(p) and not (p / "run.json").exists()]
-
-
 def _make(info: RunInfo, root: Path, language: str, old: dict[str, Any] | None, sweep: str | None) -> Built:
     hashes = dict(old["hashes"]) if old is not None else {}
     sheet = Sheet(info.path / "report" / "index.html", root / FOLDER, root / "index.html", language=language)
     built = write_run(info, sheet, hashes)
-    place = info.path.relative_to(root)
-    built.entry |= {"href": quote(f"{place.as_posix()}/report/index.html"), "sweep": sweep}
+    built.entry |= {"href": quote(f"{place_of(info.path, root)}/report/index.html"), "sweep": sweep}
     picture = thumbnail(info)
-    built.entry["thumb"] = None if picture is None else quote(picture.relative_to(root).as_posix())
+    built.entry["thumb"] = None if picture is None else quote(place_of(picture, root))
     return built
 
 

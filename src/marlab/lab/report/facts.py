@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from marlab.lab.config import defaults_of, flatten
 from marlab.lab.errors import UserError
+from marlab.lab.runs.folders import run_folders
 from marlab.lab.runs.metrics import tail_metrics
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, measured
@@ -34,16 +36,18 @@ def read_all(root: Path) -> tuple[list[RunInfo], list[Unreadable]]:
     """All runs below `root` by world and name, and every directory that looks like a run and cannot be read."""
     found: list[RunInfo] = []
     broken: list[Unreadable] = []
-    for path in sorted(p for p in root.glob("*/*") if p.is_dir() and not p.name.startswith(".")):
-        if not (path / "run.json").exists():
-            if looks_like_a_run(path):
-                broken.append(Unreadable(path, "there is no run.json"))
-            continue
+    for path in run_folders(root):
         try:
             found.append(read_run(path))
         except UserError as error:
             broken.append(Unreadable(path, str(error)))
-    return found, broken
+    return found, sorted([*broken, *headless(root)], key=lambda item: item.path)
+
+
+def headless(root: Path) -> list[Unreadable]:
+    """Folders at the place of a run that hold traces of one, and no record."""
+    paths = [p for p in sorted(root.glob("*/*")) if looks_like_a_run(p) and not (p / "run.json").exists()]
+    return [Unreadable(path, "there is no run.json") for path in paths]
 
 
 def looks_like_a_run(path: Path) -> bool:
@@ -95,19 +99,15 @@ def last_metrics(info: RunInfo, records: int = 200) -> dict[str, tuple[int, floa
     return dict(sorted(latest.items()))
 
 
-def parent_of(info: RunInfo, root: Path) -> RunInfo | None:
+def parent_of(info: RunInfo) -> RunInfo | None:
     """The run that `info` names as its parent, if it is there and can be read."""
     if info.parent is None:
         return None
+    root = info.path / info.root if info.root else info.path.absolute().parent.parent
     try:
-        return read_run(root / info.parent)
+        return read_run(Path(os.path.normpath(root / info.parent)))
     except UserError:
         return None
-
-
-def root_of(run_path: Path) -> Path:
-    """The folder of all runs that a run directory lies in."""
-    return run_path.absolute().parent.parent
 
 
 def parameter(value: Any) -> str:

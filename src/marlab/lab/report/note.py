@@ -26,12 +26,12 @@ from marlab.lab.report.facts import (
     parameter,
     parent_of,
     results_of,
-    root_of,
     when,
 )
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, spans, table
 from marlab.lab.report.parts import merge, read_together, write_together
 from marlab.lab.runs.files import read_table
+from marlab.lab.runs.folders import place_of
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, show
 from marlab.lab.verdict import texts
@@ -106,10 +106,10 @@ def _given(text: str | None) -> str:
 def _parent_link(info: RunInfo) -> str:
     if info.parent is None:
         return "none"
-    parent = parent_of(info, root_of(info.path))
+    parent = parent_of(info)
     if parent is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", info.parent):
         return code(info.parent)
-    return link(info.parent, f"../../{info.parent}/note.md")
+    return link(info.parent, place_of(parent.path / "note.md", info.path))
 
 
 def _attempts(info: RunInfo) -> str:
@@ -212,7 +212,7 @@ def _tables(run_path: Path) -> list[str]:
 def _against_parent(info: RunInfo) -> str:
     if info.parent is None:
         return "This run has no parent."
-    parent = parent_of(info, root_of(info.path))
+    parent = parent_of(info)
     if parent is None:
         return f"The parent run {code(info.parent)} cannot be read here, so what differs from it is unknown."
     try:

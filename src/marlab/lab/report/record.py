@@ -11,6 +11,7 @@ from marlab.lab.report.facts import DONE, UNFINISHED, Unreadable, duration, read
 from marlab.lab.report.markdown import bullets, clean, code, link, plain, table
 from marlab.lab.report.note import inline_result, write_note
 from marlab.lab.report.parts import merge, read_together, write_together
+from marlab.lab.runs.folders import place_of
 from marlab.lab.runs.records import RunInfo
 
 HEADLINES = 4  # results per run; the note has them all
@@ -115,7 +116,4 @@ def _entry(root: Path, info: RunInfo) -> str:
 
 
 def _shown(root: Path, path: Path) -> str:
-    try:
-        return path.relative_to(root).as_posix()
-    except ValueError:
-        return clean(str(path))
+    return clean(place_of(path, root))

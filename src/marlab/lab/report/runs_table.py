@@ -63,10 +63,10 @@ def run_rows(runs: Sequence[RunInfo], values: Values | None = None) -> list[RunR
     names = {name for name, _ in values.values()}
     rows = []
     for info in runs:
-        name, value = values.get(info.id, ("", None))
+        name, value = values.get(info.path, ("", None))
         rows.append(
             RunRow(
-                run=info.id,
+                run=info.address,
                 status=info.status,
                 ended=when(info.ended) if info.ended else "",
                 duration="" if info.seconds() is None else duration(info.seconds()),

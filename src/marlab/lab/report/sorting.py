@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
@@ -21,7 +22,7 @@ COLUMNS: dict[str, Callable[[RunInfo], Any]] = {
 """What every run has, by the name of its column; None where a run does not have it."""
 BOUNDARIES = " /:_"
 """What may stand before the short name of a result or metric: `survival` is short for `final model: survival`."""
-Values = dict[str, tuple[str, float]]
+Values = dict[Path, tuple[str, float]]
 """Run -> the full name of what was asked for, and its value."""
 MOST_NAMES = 12  # that a sentence lists
 
@@ -49,10 +50,10 @@ def result_named(info: RunInfo, asked: str) -> tuple[str, float] | None:
 
 def values_by(runs: Sequence[RunInfo], asked: str) -> Values:
     """Run -> (name, value) of a result or else of the metric that `asked` means, of all runs that have it."""
-    found = {info.id: value for info in runs if (value := result_named(info, asked)) is not None}
+    found = {info.path: value for info in runs if (value := result_named(info, asked)) is not None}
     if found or not runs:
         return found
-    latest = {info.id: last_metrics(info) for info in runs}
+    latest = {info.path: last_metrics(info) for info in runs}
     metrics = sorted({name for logged in latest.values() for name in logged})
     meant = find_name(asked, metrics)
     if not meant:
@@ -73,7 +74,7 @@ def sort_runs(
     def key(info: RunInfo) -> Any:
         if known is None:
             return COLUMNS[by](info)
-        return known[info.id][1] if info.id in known else None
+        return known[info.path][1] if info.path in known else None
 
     ordered = sorted(runs, key=lambda info: info.id)
     have = [(value, info) for info in ordered if (value := key(info)) is not None]

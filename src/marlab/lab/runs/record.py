@@ -27,6 +27,7 @@ def new_record(world: str, name: str) -> dict[str, Any]:
         "schema": SCHEMA, "world": world, "name": name, "status": "planned", **empty, "created": now(),
         "versions": {}, "host": {}, "attempts": [], "parent": None, "tags": [], "group": None, "goal": None,
         "preset": None, "judged_by": None, "inferred": [], "stages": [], "total": None, "results": {}, "verdict": [],
+        "root": None,
     }  # fmt: skip
 
 
@@ -69,7 +70,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("world", "created"), (lambda value: isinstance(value, str), "a text")),
     **dict.fromkeys(
         ("reason", "command", "config_hash", "config_type", "started", "ended", "parent", "group", "goal",
-         "preset"), (_text_or_none, "a text or nothing"),
+         "preset", "root"), (_text_or_none, "a text or nothing"),
     ),
     **dict.fromkeys(("tags", "inferred"), (_TEXTS, "a list of texts")),
     **dict.fromkeys(("versions", "host", "results"), (_table, "a table")),

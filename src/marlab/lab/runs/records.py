@@ -11,6 +11,7 @@ from typing import Any
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_table, write_json
+from marlab.lab.runs.folders import run_folders
 from marlab.lab.runs.judged import Judged, judged
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.record import new_record, now, read_record
@@ -49,10 +50,16 @@ class RunInfo:
     total: int | None  # steps of the whole training; None where that is not known
     results: dict[str, Any]
     verdict: list[dict[str, Any]]
+    root: str | None  # the way to the folder of all runs, of a run that does not lie there
 
     @property
     def id(self) -> str:
         return f"{self.world}/{self.name}"
+
+    @property
+    def address(self) -> str:
+        """What finds it: world/name where it lies at its place, else its path."""
+        return self.id if self.path.parts[-2:] == (self.world, self.name) else str(self.path)
 
     def config(self) -> dict[str, Any]:
         """config.json, empty for a run that never started."""
@@ -88,15 +95,15 @@ def find_run(text: str, root: Path = Path("runs")) -> RunInfo:
         if (candidate / "run.json").is_file():
             return read_run(candidate)
     runs: list[RunInfo] = []
-    for record in sorted(root.glob("*/*/run.json")):
+    for path in run_folders(root):
         with suppress(UserError):  # others that cannot be read are no reason not to find this one
-            runs.append(read_run(record.parent))
+            runs.append(read_run(path))
     runs.sort(key=lambda r: (str(r.created), r.id))
-    named = [r for r in runs if r.name == text]
+    named = [r for r in runs if text in (r.name, r.id)]
     if len(named) == 1:
         return named[0]
     if named:
-        raise UserError(f"'{text}' names {len(named)} runs: {', '.join(r.id for r in named)}; say which.")
+        raise UserError(f"'{text}' names {len(named)} runs: {', '.join(r.address for r in named)}; say which.")
     names = [*(r.id for r in runs), *(r.name for r in runs)]
     near = difflib.get_close_matches(text, names, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else f"; below {root} {are(len(runs), 'run')}."

@@ -31,6 +31,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget, announce
 from marlab.lab.runs.files import read_table, remove_leftovers, write_json
+from marlab.lab.runs.folders import write_down
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
 from marlab.lab.runs.metrics import MetricsWriter
@@ -129,6 +130,8 @@ class Run:
             raise UserError(f"There is no run at {path} to resume; leave --resume out to start it.")
         run = cls(path, old or new_record(world, path.name), resumed=not fresh)
         run._lock.acquire()
+        if old is None and options.output_dir is not None:
+            run._record["root"] = write_down(path, root)
         try:
             run._begin(config, options, preset, command)
         except BaseException:

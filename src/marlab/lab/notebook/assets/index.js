@@ -60,10 +60,11 @@
   // --- one run ---------------------------------------------------------------------------------------------------
 
   function row(run) {
-    const box = make("input", { type: "checkbox", "aria-label": t("index.choose", { run: run.id }) });
+    const far = notebook.served && run.place.startsWith("../"); // a server reads the folder of runs alone
+    const box = make("input", { type: "checkbox", disabled: far, "aria-label": t("index.choose", { run: run.id }) });
     box.checked = chosen.has(run.place);
     box.addEventListener("change", () => { box.checked ? chosen.add(run.place) : chosen.delete(run.place); choice(); });
-    const link = make("a", { href: run.href, class: "name", text: run.id });
+    const link = make("a", { href: far ? null : run.href, title: far ? t("index.far") : null, class: "name", text: run.id });
     const chips = make("span", { class: "chips" }, make("span", { class: "status " + run.status, text: t("status." + run.status) }),
       bar(run), ...[run.preset, run.group, ...run.tags].filter(Boolean).map((text) => make("span", { class: "chip", text })));
     if (run.trials) chips.append(make("button", { type: "button", text: t("index.trials", { count: run.trials }), onclick: () => { sweep = run.place; update(); } }));
@@ -81,7 +82,7 @@
   }
 
   function picture(run) {
-    if (run.thumb) return make("img", { class: "thumb" + (/\.svg$/i.test(run.thumb) ? " drawing" : ""), src: run.thumb, alt: "", loading: "lazy", width: 96, height: 64 });
+    if (run.thumb && !(notebook.served && run.place.startsWith("../"))) return make("img", { class: "thumb" + (/\.svg$/i.test(run.thumb) ? " drawing" : ""), src: run.thumb, alt: "", loading: "lazy", width: 96, height: 64 });
     return make("span", { class: "thumb none " + run.world, "aria-hidden": "true", text: run.world.slice(0, 1) });
   }
 
