@@ -44,7 +44,7 @@ HEAVY = ("torch", "scml", "negmas", "matplotlib", "pyarrow", "scipy")
 # One process imports what all commands need and forks for each, so that none sees what another one has imported.
 HELP = """
 import contextlib, json, os, sys
-import tyro, marlab.cli
+import marlab.cli, marlab.lab.flags
 heavy, commands = json.loads(sys.argv[1])
 for words in commands:
     pid = os.fork()
@@ -82,7 +82,7 @@ def test_usage_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_importing_the_entry_point_is_light() -> None:
     """No world, no torch, no tyro before a command is chosen: `marlab --help` answers at once."""
-    heavy = "torch", "tyro", "matplotlib", "scipy", "marlab.fish", "marlab.hunt"
+    heavy = "torch", "shtab", "matplotlib", "scipy", "marlab.fish", "marlab.hunt"
     code = f"import sys, marlab.cli; raise SystemExit(any(m in sys.modules for m in {heavy!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -100,7 +100,7 @@ def test_trainers_import_where_little_is_installed() -> None:
     """A GPU machine has torch, numpy, scipy, pyarrow, matplotlib, tensorboard and rich, and nothing else of ours."""
     code = (
         "import importlib, sys\n"
-        "for name in ('tyro', 'gymnasium', 'pettingzoo', 'psutil', 'imageio_ffmpeg', 'jinja2', 'ray', 'distributed'):\n"
+        "for name in ('gymnasium', 'pettingzoo', 'psutil', 'imageio_ffmpeg', 'jinja2', 'ray', 'distributed'):\n"
         "    sys.modules[name] = None\n"
         f"for name in {CORE}:\n"
         "    importlib.import_module(name)\n"

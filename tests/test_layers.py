@@ -35,7 +35,7 @@ KNOWN_IN = {  # libraries, and the only places that import them
         "marlab.market.agent.agent",
         "marlab.market.arena.official",
     ),
-    ("tyro",): ("marlab.lab.flags",),
+    ("shtab",): ("marlab.completion",),
     ("jinja2", "markdown_it", "html", "markupsafe", "plotly"): ("marlab.lab.report", "marlab.lab.notebook"),
 }
 

@@ -39,7 +39,7 @@ def test_the_list_is_as_promised_and_every_name_is_there(world: str) -> None:
 
 
 def test_a_world_is_imported_without_what_only_its_use_needs() -> None:
-    heavy = ("torch", "scml", "negmas", "matplotlib", "tyro", "pettingzoo", "scipy")
+    heavy = ("torch", "scml", "negmas", "matplotlib", "shtab", "pettingzoo", "scipy")
     code = f"import sys, marlab.fish, marlab.hunt, marlab.market; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from marlab.lab.config import check_text
 from marlab.lab.errors import UserError
@@ -177,27 +178,21 @@ def _dispatch(words: list[str]) -> int:
 
             print(f"marlab {__version__}")
             return 0
-        if words[0] in ("--completion", "--complete") and table is COMMANDS:
-            return _complete(words[0], words[1:])
+        if words[0] == "--completion" and table is COMMANDS:
+            from marlab.completion import script
+
+            print(script(words[1] if len(words) > 1 else "", COMMANDS), end="")
+            return 0
         word = words.pop(0)
         if word not in table:
-            known = ", ".join(table)
-            raise UserError(f"'{said} {word}' is not a command, expected one of: {known}.")
+            near = get_close_matches(word, table, 1)
+            known = f"did you mean '{said} {near[0]}'?" if near else f"expected one of: {', '.join(table)}."
+            raise UserError(f"'{said} {word}' is not a command, {known}")
         said += f" {word}"
         entry = table[word]
         if isinstance(entry, Command):
             return _call(entry, words, said)
         table = entry
-
-
-def _complete(asked: str, words: list[str]) -> int:
-    from marlab import completion
-
-    if asked == "--completion":
-        print(completion.script(words[0] if words else ""), end="")
-    else:
-        print("\n".join(completion.candidates(words, COMMANDS, main)))
-    return 0
 
 
 def _call(command: Command, words: list[str], said: str) -> int:
@@ -217,5 +212,7 @@ def _usage(said: str, table: Table) -> str:
             lines.append(f"  {name:<12} {' | '.join(entry)}")
     lines += ["", f"`{said} COMMAND --help` explains a command and its flags."]
     if table is COMMANDS:
-        lines.append("`marlab --completion bash|zsh|fish` prints what a shell needs to complete words and flags.")
+        lines.append(
+            "`marlab --completion bash|zsh|tcsh|fish|powershell` prints a script that completes words and flags."
+        )
     return "\n".join(lines)

@@ -131,7 +131,7 @@ def test_background_detaches(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_importing_it_is_light() -> None:
-    code = "import sys, marlab.lab.command; sys.exit(any(m in sys.modules for m in ('torch', 'tyro', 'matplotlib')))"
+    code = "import sys, marlab.lab.command; sys.exit(any(m in sys.modules for m in ('torch', 'shtab', 'matplotlib')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -2,8 +2,7 @@
 
 A command's config is a frozen dataclass. Allowed field types: bool, int, float, str, Path, Literal, `X | None`,
 tuples and nested dataclasses of these. Impossible combinations raise `UserError` in `__post_init__`, so that a
-config cannot exist in a wrong state however it was made. The flags live in `lab/flags.py`, the only place that
-needs tyro; everything here works where tyro is not installed.
+config cannot exist in a wrong state however it was made. The flags live in `lab/flags.py`.
 
 A nested dataclass is a table of its own (`[ppo]` in TOML, `--ppo.gamma`), unless it is made by `group`: then it is a
 part of the config for Python only, and its fields stand beside the others in flags, TOML and JSON.
@@ -48,10 +47,6 @@ def _prefix(f: dataclasses.Field[Any]) -> str | None:
     """What a group's fields are called by outside of Python, in front of their names; None: not a group."""
     prefix = f.metadata.get("prefix")
     return None if prefix is None else str(prefix)
-
-
-def has_groups(cls: type[Any]) -> bool:
-    return any(_prefix(f) is not None for f in fields(cls))
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -1,16 +1,18 @@
-"""Command-line flags made from config dataclasses. The only module that needs tyro."""
+"""Command-line flags made from config dataclasses: every field is a flag of a plain argparse parser."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import difflib
 import io
-import os
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, make_dataclass
-from typing import Annotated, Any, Generic, TypeVar
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NoReturn, TypeVar
 
-from marlab.lab.config import Folders, Preset, check_values, from_dict, has_groups, leaves, load_preset, preset_files
+from marlab.lab.config import Folders, Leaf, Preset, check_values, from_dict, leaves, load_preset, preset_files
 from marlab.lab.errors import UserError
 from marlab.lab.help import HELP_WORDS, Part, help_text
 from marlab.lab.runs.run import RunOptions
@@ -48,8 +50,7 @@ def parse(
     """
     words = _translate(list(argv), old or OldFlags(), prog)
     _help(words, prog, Part(cls), positional=positional)
-    words = _lead_words(words, positional, prog)
-    config = _made(cls, None, _tyro(_flat_class(cls, None), words, prog))
+    (config,) = _read([Part(cls)], _lead_words(words, positional, prog), prog)
     check_values(config)
     return config
 
@@ -66,92 +67,151 @@ def parse_run(
     name, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)
     preset = load_preset(name, presets) if name else None
     default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else base
-    known = list(preset_files(presets))
-    _help(words, prog, Part(cls, default), Part(RunOptions), positional=positional, presets=known)
-    words = _lead_words(words, positional, prog)
-    import tyro
-
-    flat, no_prefix = _flat_class(cls, default), tyro.conf.arg(name="")
-    config_field = field() if flat is not cls or default is None else field(default=default)
-    command = make_dataclass(
-        "Command",
-        [
-            ("config", Annotated[flat, no_prefix], config_field),
-            ("options", Annotated[RunOptions, no_prefix], field(default_factory=RunOptions)),
-        ],
-    )
-    made: Any = _tyro(command, words, prog)
-    config = _made(cls, default, made.config)
+    parts = [Part(cls, default), Part(RunOptions)]
+    _help(words, prog, *parts, positional=positional, presets=list(preset_files(presets)))
+    config, options = _read(parts, _lead_words(words, positional, prog), prog)
     check_values(config)
-    return Parsed(config, made.options, preset)
+    return Parsed(config, options, preset)
 
 
 def _help(words: Sequence[str], prog: str, *parts: Part, **more: Any) -> None:
     """Print the help that is asked for, if any, and leave."""
     if any(word in HELP_WORDS for word in words):
-        print(help_text(prog, parts, everything="--help-all" in words, **more))
+        if _described is not None:
+            _described.append(Described(parts, **more))
+        else:
+            print(help_text(prog, parts, everything="--help-all" in words, **more))
         raise SystemExit(0)
 
 
-def _flat_class(cls: type[Any], default: Any | None) -> type[Any]:
-    """A class with every value of the config at its top, for tyro, which would put the name of a group before it."""
-    if not has_groups(cls):
-        return cls
-    values = [(leaf.flag, leaf.hint, _standard(leaf.default)) for leaf in leaves(cls, default)]
-    return make_dataclass(cls.__name__, values)
+# --- flags to values ----------------------------------------------------------------------------------------
 
 
-def _standard(value: Any) -> Any:
-    return field() if value is MISSING else field(default=value)
+class _Parser(argparse.ArgumentParser):
+    """Raises one sentence instead of leaving with a usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ").replace(": expected", " expected")
+        more = "; a text that begins with a dash is given as FLAG=TEXT" if "expected one argument" in message else ""
+        raise UserError(f"{message}{more}. See `{self.prog} --help`.")
 
 
-def _made(cls: type[C], default: C | None, flat: Any) -> C:
-    """The config from what tyro read."""
-    if type(flat) is cls:
-        return flat
-    tables: dict[str, Any] = {}
-    for leaf in leaves(cls, default):
-        table = tables
-        for name in leaf.path[:-1]:
-            table = table.setdefault(name, {})
-        table[leaf.name] = getattr(flat, leaf.flag)
-    return from_dict(cls, tables, "the flags")
+def _read(parts: Sequence[Part], words: Sequence[str], prog: str) -> list[Any]:
+    """One config for each part, with the values that the flags give and otherwise those of its default."""
+    given, extra = _parser(parts, prog).parse_known_args([_hyphens(word) for word in words])
+    flags = {f"--{leaf.flag.replace('_', '-')}": leaf for part in parts for leaf in leaves(part.cls, part.default)}
+    if extra:
+        word = extra[0].partition("=")[0]
+        if not word.startswith("-"):
+            raise UserError(f"'{word}' is one word too many; flags come after plain words. See `{prog} --help`.")
+        near = difflib.get_close_matches(word, [spelling for leaf in flags.values() for spelling in spellings(leaf)], 1)
+        hint = f", did you mean {near[0]}?" if near else "."
+        raise UserError(f"There is no flag {word}{hint} See `{prog} --help`.")
+    made: list[Any] = []
+    for part in parts:
+        tables: dict[str, Any] = {}
+        for leaf in leaves(part.cls, part.default):
+            if leaf.flag not in given:
+                continue
+            table = tables
+            for name in leaf.path[:-1]:
+                table = table.setdefault(name, {})
+            table[leaf.name] = _value(leaf.hint, getattr(given, leaf.flag), spellings(leaf)[0], prog)
+        made.append(from_dict(part.cls, tables, "the flags", part.default))
+    return made
 
 
-def _tyro(cls: type[C], words: list[str], prog: str) -> C:
-    import tyro
+def _parser(parts: Sequence[Part], prog: str) -> _Parser:
+    """Every field of the parts as a flag that takes texts; a field without a flag on the line leaves nothing."""
+    parser = _Parser(prog, allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS)
+    for part in parts:
+        for leaf in leaves(part.cls, part.default):
+            if leaf.hint is bool:
+                for spelling, const in zip(spellings(leaf), (True, False)):
+                    parser.add_argument(spelling, dest=leaf.flag, action="store_const", const=const)
+            else:
+                parser.add_argument(spellings(leaf)[0], dest=leaf.flag, nargs=word_count(leaf.hint))
+    return parser
 
-    said = io.StringIO()
-    width = os.environ.get("COLUMNS")
+
+def spellings(leaf: Leaf) -> list[str]:
+    """--flag, and for a switch --no-flag, where the dot of a table stays in front: --ppo.no-compile."""
+    head, dot, name = leaf.flag.replace("_", "-").rpartition(".")
+    return [f"--{head}{dot}{no}{name}" for no in (["", "no-"] if leaf.hint is bool else [""])]
+
+
+def _hyphens(word: str) -> str:
+    """Flags may be typed with underscores, as fields are written."""
+    if not word.startswith("--"):
+        return word
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def word_count(hint: Any) -> int | str | None:
+    if typing.get_origin(hint) is not tuple:
+        return None
+    args = typing.get_args(hint)
+    return "*" if Ellipsis in args else len(args)
+
+
+def _value(hint: Any, given: Any, flag: str, prog: str) -> Any:
+    """The texts of one flag as a value of its field's type."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is bool:
+        return given
+    if origin is tuple:
+        kinds = args[:1] * len(given) if Ellipsis in args else args
+        return tuple(_value(kind, text, flag, prog) for kind, text in zip(kinds, given))
+    if origin in (typing.Union, types.UnionType):
+        if given == "None" and type(None) in args:
+            return None
+        (kind,) = (arg for arg in args if arg is not type(None))
+        return _value(kind, given, flag, prog)
+    if origin is Literal:
+        chosen = next((arg for arg in args if str(arg) == given), None)
+        if chosen is None:
+            near = difflib.get_close_matches(given, [str(arg) for arg in args], 1, cutoff=0.75)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            known = ", ".join(str(arg) for arg in args)
+            raise UserError(f"{flag} is {given!r}, expected one of {known}{hint} See `{prog} --help`.")
+        return chosen
     try:
-        os.environ["COLUMNS"] = "1000"  # or an error's first statement would be cut where its line ends
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            return tyro.cli(cls, prog=prog, args=words)
-    except SystemExit:
-        raise UserError(_one_sentence(said.getvalue(), prog)) from None
+        return hint(given)
+    except ValueError:
+        expected = {int: "a whole number", float: "a number"}.get(hint, "another value")
+        raise UserError(f"{flag} is {given!r}, expected {expected}. See `{prog} --help`.") from None
+
+
+# --- what completion needs ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the help of a command is made from."""
+
+    parts: Sequence[Part]
+    positional: Sequence[str] = ()
+    presets: Sequence[str] | None = None
+
+
+_described: list[Described] | None = None
+"""Where descriptions go in place of printed help, while somebody asks for them."""
+
+
+def describe(command: Callable[[list[str]], Any]) -> Described:
+    """The fields behind the flags of a command; nothing is printed."""
+    global _described
+    _described = []
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            command(["--help-all"])
+        return _described[-1]
     finally:
-        os.environ.pop("COLUMNS")
-        if width is not None:
-            os.environ["COLUMNS"] = width
+        _described = None
 
 
-def _one_sentence(box: str, prog: str) -> str:
-    """tyro explains an error in a box of many lines; keep its first statement and its best suggestion."""
-    lines = [re.sub(r"[│╭╮╰╯─|]", " ", line).strip() for line in box.splitlines()]
-    lines = [line for line in lines if line.strip("-")]
-    message = lines[1] if len(lines) > 1 else (lines[0] if lines else "the flags could not be read")
-    message = re.sub(
-        r"^Error parsing (--\S+): invalid literal for int\(\) with base 10: (.*)$",
-        r"\1 is \2, expected a whole number",
-        message,
-    )
-    message = re.sub(
-        r"^Error parsing (--\S+): could not convert string to float: (.*)$", r"\1 is \2, expected a number", message
-    )
-    for i, line in enumerate(lines):
-        if line.startswith("Perhaps you meant") and i + 1 < len(lines):
-            message += f", did you mean {lines[i + 1].split()[0].rstrip(',')}?"
-    return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See `{prog} --help`."
+# --- plain words and old flags ------------------------------------------------------------------------------
 
 
 def _lead_words(words: list[str], positional: Sequence[str], prog: str) -> list[str]:

@@ -317,7 +317,7 @@ import sys
 from marlab.market.agent.agent import LitaAgentHRL
 from marlab.market.agent.layers import load_layers
 load_layers(LitaAgentHRL(mode="heuristic").settings)
-print([name for name in ("torch", "tyro") if name in sys.modules])
+print([name for name in ("torch", "shtab") if name in sys.modules])
 """
 
 

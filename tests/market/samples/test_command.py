@@ -67,4 +67,4 @@ def test_wrong_l2_weights_are_one_sentence(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_wrong_choice_is_told_with_all_that_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["market", "samples", "x", "--goal-backfill", "nonsense"]) == 2
-    assert "Expected one of ('none', 'v2', 'l2'). See" in capsys.readouterr().err
+    assert "expected one of none, v2, l2. See" in capsys.readouterr().err

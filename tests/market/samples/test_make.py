@@ -200,7 +200,7 @@ def test_wrong_requests_leave_nothing_behind(logs, tmp_path):
 
 def test_samples_are_made_where_the_simulator_is_not_installed():
     """Also without the command line's library: a GPU machine has torch, numpy, pyarrow, matplotlib and rich."""
-    blocked = ("scml", "negmas", "scml_agents", "tyro", "gymnasium", "pettingzoo", "psutil", "plotly", "jinja2")
+    blocked = ("scml", "negmas", "scml_agents", "shtab", "gymnasium", "pettingzoo", "psutil", "plotly", "jinja2")
     code = f"""
 import sys
 for name in {blocked!r}:

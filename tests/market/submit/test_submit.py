@@ -44,7 +44,7 @@ def test_the_zip_plays_in_an_environment_without_marlab_and_torch(tmp_path: Path
     here = Path(next(p for p in sys.path if p.endswith("site-packages")))
     for path in here.iterdir():
         if (
-            not path.name.lower().startswith(("torch", "marlab", "__editable__", "_marlab", "tyro"))
+            not path.name.lower().startswith(("torch", "marlab", "__editable__", "_marlab", "shtab"))
             and path.suffix != ".pth"
         ):
             (site / path.name).symlink_to(path)

@@ -18,7 +18,7 @@ from marlab.lab.errors import UserError
 from marlab.market.simulator import clean
 from marlab.market.simulator.experts import find_player
 
-BLOCKED = ("torch", "marlab", "tyro", "tensorflow", "jax")
+BLOCKED = ("torch", "marlab", "tensorflow", "jax")
 """What a submission must not need."""
 MOST_START_S = 0.5
 """CPU seconds that the agent may add to the import of the simulator."""
