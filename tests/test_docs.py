@@ -321,7 +321,9 @@ def test_the_readme_claims_only_what_the_results_show() -> None:
     """Every number of its table stands in the research record, and ± is half of the interval that stands there."""
     shown = "".join(page.read_text() for page in sorted((ROOT / "docs" / "record").glob("*.md"))).replace("**", "")
     tables = [
-        re.search(r"^\|[^\n]*\| marlab \|.*?\n\n.*?\n\n.*?\n\n", (ROOT / name).read_text(), re.S | re.M)
+        re.search(
+            r"^\|[^\n]*\| marlab \|.*?\n\n.*?\n\n.*?\n\n", (ROOT / name).read_text().replace("\xa0", " "), re.S | re.M
+        )
         for name in ("README.md", "README.zh.md")
     ]
     english, chinese = (re.findall(r"\d\.\d+(?: ± \d\.\d+)?", table[0]) for table in tables if table)
