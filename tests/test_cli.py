@@ -81,7 +81,7 @@ def test_usage_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_importing_the_entry_point_is_light() -> None:
-    """No world, no torch, no tyro before a command is chosen: `marlab --help` answers at once."""
+    """No world, no torch before a command is chosen: `marlab --help` answers at once."""
     heavy = "torch", "shtab", "matplotlib", "scipy", "marlab.fish", "marlab.hunt"
     code = f"import sys, marlab.cli; raise SystemExit(any(m in sys.modules for m in {heavy!r}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

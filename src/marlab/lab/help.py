@@ -1,7 +1,7 @@
 """The help of a command, made from its config dataclasses: a short one with what most people change, and all of it.
 
 A config class may name its common fields in `COMMON`; `--help` then shows only those, and `--help-all` the rest. The
-text under a field is its explanation. Needs neither tyro nor a terminal, so that help comes at once.
+text under a field is its explanation. Needs no terminal, so that help comes at once.
 """
 
 from __future__ import annotations
