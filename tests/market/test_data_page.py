@@ -1,4 +1,4 @@
-"""docs/guides/market-data.md names every field of logs and samples; tests/test_docs.py runs its examples."""
+"""docs/reference/market-files.md names every field of logs and samples; tests/test_docs.py runs its examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marlab.market.samples.dataset import schema
 from marlab.market.samples.options import Sizes
 from tests.market.sample_tools import tiny_world
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "market-data.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "market-files.md").read_text(encoding="utf-8")
 
 
 def test_every_field_is_on_the_page() -> None:

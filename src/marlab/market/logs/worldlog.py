@@ -65,7 +65,7 @@ TABLES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class WorldLog:
-    """A recorded world. docs/guides/market-data.md lists the keys of `meta`; `agents` is a list in it."""
+    """A recorded world. docs/reference/market-files.md lists the keys of `meta`; `agents` is a list in it."""
 
     meta: dict[str, Any]
     tables: dict[str, Table]

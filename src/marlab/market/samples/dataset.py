@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
 
 def schema(sizes: Sizes) -> dict[str, dict[str, Column]]:
-    """All tables and their columns; `docs/guides/market-data.md` tells what they mean."""
+    """All tables and their columns; `docs/reference/market-files.md` tells what they mean."""
     slots = sizes.horizon + 1
     return {
         "macro": {
