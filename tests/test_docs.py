@@ -25,9 +25,10 @@ from typing import Any
 
 import pytest
 
-from marlab import completion
 from marlab.cli import COMMANDS, Command, main
+from marlab.lab.config import leaves
 from marlab.lab.errors import UserError
+from marlab.lab.flags import describe, spellings
 from tests import docs_stage
 from tests.test_cli import commands
 
@@ -230,10 +231,11 @@ def known_flags() -> set[str]:
     flags = {"--help", "--help-all", "--preset", "--version", "--completion"}
     for words, command in commands(COMMANDS):
         module, _, name = command.target.partition(":")
-        old = getattr(getattr(importlib.import_module(module), name), "old", None)
-        flags |= {"--" + word.replace("_", "-") for word in getattr(old, "renamed", ())}
+        run = getattr(importlib.import_module(module), name)
+        flags |= {"--" + word.replace("_", "-") for word in getattr(getattr(run, "old", None), "renamed", ())}
         for more in [[], ["--variant", "hopplus-mcts"]] if words == ("hunt", "train") else [[]]:
-            flags |= set(completion.candidates([*words, *more, "--"], COMMANDS, main))
+            parts = describe(lambda asked, run=run, more=more: run([*more, *asked])).parts
+            flags |= {flag for part in parts for leaf in leaves(part.cls, part.default) for flag in spellings(leaf)}
     for path in [p for folder in ("benchmarks", "tests/fuzz", "tests/mutants") for p in (ROOT / folder).glob("*.py")]:
         named = re.findall(r'"--([a-z][\w-]+)"|^    ([a-z]\w*): ', path.read_text(), re.M)
         flags |= {"--" + (a or b).replace("_", "-") for a, b in named}
