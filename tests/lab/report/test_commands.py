@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,16 @@ def test_note_all_makes_notes_and_record(root: Path, capsys: pytest.CaptureFixtu
     assert main(["note", "--all", "--root", str(root)]) == 0
     assert (root / "RECORD.md").exists() and (root / "hunt" / "old" / "note.md").exists()
     assert "RECORD.md" in capsys.readouterr().err
+
+
+def test_a_note_is_markdown_in_a_pipe_and_rendered_on_a_terminal(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["note", "fish/base", "--root", str(root)]
+    assert main(words) == 0
+    raw = capsys.readouterr().out
+    assert raw.startswith("# fish/base") and "| Status | finished |" in raw
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "fish/base" in shown and "finished" in shown and "| Status" not in shown and "# fish" not in shown

@@ -12,7 +12,7 @@ import torch
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.metrics import MetricsWriter, read_metrics
 from marlab.lab.runs.run import Run, RunOptions
-from marlab.lab.runs.trainer import drive, loop
+from marlab.lab.runs.trainer import drive, loop, unit_line
 from tests.lab.test_command import CountConfig
 
 
@@ -75,6 +75,18 @@ def test_several_trainings_in_one_run(tmp_path: Path) -> None:
     rows = read_metrics(tmp_path / "r" / "metrics.jsonl")
     assert [(row["step"], row["count"]) for row in rows] == [(s, (s - 1) % 5 + 1.0) for s in range(1, 11)]
     assert len(written) == 4  # the scored unit and the last one of each
+    log = (tmp_path / "r" / "log.txt").read_text().splitlines()
+    assert [line.partition("] ")[2] for line in log][2:4] == [
+        "r | unit 3/5 | count 3 | score 1",
+        "r | unit 4/5 | count 4",
+    ]
+    assert len(log) == 10
+
+
+def test_a_line_of_the_log_begins_with_what_is_shown() -> None:
+    values = {"time/a": 1.0, "L2/val/mse": 0.123456, "text": "x", "L2/train/loss": 2.0}
+    line = unit_line("L2", "epochs", Counter(5), values, ("L2/train/loss", "missing"))
+    assert line == "L2 | epoch 0/5 | train/loss 2 | val/mse 0.1235"
 
 
 def test_leaving_marks_the_run_and_resuming_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,7 @@ def drive_warm_start(warm: WarmStart, run: Run, checkpoints: Path, *, quiet: boo
 
     def save(score: float | None) -> None:
         store.save(warm.step, warm.state_dict())
+        run.log(f"warm start | {warm.step}/{warm.total} updates")
 
     bar = Progress("warm start", total=warm.total, done=warm.step, unit="updates", quiet=quiet)
     return loop(warm, log=lambda values: None, should_stop=run.should_stop, save=save, save_every=SAVE_EVERY, bar=bar)

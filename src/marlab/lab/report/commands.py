@@ -66,7 +66,7 @@ class RunsArgs:
 
 @dataclass(frozen=True)
 class NoteArgs:
-    """Write and print the lab note of a run, or make the training record of all runs."""
+    """Write and show the lab note of a run, or make the training record of all runs."""
 
     run: str | None = None
     """The run: a path, world/name, or a name that only one run has."""
@@ -121,8 +121,14 @@ def note_command(argv: Sequence[str]) -> int:
 
 def _note_one(args: NoteArgs) -> int:
     path = find_run(str(args.run), args.root).path
-    text = write_note(path)
-    print(clean(without_marks(text)).strip("\n"))
+    text = clean(without_marks(write_note(path))).strip("\n")
+    if sys.stdout.isatty():  # into a file or a pipe goes the Markdown itself
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text, hyperlinks=False))
+    else:
+        print(text)
     _say_written(path / "note.md")
     return 0
 

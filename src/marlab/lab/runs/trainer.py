@@ -14,6 +14,9 @@ from marlab.lab.runs.metrics import MetricsWriter
 from marlab.lab.runs.run import Run
 from marlab.lab.runs.rungs import reached, stopped_after
 
+MOST_LOGGED = 8
+"""Metrics of a unit in log.txt; metrics.jsonl has all of them."""
+
 
 class Halfway(Exception):
     """Raised inside a unit that was asked to stop; the trainer can be saved there and takes the unit up again."""
@@ -39,6 +42,14 @@ class Trainer(Protocol):
 
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def unit_line(label: str, unit: str, trainer: Trainer, values: Mapping[str, Any], show: Sequence[str] = ()) -> str:
+    """What a log says of a unit: `L2 | epoch 3/40 | train/loss 0.42 | val/loss 0.57`, what is shown first."""
+    names = [*show, *(name for name in values if name not in show and not name.startswith("time/"))]
+    numbers = [(name, values[name]) for name in names if isinstance(values.get(name), int | float)][:MOST_LOGGED]
+    told = (f"{name.removeprefix(f'{label}/')} {value:.4g}" for name, value in numbers)
+    return " | ".join([label, f"{unit.removesuffix('s')} {trainer.step}/{trainer.total}", *told])
 
 
 def complete(trainer: Trainer) -> bool:
@@ -115,6 +126,8 @@ def drive(
 ) -> bool:  # fmt: skip
     """Train in a run until the training is complete (True), or leave the run at a safe point when it should stop.
 
+    Every unit is a line of log.txt.
+
     With `stay` the run is not left then: it counts as interrupted, and False comes back, so that the caller can still
     write figures and results of what was done (with the time that it kept back by `run.budget.expect`).
 
@@ -147,6 +160,7 @@ def drive(
 
     def log(values: Mapping[str, Any]) -> None:
         writer.log(first_step + trainer.step, values)
+        run.log(unit_line(bar.label, unit, trainer, values, show))
         if on_unit is not None:
             on_unit(values)
         ended.append(time.monotonic())
