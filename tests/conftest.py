@@ -6,9 +6,13 @@ import os
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 
+# How long an example takes is no property of the code: a busy machine is no fault.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the programs that tests start
 if (

@@ -117,6 +117,7 @@ COMMANDS: Table = {
             "marlab.market.collect.command:export_main", "recorded worlds as tracker logs, for other tools"
         ),
     },
+    "doctor": Command("marlab.doctor:main", "check the installation: versions, device, extras, a test of each world"),
     "runs": Command("marlab.lab.report.commands:runs_command", "list, filter, plan and abandon runs"),
     "compare": Command("marlab.lab.compare.command:main", "runs side by side: which differences are more than noise"),
     "sweep": Command("marlab.sweeps:main", "settings of a training tried out, with seeds, on any engine"),
@@ -125,6 +126,9 @@ COMMANDS: Table = {
     "note": Command("marlab.lab.report.commands:note_command", "write and print the lab note of a run, or of all runs"),
 }
 
+
+GROUPS = {"market": {"use": ("train", "play", "new-agent", "submit"), "laboratory": None}}
+"""Titles for commands of a long table; None: all others."""
 
 SPINS = "1000"
 """How often a thread looks whether the others have finished their part before it sleeps."""
@@ -204,12 +208,14 @@ def _call(command: Command, words: list[str], said: str) -> int:
 
 
 def _usage(said: str, table: Table) -> str:
-    lines = [f"usage: {said} COMMAND ...", ""]
-    for name, entry in table.items():
-        if isinstance(entry, Command):
-            lines.append(f"  {name:<12} {entry.help}")
-        else:
-            lines.append(f"  {name:<12} {' | '.join(entry)}")
+    lines = [f"usage: {said} COMMAND ..."]
+    left = dict(table)
+    for title, names in GROUPS.get(said.partition(" ")[2], {"": None}).items():
+        lines += ["", title] if title else [""]
+        for name in names or tuple(left):
+            entry = left.pop(name)
+            explained = entry.help if isinstance(entry, Command) else " | ".join(entry)
+            lines.append(f"  {name:<12} {explained}")
     lines += ["", f"`{said} COMMAND --help` explains a command and its flags."]
     if table is COMMANDS:
         lines.append(

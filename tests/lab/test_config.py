@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marlab.lab.config import config_hash, defaults_of, diff, flatten, from_dict, load_preset, to_dict
@@ -39,7 +39,6 @@ def test_round_trip() -> None:
     assert from_dict(Outer, to_dict(config), "here") == config
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 @given(
     steps=st.integers(),
     lr=st.floats(allow_nan=False, allow_infinity=False),

@@ -47,7 +47,7 @@ def library_of(source: Path, *defines: str) -> ctypes.CDLL | str:
                 subprocess.run(command, check=True, capture_output=True, timeout=BUILD_LIMIT_S)
                 digest = hashlib.sha256(built.read_bytes()).hexdigest()
                 write_text(library.with_suffix(".sha256"), digest)
-                with built.open("rb") as file:
+                with built.open("r+b") as file:
                     os.fsync(file.fileno())
                 built.replace(library)
         return ctypes.CDLL(str(library))
@@ -71,6 +71,8 @@ def _cache() -> Path:
 
 def _private(folder: Path) -> bool:
     """Whether nobody else can have put a library there."""
+    if not hasattr(os, "getuid"):  # where folders of a user are that user's alone
+        return True
     status = folder.stat()
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 

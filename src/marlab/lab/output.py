@@ -62,4 +62,4 @@ def _without_reader(stream: TextIO) -> TextIO:
         return stream
     raw = io.BufferedWriter(_Stream(number, "wb", closefd=False))
     buffered = stream is sys.stdout and not stream.isatty()
-    return io.TextIOWrapper(raw, encoding=stream.encoding, errors=stream.errors, line_buffering=not buffered)
+    return io.TextIOWrapper(raw, encoding=stream.encoding, errors="replace", line_buffering=not buffered)

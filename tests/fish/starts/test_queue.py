@@ -237,7 +237,7 @@ def test_the_world_meets_the_planned_starts_and_the_books_agree() -> None:
 courses = st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     course=courses,
     mode=st.sampled_from(["fifo", "cyclic"]),
@@ -275,7 +275,7 @@ def test_books_balance_and_a_half_used_queue_continues(
         assert 1 <= row["tail_stage_index"] <= 3 and 0.0 <= row["tail_stage_progress"] <= 1.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(course=courses, stop=st.integers(1, 20), probability=st.floats(0, 1), mode=st.sampled_from(["fifo", "cyclic"]))
 def test_resumed_and_uninterrupted_queues_give_the_same_starts(
     course: list[list[int]], stop: int, probability: float, mode: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -27,7 +27,6 @@ TRICKY = st.text(st.sampled_from(ODD), max_size=24) | st.text(max_size=24)
 
 
 @given(TRICKY)
-@settings(deadline=None)
 def test_plain_and_code_show_any_text_as_it_is(text: str) -> None:
     want = clean(text).strip()
     head = table(["h"], [["x" + plain(text) + "x"]])

@@ -37,7 +37,6 @@ WORDS = st.builds(lambda lines, end: end.join(lines), st.lists(LINES, max_size=8
 
 
 @given(st.lists(WORDS, min_size=5, max_size=5))
-@settings(deadline=None)
 def test_text_between_the_parts_survives_byte_by_byte(words: list[str]) -> None:
     """Anything put between, before or after the marked parts is there afterwards, in order, unchanged."""
     note = first_note()
@@ -63,7 +62,6 @@ def test_text_between_the_parts_survives_byte_by_byte(words: list[str]) -> None:
 
 
 @given(st.data(), WORDS)
-@settings(deadline=None)
 def test_words_typed_anywhere_even_into_a_part_survive(data: st.DataObject, words: str) -> None:
     lines = first_note().splitlines(keepends=True)
     place = data.draw(st.integers(0, len(lines)))
@@ -77,7 +75,6 @@ def test_words_typed_anywhere_even_into_a_part_survive(data: st.DataObject, word
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_any_cut_out_line_leaves_a_note_that_can_be_made_again(data: st.DataObject) -> None:
     lines = first_note().splitlines(keepends=True)
     gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=6))
@@ -119,7 +116,7 @@ def test_note_that_a_person_began_is_kept_below_the_parts() -> None:
     assert made.endswith("# My plan\n\nmore") and len(own_marks(made)) == 6
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(st.binary(max_size=60))
 def test_foreign_bytes_in_the_file_survive(tmp_path: Path, words: bytes) -> None:
     path = make_run(tmp_path)

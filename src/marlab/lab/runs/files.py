@@ -126,7 +126,7 @@ def first_line(error: BaseException) -> str:
 def _sync(path: Path) -> None:
     """Push a file or a folder entry to the disk, where the platform can."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # some systems sync writable files only
     except OSError:  # folders cannot be opened on every platform
         return
     try:

@@ -25,7 +25,7 @@ class MetricsWriter:
     def __init__(self, path: Path, tb: Path | None = None, resume_step: int | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _end_broken_line(path)
-        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         self._tb_folder, self._purge_step = tb, resume_step
         self._tb: Any = None  # made at the first record: its import is slow
         if resume_step is not None:
