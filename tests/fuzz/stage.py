@@ -170,12 +170,10 @@ def market_logs() -> Path:
 @cache
 def recorded() -> Path:
     """A folder with `recorded`: three worlds with everything that a replay needs."""
-    from tests.market.clone_cases import small_worlds
+    from tests.market.clone_cases import write_small_worlds
 
     folder = _home() / "recorded"
-    (folder / "recorded").mkdir(parents=True)
-    for world in small_worlds():
-        (folder / "recorded" / f"{world.world_id}.npz").write_bytes(world.to_bytes())
+    write_small_worlds(folder / "recorded")
     return folder
 
 

@@ -10,7 +10,7 @@ import torch
 
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.market import Market
-from marlab.market.vector.replay import Recorded, read
+from marlab.market.vector.replay import Recorded, read_folder
 from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.setup import make_setup
 
@@ -18,8 +18,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "market" / "verify"
 
 
 def recorded_worlds() -> list[Recorded]:
-    """Seven worlds of the simulator, made by `marlab market verify --worlds 7 --days 5 6 --seed 1 --keep FOLDER`."""
-    return [read(path) for path in sorted(GOLDEN.glob("*.npz"))]
+    """Seven worlds of the simulator, of `marlab market verify --worlds 7 --days 5 6 --seed 1 --keep FOLDER`."""
+    return read_folder(GOLDEN)
 
 
 def small_config(sizes: tuple[int, ...] = (1, 1), days: int = 3, **changes: Any) -> Configs:

@@ -15,14 +15,13 @@ from marlab.market.clones.clone import clone, draw_again
 from marlab.market.clones.command import CloneCommand
 from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.clones.network import new_weights
-from tests.market.clone_cases import small_worlds
+from tests.market.clone_cases import write_small_worlds
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("recorded")
-    for world in small_worlds():
-        (path / f"{world.world_id}.npz").write_bytes(world.to_bytes())
+    write_small_worlds(path)
     return path
 
 
@@ -38,7 +37,7 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
     pack = load(run.path / "clones.npz")
     assert run.status == "finished" and pack.names == ("AS0", "PenguinAgent")
     split = [set(pack.about[name]) for name in ("fitted", "validation", "held_out")]
-    assert all(split) and set().union(*split) == {path.stem for path in folder.glob("*.npz")}
+    assert all(split) and set().union(*split) == {path.stem for path in folder.glob("*.parquet")}
     assert sum(map(len, split)) == pack.about["worlds"]
     text = (run.path / "tables.md").read_text()
     for title in ("Cross-entropy", "Shares of answers", "Terms of offers", "Chance of leaving", "Scores by place"):
@@ -56,7 +55,7 @@ def test_clones_tables_and_figures_come_out(folder: Path, tmp_path: Path) -> Non
 def test_clones_can_begin_with_others_and_are_judged_by_worlds_that_are_new_to_both(
     folder: Path, tmp_path: Path
 ) -> None:
-    everybody = sorted(path.stem for path in folder.glob("*.npz"))
+    everybody = sorted(path.stem for path in folder.glob("*.parquet"))
     known = everybody[: len(everybody) // 2]
     first = ClonePack(
         ("PenguinAgent", "AS0"), new_weights(2, 8, torch.Generator().manual_seed(0)), {"fitted": known}

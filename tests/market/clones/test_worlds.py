@@ -11,7 +11,7 @@ import pytest
 from marlab.lab.errors import UserError
 from marlab.market.clones.settings import OURS, CloneConfig
 from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, planned, read_all
-from tests.market.clone_cases import named_worlds
+from tests.market.clone_cases import small_worlds, write_small_worlds
 
 
 def test_everybody_plays_equally_often() -> None:
@@ -38,11 +38,11 @@ def test_folders_that_cannot_be_fitted_are_refused(tmp_path: Path) -> None:
         read_all(tmp_path / "none", ("AS0",))
     with pytest.raises(UserError, match="holds 0"):
         read_all(tmp_path, ("AS0",))
-    for world in named_worlds()[:3]:
-        (tmp_path / f"{world.world_id}.npz").write_bytes(world.to_bytes())
-    assert [w.world_id for w in read_all(tmp_path, ("AS0",))] == [w.world_id for w in named_worlds()[:3]]
+    write_small_worlds(tmp_path / "worlds")  # the folder of a run, or the one with its worlds
+    for folder in (tmp_path, tmp_path / "worlds"):
+        assert [w.world_id for w in read_all(folder, ("AS0",))] == [w.world_id for w in small_worlds()]
     with pytest.raises(UserError, match="Nobody plays in none"):
         read_all(tmp_path, ("Nobody",))
-    (tmp_path / "broken.npz").write_bytes(b"x")
-    with pytest.raises(UserError, match="not a recorded world"):
+    (tmp_path / "broken.parquet").write_bytes(b"x")
+    with pytest.raises(UserError, match="not a log of a market world"):
         read_all(tmp_path, ("AS0",))

@@ -34,7 +34,7 @@ def example_world(world_id: str) -> WorldLog:
     agents[ME]["final_balance"] = log.final_balance
     return WorldLog(
         {"world_id": world_id, "agents": agents},
-        tables | {"days": days, "offers": empty_table("offers")},
+        tables | {"days": days} | {name: empty_table(name) for name in ("offers", "factories", "evenings")},
         {name: getattr(log.days, name)[:, :11] for name in SCHEDULES},
         log.days.exogenous_reach,
     )

@@ -46,7 +46,7 @@ def test_a_later_schema_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("marlab.market.logs.worldfile.SCHEMA", 7)
     write_world(tmp_path / "w.parquet", replace(tiny_world()))
     monkeypatch.undo()
-    with pytest.raises(UserError, match="has log schema 7; this version reads schema 1"):
+    with pytest.raises(UserError, match="has log schema 7; this version reads schema 2"):
         read_world(tmp_path / "w.parquet")
 
 
@@ -61,7 +61,7 @@ def damaged(path: Path, **changes: Any) -> Path:
 
 
 def meta(**changes: Any) -> list[str]:
-    return [json.dumps({**tiny_world().meta, "schema": 1, **changes})]
+    return [json.dumps({**tiny_world().meta, "schema": 2, **changes})]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from marlab.market.online.ground_real import LEARNER, Seat
 from marlab.market.online.settings import OnlineConfig
 from marlab.market.rules import around
 from marlab.market.simulator.worlds import WorldSpec
-from marlab.market.vector.replay import from_bytes
+from marlab.market.vector.replay import read
 
 
 def a_seat(days: int = 2, buyers: int = 2, seat: int = 0) -> Seat:
@@ -67,7 +67,8 @@ def test_a_world_gives_a_record_and_what_the_learner_lived_through(tmp_path: Pat
     agents = (LEARNER, "SyncRandomStdAgent", "RandomStdAgent", "SyncRandomStdAgent")
     spec = WorldSpec("w", 1, 2, 5, (0, 0, 1, 1), agents, (True,) * 4)
     record, lived = ground_real.play_task(spec.to_dict(), (tmp_path / "a.npz").read_bytes())
-    world = from_bytes(record)
+    (tmp_path / "w.parquet").write_bytes(record)
+    world = read(tmp_path / "w.parquet")
     assert world.agents == ("LearningAgent", *agents[1:]) and len(world.tables["decisions"]["op"]) > 20
     (tmp_path / "w.npz").write_bytes(lived)
     (seat,) = ground_real.read(tmp_path / "w.npz")

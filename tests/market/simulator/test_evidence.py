@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("scml")
 from marlab.lab.errors import UserError
-from marlab.market.simulator.evidence import config_of, draw_config, names_of, played
+from marlab.market.simulator.evidence import config_of, draw_config, played
+from marlab.market.simulator.record import factories
 from marlab.market.simulator.worlds import WorldSpec, make_world
 
 SPEC = WorldSpec("w", 3, 4, 6, (0, 0, 1, 1, 1), ("RandomStdAgent",) * 5, (False,) * 5)
@@ -17,7 +18,7 @@ SPEC = WorldSpec("w", 3, 4, 6, (0, 0, 1, 1, 1), ("RandomStdAgent",) * 5, (False,
 
 def test_a_config_holds_what_the_world_gave(tmp_path: Path) -> None:
     world = make_world(SPEC, tmp_path)
-    config, names = config_of(world), names_of(world)
+    config, names = config_of(world), factories(world)
     assert config.n_levels == 2 and config.n_steps == 6 and config.sizes.tolist() == [[2, 3]]
     for f, (level, place) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]):
         profile = world.agent_profiles[names[f]]

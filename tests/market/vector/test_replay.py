@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from marlab.lab.errors import UserError
-from marlab.market.vector.replay import Recorded, fractional, from_bytes, read, replay_contracts, replay_moves
-from tests.market.vector_worlds import recorded_worlds
+from marlab.market.logs.worldfile import read_world
+from marlab.market.vector.replay import Recorded, fractional, replay_contracts, replay_moves
+from tests.market.vector_worlds import GOLDEN, recorded_worlds
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +48,36 @@ def test_single_precision_stays_close(worlds: list[Recorded]) -> None:
         np.testing.assert_allclose(again.scores, world.scores, atol=1e-4)
 
 
-def test_a_recorded_world_survives_its_file(worlds: list[Recorded], tmp_path: Path) -> None:
-    again = from_bytes(worlds[0].to_bytes())
-    assert again.world_id == worlds[0].world_id and again.sync == worlds[0].sync
-    np.testing.assert_array_equal(again.balance, worlds[0].balance)
-    np.testing.assert_array_equal(again.config.shortfall, worlds[0].config.shortfall)
-    with pytest.raises(UserError, match="not a recorded world"):
-        read(tmp_path / "none.npz")
+def test_answers_of_agents_that_were_not_tracked_follow_from_their_offers(worlds: list[Recorded]) -> None:
+    """A collection tracks experts only, and its worlds can be replayed all the same."""
+    for path, world in zip(sorted(GOLDEN.glob("*.parquet")), worlds):
+        log = read_world(path)
+        agents = [agent | {"tracked": f % 2 == 0} for f, agent in enumerate(log.agents)]
+        heard = log.tables["decisions"]["agent"] % 2 == 0
+        few = {name: values[heard] for name, values in log.tables["decisions"].items()}
+        part = Recorded.of(replace(log, meta=log.meta | {"agents": agents}, tables=log.tables | {"decisions": few}))
+        assert not len(part.mornings) and len(part.tables["decisions"]["op"]) > heard.sum()
+        (again,) = replay_moves([part])
+        assert again.unanswered == 0 and again.ends is not None
+        np.testing.assert_array_equal(again.ends["outcome"], world.tables["negotiations"]["outcome"])
+        np.testing.assert_allclose(again.balance, world.balance, rtol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", ["cut", "levels", "evenings", "storage"])
+def test_logs_that_cannot_be_replayed_are_refused(wrong: str) -> None:
+    log = read_world(sorted(GOLDEN.glob("*.parquet"))[0])
+    meta, tables = dict(log.meta), dict(log.tables)
+    if wrong == "cut":
+        meta["days_played"] = 2
+    elif wrong == "levels":
+        meta["agents"] = [agent | {"level": 10**12} for agent in log.agents]
+    else:
+        evenings = dict(tables["evenings"])
+        kept = slice(None, -1) if wrong == "evenings" else slice(None)
+        tables["evenings"] = {name: values[kept].copy() for name, values in evenings.items()}
+        tables["evenings"]["storage"][0] += 1
+    with pytest.raises(UserError, match=r"ended on day|does not hold what a replay needs|changes its storage"):
+        Recorded.of(replace(log, meta=meta, tables=tables))
 
 
 def test_an_offer_that_no_negotiation_saw_had_a_fraction(worlds: list[Recorded]) -> None:

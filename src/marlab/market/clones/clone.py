@@ -1,6 +1,6 @@
 """The work of `marlab market clone`: record or read worlds, note decisions, fit, measure, write.
 
-runs/market/NAME/recorded/WORLD_ID.npz   worlds that were played here
+runs/market/NAME/worlds/WORLD_ID.parquet  worlds that were played here
 runs/market/NAME/clones.npz              the clones: `marlab.market.vector.clones.load` reads it
 runs/market/NAME/tables.md, results.json, figures/*.png
 """
@@ -33,7 +33,7 @@ from marlab.market.clones.fit import Fit
 from marlab.market.clones.measure import beside, marginals
 from marlab.market.clones.scores import by_position, play_again
 from marlab.market.clones.settings import CloneConfig
-from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, play, read_all
+from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, WORLDS, parts, play, read_all
 from marlab.market.vector.clones import ClonePack, load
 from marlab.market.vector.clones.network import Weights
 from marlab.market.vector.clones.pack import plain_name
@@ -64,7 +64,7 @@ def clone(
             run.budget.expect("figures", FIGURES * time_of_a_figure())
         if config.recorded is None:
             play(config, run, engine, quiet)
-        worlds = read_all(config.recorded or run.path / "recorded", experts)
+        worlds = read_all(config.recorded or run.path / WORLDS, experts)
         part = parts(len(worlds), config, known_to(start, worlds))
         with stage(f"replaying {len(worlds)} worlds", quiet):
             data = examples(worlds, experts)
@@ -82,7 +82,7 @@ def clone(
 def draw_again(run: Run, config: CloneConfig, quiet: bool) -> None:
     """Tables, figures, results and verdict from the worlds and the clones."""
     pack = load(run.path / "clones.npz")
-    worlds = read_all(config.recorded or run.path / "recorded", pack.names)
+    worlds = read_all(config.recorded or run.path / WORLDS, pack.names)
     part, data = split_of(pack, worlds), examples(worlds, pack.names)
     held = [worlds[w] for w in np.flatnonzero(part == HELD_OUT)]
     write(run, measured(config, pack, data, part, held, choose_device("cpu")))

@@ -31,7 +31,7 @@ class CloneConfig:
     experts: tuple[str, ...] = ENTRANTS
     """Agents to clone, by their class names; by default the entrants of the reference population."""
     recorded: Path | None = None
-    """Folder of recorded worlds (.npz, as `marlab market verify --keep` writes them) to fit on; none are played."""
+    """Folder of recorded worlds, as `marlab market collect` or `verify --keep` leave them, to fit on."""
     worlds: int = 48
     """Worlds to play in the simulator, where no folder is given."""
     days: tuple[int, int] = (50, 50)

@@ -1,25 +1,25 @@
-"""The worlds that clones are fitted on: played here and kept in recorded/, or read from a folder."""
+"""The worlds that clones are fitted on: played here and kept in worlds/, or read from a folder."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 from pathlib import Path
 
 import numpy as np
 
-from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.lab.runs.files import replacing
 from marlab.lab.runs.run import Run
 from marlab.market.clones.settings import SHAPE, CloneConfig
 from marlab.market.simulator.experts import find_player
-from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.simulator.worlds import WorldSpec, play_worlds
 from marlab.market.vector.clones.pack import plain_name
-from marlab.market.vector.replay import Recorded, read
+from marlab.market.vector.replay import Recorded, read_folder
 
 FIT, VALIDATION, HELD_OUT = range(3)
+WORLDS = "worlds"
+"""Folder of a run for the worlds that it played."""
 
 
 def planned(config: CloneConfig) -> list[WorldSpec]:
@@ -52,59 +52,33 @@ def _shape(text: str) -> tuple[str, ...]:
     return found.groups()
 
 
-def play_task(spec: dict[str, object]) -> bytes:
-    """The engine's task: one world of the simulator with everything that a replay needs."""
-    from marlab.market.simulator.evidence import played
-
-    return played(WorldSpec.from_dict(spec)).to_bytes()
-
-
 def play(config: CloneConfig, run: Run, engine: EngineConfig, quiet: bool) -> None:
-    """Play what is missing into recorded/; a world that fails is noted and left out."""
-    folder = run.path / "recorded"
-    folder.mkdir(exist_ok=True)
+    """Play what is missing into worlds/; a world that fails is noted and left out."""
     specs = planned(config)
     for name in dict.fromkeys(name for spec in specs for name in spec.agents):
         find_player(name)
-    waiting = [spec for spec in specs if not (folder / f"{spec.world_id}.npz").exists()]
-    tasks = [Task(spec.world_id, (spec.to_dict(),), time_limit_s=config.world_timeout) for spec in waiting]
-    done = len(specs) - len(waiting)
-    with (
-        Progress("playing", total=len(specs), unit="worlds", done=done, quiet=quiet) as bar,
-        contextlib.closing(run_tasks(play_task, tasks, engine, stop=run.must_stop)) as results,
-    ):
-        for result in results:
-            if result.ok:
-                with replacing(folder / f"{result.key}.npz") as temporary:
-                    temporary.write_bytes(result.value)
-            else:
-                why = (result.error.strip().splitlines() or [result.kind])[-1]
-                run.log(f"world {result.key} failed ({result.kind}): {result.error[-2000:]}")
-                bar.say(f"world {result.key} failed ({result.kind}: {why[:200]})")
-            bar.advance(1, failures=0 if result.ok else 1)
-    if run.must_stop() and any(not (folder / f"{spec.world_id}.npz").exists() for spec in specs):
+
+    def failed(result: TaskResult, bar: Progress) -> None:
+        why = (result.error.strip().splitlines() or [result.kind])[-1]
+        run.log(f"world {result.key} failed ({result.kind}): {result.error[-2000:]}")
+        bar.say(f"world {result.key} failed ({result.kind}: {why[:200]})")
+
+    play_worlds(specs, run.path / WORLDS, engine, failed, run.must_stop, config.world_timeout, quiet)
+    if run.must_stop() and any(not (run.path / WORLDS / f"{spec.world_id}.parquet").exists() for spec in specs):
         run.leave()
 
 
 def read_all(folder: Path, experts: tuple[str, ...]) -> list[Recorded]:
     """The recorded worlds of a folder in the order of their names."""
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder, expected one with recorded worlds (.npz).")
-    worlds = [read(path) for path in sorted(folder.glob("*.npz"))]
+    worlds = read_folder(folder)
     if len(worlds) < 3:
         raise UserError(f"{folder} holds {len(worlds)} recorded worlds, expected at least 3.")
-    nameless = [world.world_id for world in worlds if len(world.agents) != len(world.scores)]
-    if nameless:
-        raise UserError(f"The recorded world {nameless[0]} does not say who played; record it again.")
     seen = {name for world in worlds for name in world.agents}
     missing = [name for name in experts if name not in seen]
     if missing:
-        raise UserError(f"{missing[0]} plays in none of the {len(worlds)} recorded worlds, which know {_some(seen)}.")
+        known = ", ".join(sorted(seen))
+        raise UserError(f"{missing[0]} plays in none of the {len(worlds)} recorded worlds, which know {known}.")
     return worlds
-
-
-def _some(names: set[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def parts(count: int, config: CloneConfig, known: np.ndarray | None = None) -> np.ndarray:

@@ -21,7 +21,7 @@ from marlab.lab.runs.files import replacing
 from marlab.market.logs.daystate import LINES, SCHEDULES
 from marlab.market.logs.worldlog import ACCEPT, END, NONE, REJECT, TABLES, Table, WorldLog
 
-SCHEMA = 1
+SCHEMA = 2
 _COUNTING = tuple(
     f"{table}.{column}" for table in TABLES for column in ("seq", "call", "negotiation") if column in TABLES[table]
 )

@@ -27,6 +27,8 @@ NONE = -1
 EVERYBODY = "all"
 """In place of an agent's name: every agent whose decisions were recorded."""
 
+EXOGENOUS = ("supply_units", "supply_price", "demand_units", "demand_price")
+"""Columns of the evenings: what the market delivers to a factory and takes from it on a day, prices per unit."""
 TABLES: dict[str, dict[str, str]] = {
     # one row per agent and day: DayState fields follow `agent`; schedules are cut to the league's horizon
     "days": {"agent": "int16", **dict.fromkeys(SCALARS, "float64")},
@@ -58,6 +60,13 @@ TABLES: dict[str, dict[str, str]] = {
     },
     # trading prices at the start of a day
     "prices": {"day": "int16", "product": "int16", "price": "float64"},
+    # what the market gave to every factory
+    "factories": {"agent": "int16", "lines": "int16", "cost": "int32", "balance": "float64"},
+    # one row per day and factory, day by day: rates and exogenous contracts of the day, balance and stock after it
+    "evenings": {
+        "day": "int16", "agent": "int16", "storage": "float64", "shortfall": "float64",
+        **dict.fromkeys(EXOGENOUS, "int32"), "balance": "float64", "stock": "int32",
+    },
     # public financial reports, every few days
     "reports": {"day": "int16", "agent": "int16", "cash": "float64", "bankrupt": "int8"},
 }  # fmt: skip

@@ -64,7 +64,7 @@ def planned(config: OnlineConfig, count: int, turn: int) -> list[WorldSpec]:
 
 def play_task(spec: dict[str, Any], weights: bytes) -> tuple[bytes, bytes]:
     """The engine's task: one world; its record, and what the learners in it lived through."""
-    from marlab.market.simulator.evidence import played
+    from marlab.market.simulator.record import as_bytes, record_world
 
     plan = WorldSpec.from_dict(spec)
     file = Path(tempfile.mkdtemp(prefix="marlab-learner-", dir=task_folder())) / "around.npz"
@@ -72,16 +72,14 @@ def play_task(spec: dict[str, Any], weights: bytes) -> tuple[bytes, bytes]:
     agent = AGENT.format(file, plan.seed)
     agents = tuple(agent if name == LEARNER else name for name in plan.agents)
     lived: dict[str, Experience] = {}
-    kinds: dict[str, str] = {}
 
-    def look(world: Any, recorded_agents: Sequence[str]) -> None:
-        kinds.update(zip(world.agent_profiles, recorded_agents))
+    def look(world: Any) -> None:
         for name, seat in played_by(world.agents).items():
             lived[name] = seat.experience(float(world.current_balance(name)), plan.n_steps)
 
-    recorded = played(replace(plan, agents=agents), look)
-    small = replace(recorded, mornings=np.zeros((0, 0, 0)))  # a replay of moves makes them anew
-    return small.to_bytes(), to_bytes(lived, kinds, plan)
+    log = record_world(replace(plan, agents=agents), look=look)
+    kinds = {agent["id"]: agent["type"] for agent in log.agents}
+    return as_bytes(log), to_bytes(lived, kinds, plan)
 
 
 def play(
@@ -102,7 +100,7 @@ def play(
         for result in results:
             if result.ok:
                 record, experience = result.value  # a world that counts has both files
-                for path, content in ((recorded / f"{result.key}.npz", record), (parts[result.key], experience)):
+                for path, content in ((recorded / f"{result.key}.parquet", record), (parts[result.key], experience)):
                     with replacing(path) as temporary:
                         temporary.write_bytes(content)
             else:

@@ -1,6 +1,6 @@
 """Between generations: the learner plays among real experts, learns from it, and the clones are fitted again.
 
-    runs/market/NAME/recorded/WORLD_ID.npz       worlds of the simulator in which the learner sat, in full
+    runs/market/NAME/recorded/WORLD_ID.parquet   worlds of the simulator in which the learner sat, in full
     runs/market/NAME/experience/WORLD_ID...      what the learner lived through in them
     runs/market/NAME/clones_1/                   the run in which the clones were fitted for the first time, ...
 
@@ -85,7 +85,7 @@ class Refits:
         """The folder of all recorded worlds; those that were there before are linked into it."""
         folder = self.folder / ground_real.RECORDED
         if self.config.recorded is not None:
-            for path in sorted(self.config.recorded.glob("*.npz")):
+            for path in sorted(self.config.recorded.glob("*.parquet")):
                 if not (folder / path.name).exists():
                     _link(path, folder / path.name)
         return folder

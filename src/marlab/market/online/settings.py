@@ -108,7 +108,7 @@ class OnlineConfig:
     experts: tuple[str, ...] = EXPERTS
     """Who plays in real worlds beside the learner, in rotation."""
     recorded: Path | None = None
-    """Folder of worlds that were recorded before (.npz): clones are fitted to them too."""
+    """Folder of worlds that were recorded before: clones are fitted to them too."""
     refit_units: int = 40
     """Units of fitting clones each time."""
     world_timeout: float = 1800.0

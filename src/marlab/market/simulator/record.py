@@ -18,15 +18,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from negmas.sao import ResponseType
+from negmas.sao import ResponseType, SAOSyncController
 from scml.oneshot.common import is_system_agent
 from scml.std import SCML2024StdWorld
 
 from marlab.lab.engine.keeper import task_folder
+from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import LINES, SCHEDULES
 from marlab.market.logs.worldfile import write_world
-from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, NONE, REJECT, TABLES, TIMED_OUT, Table, WorldLog
+from marlab.market.logs.worldlog import (
+    ACCEPT,
+    AGREED,
+    BROKEN,
+    END,
+    EXOGENOUS,
+    NONE,
+    REJECT,
+    TABLES,
+    TIMED_OUT,
+    Table,
+    WorldLog,
+)
 from marlab.market.simulator.awi import Reader
+from marlab.market.simulator.settlement import economy_of
 from marlab.market.simulator.worlds import WorldSpec, hash_seed, playing
 
 _NO_OFFER = (NONE, NONE, NONE)
@@ -63,6 +77,21 @@ def factories(world: Any) -> list[str]:
     return [name for name in world.agents if not is_system_agent(name)]
 
 
+def exogenous_of(world: Any, names: Sequence[str]) -> np.ndarray:
+    """[4, F, T] units and unit prices of what the market delivers and takes, for factories by name."""
+    index = {name: place for place, name in enumerate(names)}
+    out = np.zeros((len(EXOGENOUS), len(names), world.n_steps), np.int64)
+    for day, contracts in world.exogenous_contracts.items():
+        for contract in contracts:
+            note, terms = contract.annotation, contract.agreement
+            side, whose = (0, note["buyer"]) if note["buyer"] in index else (2, note["seller"])
+            units, price = out[side : side + 2, index[whose]]
+            if units[day]:
+                raise UserError(f"World {world.name} has two exogenous contracts for one factory and day.")
+            units[day], price[day] = terms["quantity"], terms["unit_price"]
+    return out
+
+
 class ForeignWorld(NamedTuple):
     """What is known of a world that somebody else made: enough to record it, not enough to play it again."""
 
@@ -88,6 +117,7 @@ class Recording:
         self._rows: dict[str, list[Any]] = {name: [] for name in TABLES}
         self._schedules: dict[str, list[list[float]]] = {name: [] for name in SCHEDULES}
         self._reach: list[list[int]] = []
+        self._rates: list[list[list[float]]] = []
         self._errors: Counter[int] = Counter()  # negotiations that ended with an exception, by the agent that raised it
         self._number: dict[str, int] = {}  # of running negotiations, by the mechanism's id
         self.number_with: list[dict[str, int]] = [{} for _ in self._ids]  # today's negotiations of an agent, by partner
@@ -121,6 +151,8 @@ class Recording:
     def morning(self, world: Any) -> None:
         """Prices, the day's negotiations and the state of every tracked agent, before the first offer."""
         day = world.current_step
+        if day == 0:
+            self.guarded(self._given, world)
         self._rows["prices"] += [(day, product, float(price)) for product, price in enumerate(world.trading_prices)]
         self._open_negotiations(world, day)
         for name, reader in self._readers.items():
@@ -131,6 +163,13 @@ class Recording:
             self._reach.append(reach)
         for watch in self._watches.values():
             watch.new_day()
+
+    def _given(self, world: Any) -> None:
+        """What the market gave to everybody, and rates and exogenous contracts of all days to come."""
+        economy, exogenous = economy_of(world, self._ids), exogenous_of(world, self._ids)
+        given = (economy.lines, economy.cost, economy.balance)
+        self._rows["factories"] += zip(range(len(self._ids)), *(values.tolist() for values in given))
+        self._rates = np.stack([economy.storage, economy.shortfall, *exogenous]).tolist()  # [6][F][T]
 
     def _open_negotiations(self, world: Any, day: int) -> None:
         for partners in self.number_with:
@@ -186,11 +225,15 @@ class Recording:
         self._rows["contracts"].append(row)
 
     def evening(self, world: Any) -> None:
-        """Financial reports, on the days on which they are published."""
+        """Financial reports, on the days on which they are published; balances and stock of everybody."""
         day = world.current_step
         reports = world.bulletin_board.data["reports_time"].get(str(day), {})
         rows = [(day, self.index[name], float(r.cash), int(r.is_bankrupt)) for name, r in reports.items()]
         self._rows["reports"] += rows
+        for place, name in enumerate(self._ids if self._rates else ()):
+            rates = (values[place][day] for values in self._rates)
+            after = float(world.current_balance(name)), int(world._inventory_input[name])
+            self._rows["evenings"].append((day, place, *rates, *after))
 
     def decision(self, row: tuple[Any, ...]) -> None:
         """One answer of a tracked agent."""
@@ -229,6 +272,8 @@ class Recording:
             "hash_seed": hash_seed(), "n_steps": int(world.n_steps), "days_played": int(world.current_step),
             "n_processes": int(world.n_processes), "league_horizon": self._slots,
             "versions": {name: _version(name) for name in ("scml", "negmas", "scml-agents")},
+            "final_prices": [float(price) for price in world.trading_prices],
+            "sync": all(isinstance(world.agents[name].adapted_object, SAOSyncController) for name in self._ids),
             "agents": agents, "failures": dict(sorted(self.failures.items())),
             **_agreement_of(tables, [name in self._watches for name in self._ids]),
         }  # fmt: skip
@@ -336,26 +381,36 @@ class Watch:
         self._recording.decision(row)
 
 
-def record_world(spec: WorldSpec, *, tables: Path | None = None) -> WorldLog:
-    """Play a world and return its log. `tables`: keep the simulator's own files in this folder (slower)."""
+def record_world(
+    spec: WorldSpec, *, tables: Path | None = None, look: Callable[[Any], None] | None = None
+) -> WorldLog:  # fmt: skip
+    """Play a world and return its log. `tables`: keep the simulator's own files in this folder (slower); `look` is
+    shown the world after its end."""
     with playing(spec, RecordedWorld, tables=tables) as world:
         recording = Recording(world, spec)
         world.recording = recording
         world.run()
+        if look is not None:
+            look(world)
         return recording.log(world)
 
 
-def record_task(spec: dict[str, Any], tables: str | None) -> tuple[bytes, float]:
+def record_task(spec: dict[str, Any], tables: str | None = None) -> tuple[bytes, float]:
     """The engine's task: play one world; returns its log file as bytes and the CPU seconds it took.
 
     Bytes, because a worker of a cluster may not share a disk with the process that collects.
     """
     started = time.process_time()
     log = record_world(WorldSpec.from_dict(spec), tables=None if tables is None else Path(tables))
+    return as_bytes(log), time.process_time() - started
+
+
+def as_bytes(log: WorldLog) -> bytes:
+    """The content of a log's file."""
     with tempfile.TemporaryDirectory(prefix="marlab-log-", dir=task_folder()) as folder:
         path = Path(folder) / "world.parquet"
         write_world(path, log)
-        return path.read_bytes(), time.process_time() - started
+        return path.read_bytes()
 
 
 def _whole(offer: Sequence[Any]) -> tuple[int, int, int]:

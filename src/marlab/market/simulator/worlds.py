@@ -9,6 +9,7 @@ agents iterate over sets of names. Tasks of the engine get it; `hash_seed()` tel
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import random
@@ -16,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -25,7 +26,10 @@ from typing import Any, Literal
 import numpy as np
 
 from marlab.lab.engine.keeper import task_folder
+from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
+from marlab.lab.progress import Progress
+from marlab.lab.runs.files import replacing
 from marlab.market.simulator.experts import find_player
 
 MIN_FACTORIES, MAX_FACTORIES = 4, 6
@@ -151,6 +155,29 @@ def play(spec: WorldSpec, *, settings: Settings = "fast") -> Any:
     with playing(spec, settings=settings) as world:
         world.run()
     return world
+
+
+def play_worlds(
+    specs: Sequence[WorldSpec], folder: Path, engine: EngineConfig, failed: Callable[[TaskResult, Progress], None],
+    stop: Callable[[], bool] = lambda: False, time_limit: float | None = None, quiet: bool = False,
+) -> None:  # fmt: skip
+    """Play and record the worlds that have no log in the folder yet; `failed` is told about those that fail."""
+    from marlab.market.simulator.record import record_task
+
+    folder.mkdir(parents=True, exist_ok=True)
+    waiting = [spec for spec in specs if not (folder / f"{spec.world_id}.parquet").exists()]
+    tasks = [Task(spec.world_id, (spec.to_dict(),), time_limit_s=time_limit) for spec in waiting]
+    with (
+        Progress("playing", total=len(specs), unit="worlds", done=len(specs) - len(waiting), quiet=quiet) as bar,
+        contextlib.closing(run_tasks(record_task, tasks, engine, stop=stop)) as results,
+    ):
+        for result in results:
+            if result.ok:
+                with replacing(folder / f"{result.key}.parquet") as temporary:
+                    temporary.write_bytes(result.value[0])
+            else:
+                failed(result, bar)
+            bar.advance(1, failures=0 if result.ok else 1)
 
 
 def _seed(seed: int) -> None:

@@ -83,6 +83,32 @@ def _fitted(values: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
+def of_factories(
+    level: Array, lines: Array, cost: Array, balance: Array, storage: Array, shortfall: Array, catalogue: Array,
+    exogenous: Array, where: str,
+) -> Configs:  # fmt: skip
+    """One world from its F factories, level by level: `storage` and `shortfall` [F, T], `exogenous` [4, F, T] units and
+    unit prices of supply, then of demand."""
+    if len(storage) == 0 or np.ptp(storage, axis=1).max() > 0:
+        raise UserError(f"{where} changes its storage costs from day to day; configs keep one number each.")
+    sizes = np.bincount(level)
+    place = np.concatenate([np.arange(size) for size in sizes])
+
+    def by_seat(values: Array) -> Array:
+        out = np.zeros((1, len(sizes), sizes.max(), *values.shape[1:]), values.dtype)
+        out[0, level, place] = values
+        return out
+
+    last = len(sizes) - 1
+    outside = [by_seat(values)[:, side] for values, side in zip(exogenous, (0, 0, last, last))]
+    config = Configs(
+        np.array([len(sizes)]), np.array([storage.shape[1]]), sizes[None], by_seat(lines), by_seat(cost),
+        by_seat(balance), by_seat(storage[:, 0]), by_seat(shortfall), catalogue[None], *outside,
+    )  # fmt: skip
+    check(config, where)
+    return config
+
+
 def join(many: Sequence[Configs]) -> Configs:
     """All worlds of several configs in one, padded to the largest."""
     levels = max(int(c.n_levels.max()) for c in many)

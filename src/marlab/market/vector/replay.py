@@ -6,9 +6,8 @@ agent answered in every round and follows the negotiations too: who agreed on wh
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,9 +18,10 @@ from torch import Tensor
 
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import DayState
-from marlab.market.logs.worldlog import AGREED, END, NONE, REJECT, Table
+from marlab.market.logs.worldfile import read_world
+from marlab.market.logs.worldlog import ACCEPT, AGREED, BROKEN, END, EXOGENOUS, NONE, REJECT, Table, WorldLog
 from marlab.market.vector.builtin import Seated, play
-from marlab.market.vector.configs import Configs, join
+from marlab.market.vector.configs import Configs, join, of_factories
 from marlab.market.vector.market import Market
 from marlab.market.vector.rounds import HALVES, OFFER, Moves
 from marlab.market.vector.rule_w import RuleW
@@ -30,7 +30,7 @@ from marlab.market.vector.setup import buyer_calls, make_setup
 from marlab.market.vector.views import Mornings
 
 Array = NDArray[Any]
-TABLES = ("contracts", "negotiations", "decisions", "offers")
+_OFFER = ("quantity", "day", "price")
 OUTCOMES = ("agreed", "broken", "timed out")
 
 
@@ -41,14 +41,14 @@ class Recorded:
     world_id: str
     config: Configs
     sync: bool  # whether all its agents decide jointly
-    tables: dict[str, Table]  # as in the logs, `TABLES` only
+    tables: dict[str, Table]  # contracts, negotiations, offers, and the answers of all agents as `decisions`
     balance: Array  # [T + 1, F], the mornings and the end
     stock: Array  # [T + 1, F]
     prices: Array  # [T + 1, products]
     scores: Array  # [F]
     bankrupt: Array  # [F], at the end
     mornings: Array  # [T, F, fields], the DayState of every factory, its fields one after the other; T may be 0
-    agents: tuple[str, ...] = ()  # [F], the class of each factory's agent; () where the file does not tell
+    agents: tuple[str, ...]  # [F], the class of each factory's agent
 
     @property
     def level(self) -> Array:
@@ -61,42 +61,84 @@ class Recorded:
         """[F], within the level."""
         return np.concatenate([np.arange(size) for size in self.config.sizes[0]])
 
-    def to_bytes(self) -> bytes:
-        """A small .npz file that `from_bytes` reads; rates keep all their digits."""
-        arrays: dict[str, Array] = {"world_id": np.array(self.world_id), "sync": np.array(self.sync)}
-        arrays["agents"] = np.array(self.agents, dtype=np.str_)
-        arrays |= {f"config.{f.name}": getattr(self.config, f.name) for f in fields(Configs)}
-        arrays |= {f"{table}.{name}": values for table in TABLES for name, values in self.tables[table].items()}
-        arrays |= {name: getattr(self, name) for name in _SERIES}
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        return file.getvalue()
+    @classmethod
+    def of(cls, log: WorldLog) -> Recorded:
+        """From the log of a world that was played to its end."""
+        meta, evenings, given = log.meta, log.tables["evenings"], log.tables["factories"]
+        where = f"World {meta['world_id']}"
+        factories = len(log.agents)
+        try:
+            days = int(meta["n_steps"])
+            if meta["days_played"] != days:
+                raise UserError(f"{where} ended on day {meta['days_played']} of {days}.")
+            level = np.array([int(agent["level"]) for agent in log.agents])
+            by_day = {name: values.reshape(days, factories) for name, values in evenings.items()}
+            prices = np.vstack([log.tables["prices"]["price"].reshape(days, -1), meta["final_prices"]])
+            if (np.diff(level) < 0).any() or not 0 <= level.min() <= level.max() < factories:
+                raise ValueError("its factories are not level by level")
+            if (given["agent"] != np.arange(factories)).any() or (by_day["agent"] != np.arange(factories)).any():
+                raise ValueError("its factories are in disorder")
+            config = of_factories(
+                level, given["lines"].astype(np.int64), given["cost"].astype(np.int64), given["balance"],
+                by_day["storage"].T, by_day["shortfall"].T, prices[0].astype(np.int64),
+                np.stack([by_day[name].T for name in EXOGENOUS]).astype(np.int64), where,
+            )  # fmt: skip
+            tables = {name: log.tables[name] for name in ("contracts", "negotiations", "offers")}
+            return cls(
+                meta["world_id"], config, bool(meta["sync"]), {**tables, "decisions": answers_of(log)},
+                np.vstack([given["balance"], by_day["balance"]]),
+                np.vstack([np.zeros(factories), by_day["stock"]]), prices,
+                np.array([float(agent["score"]) for agent in log.agents]),
+                np.array([bool(agent["bankrupt"]) for agent in log.agents]), _mornings_of(log, days),
+                tuple(agent["type"] for agent in log.agents),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"{where} does not hold what a replay needs: {error}.") from None
 
 
-_SERIES = ("balance", "stock", "prices", "scores", "bankrupt", "mornings")
+def _mornings_of(log: WorldLog, days: int) -> Array:
+    """[T, F, fields] every DayState with its fields one after the other, schedules as far as deliveries reach; empty
+    unless everybody's mornings were recorded."""
+    if not all(agent["tracked"] for agent in log.agents):
+        return np.zeros((0, 0, 0))
+    states = [log.agent(f, int(log.meta["league_horizon"])).days for f in range(len(log.agents))]
+    return np.stack([np.concatenate([v.reshape(days, -1) for v in state], 1) for state in states], 1)
 
 
-def from_bytes(data: bytes) -> Recorded:
-    """The inverse of `Recorded.to_bytes`."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    config = Configs(**{f.name: arrays[f"config.{f.name}"] for f in fields(Configs)})
-    tables: dict[str, Table] = {table: {} for table in TABLES}
-    for name, values in arrays.items():
-        table, _, column = name.partition(".")
-        if table in tables:
-            tables[table][column] = values
-    series = {name: arrays[name] for name in _SERIES}
-    agents = tuple(str(name) for name in arrays.get("agents", ()))
-    return Recorded(str(arrays["world_id"]), config, bool(arrays["sync"]), tables, **series, agents=agents)
+def answers_of(log: WorldLog) -> Table:
+    """Every answer of every agent: recorded ones of tracked agents; those of others follow from offers and outcomes."""
+    said, talks, offers = (log.tables[name] for name in ("decisions", "negotiations", "offers"))
+    tracked = np.array([agent["tracked"] for agent in log.agents])
+    if tracked.all():
+        return said
+    last = np.full(len(talks["day"]), NONE)
+    last[offers["negotiation"]] = np.arange(len(offers["by"]))  # offers are in order: the latest one stays
+    ended = np.flatnonzero((last != NONE) & np.isin(talks["outcome"], (AGREED, BROKEN)))
+    final = {name: values[last[ended]] for name, values in offers.items()}
+    other = np.where(final["by"] == talks["seller"][ended], talks["buyer"][ended], talks["seller"][ended])
+    replies = final["by"] != talks["caller"][ended]  # then the answer is the caller's, in the next round
+    op = np.where(talks["outcome"][ended] == AGREED, ACCEPT, END)
+    answers = {
+        "agent": other, "negotiation": ended, "round": final["round"] + replies, "op": op,
+        **{name: np.where(op == ACCEPT, final[name], NONE) for name in _OFFER},
+    }  # fmt: skip
+    made = {"agent": offers["by"], "op": np.full(len(offers["by"]), REJECT)}
+    made |= {name: offers[name] for name in ("negotiation", "round", *_OFFER)}
+    derived = {name: np.concatenate([made[name], answers[name]]) for name in made}
+    theirs = ~tracked[derived["agent"]]
+    return {name: np.concatenate([said[name], derived[name][theirs]]) for name in derived}
 
 
 def read(path: Path) -> Recorded:
-    """A recorded world from a file."""
-    try:
-        return from_bytes(path.read_bytes())
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} is not a recorded world: {error}") from None
+    """A recorded world from its log."""
+    return Recorded.of(read_world(path))
+
+
+def read_folder(folder: Path) -> list[Recorded]:
+    """All recorded worlds of a folder, or of the run that it belongs to, in the order of their files."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder, expected one with recorded worlds (.parquet).")
+    return [read(path) for path in sorted(folder.glob("*.parquet")) or sorted(folder.glob("worlds/*.parquet"))]
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import zipfile
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
+from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.extras import need
 from marlab.lab.progress import Progress, stage
-from marlab.lab.runs.files import replacing
-from marlab.market.simulator.worlds import WorldSpec
+from marlab.market.simulator.worlds import WorldSpec, play_worlds
 from marlab.market.vector.clones.pack import OURS, plain_name
-from marlab.market.vector.replay import Recorded, Replayed, from_bytes, play_rule, replay_contracts, replay_moves
+from marlab.market.vector.replay import Recorded, Replayed, play_rule, read, read_folder, replay_contracts, replay_moves
 from marlab.market.verify.compare import TOLERANCE, Agreement, compare, total
 from marlab.market.verify.plan import LEVELS, ONE_AT_A_TIME, RULE_WORLDS, SYNC, by_level, planned
 from marlab.market.verify.policies import compare_policies
@@ -28,19 +26,14 @@ LEAST_MIXED = 0.99
 """Share of equal contracts where some agents answer one negotiation at a time; joint deciders must reach 1."""
 
 
-def play_task(spec: dict[str, object]) -> bytes:
-    """The engine's task: one world of the simulator with everything that a replay needs."""
-    from marlab.market.simulator.evidence import played
-
-    return played(WorldSpec.from_dict(spec)).to_bytes()
-
-
 def verify(config: VerifyConfig) -> int:
     """Print the agreement of all levels; the exit code is 0 if every level holds."""
     if config.recorded is None or config.policy_worlds > 1:
         need("market", "Playing worlds")
     if config.recorded is not None:
-        worlds = from_folder(config.recorded)
+        worlds = read_folder(config.recorded)
+        if not worlds:
+            raise UserError(f"There is no recorded world in {config.recorded}, expected files as --keep writes them.")
         names = [population(world) for world in worlds]
     else:
         plan = planned(config.worlds, config.days, config.seed, config.populations)
@@ -62,24 +55,9 @@ def verify(config: VerifyConfig) -> int:
     return 0 if right else 1
 
 
-def from_folder(folder: Path) -> list[Recorded]:
-    """The worlds of a folder, in the order of their files."""
-    files = sorted(folder.glob("*.npz"))
-    if not files:
-        raise UserError(f"There is no recorded world in {folder}, expected files as --keep writes them.")
-    return [_read(path) for path in files]
-
-
-def _read(path: Path) -> Recorded:
-    try:
-        return from_bytes(path.read_bytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is damaged or no recorded world: {error}.") from None
-
-
 def population(world: Recorded) -> str:
     """A name for the agents of a recorded world: our rule, or what its file was called."""
-    if world.agents and all(plain_name(agent) == OURS for agent in world.agents):
+    if all(plain_name(agent) == OURS for agent in world.agents):
         return RULE_WORLDS
     return world.world_id.rpartition("-")[0] or world.world_id
 
@@ -101,25 +79,14 @@ def rule_worlds(names: Sequence[str], worlds: Sequence[Recorded]) -> tuple[list[
 
 def recorded(specs: Sequence[WorldSpec], engine: EngineConfig, quiet: bool, keep: Path | None = None) -> list[Recorded]:
     """Play worlds in the simulator, in the order given; `keep`: a folder for their files, from which they are taken."""
-    found: dict[str, Recorded] = {}
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        there = {spec.world_id: keep / f"{spec.world_id}.npz" for spec in specs}
-        found = {key: _read(path) for key, path in there.items() if path.exists()}
-    tasks = [Task(spec.world_id, (spec.to_dict(),)) for spec in specs if spec.world_id not in found]
-    with (
-        Progress("playing", total=len(specs), unit="worlds", done=len(found), quiet=quiet) as bar,
-        contextlib.closing(run_tasks(play_task, tasks, engine)) as results,
-    ):
-        for result in results:
-            if not result.ok:
-                raise UserError(f"World {result.key} could not be played ({result.kind}): {result.error[-500:]}")
-            found[result.key] = from_bytes(result.value)
-            if keep is not None:
-                with replacing(keep / f"{result.key}.npz") as temporary:
-                    temporary.write_bytes(result.value)
-            bar.advance(1)
-    return [found[spec.world_id] for spec in specs]
+
+    def failed(result: TaskResult, bar: Progress) -> None:
+        raise UserError(f"World {result.key} could not be played ({result.kind}): {result.error[-500:]}")
+
+    with tempfile.TemporaryDirectory(prefix="marlab-verify-") as folder:
+        place = keep or Path(folder)
+        play_worlds(specs, place, engine, failed, quiet=quiet)
+        return [read(place / f"{spec.world_id}.parquet") for spec in specs]
 
 
 def report(
