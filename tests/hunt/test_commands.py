@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from marlab.cli import main
 from marlab.hunt.commands import train
+from marlab.hunt.ppo.config import PPOTrainConfig
+from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.lab.command import RunCommand
 from marlab.lab.errors import UserError
 
@@ -27,15 +31,28 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[type, str]:
 
 
 def test_the_variant_decides_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from marlab.hunt.ppo.config import PPOTrainConfig
-    from marlab.hunt.selfplay.config import HopTrainConfig
-
-    assert chosen(monkeypatch) == (PPOTrainConfig, "ppo")
+    assert chosen(monkeypatch, "--game.width", "5") == (PPOTrainConfig, "ppo")
     assert chosen(monkeypatch, "--preset", "msh_8x8") == (PPOTrainConfig, "ppo")
     assert chosen(monkeypatch, "--variant=ps-ppo", "--total-steps", "9") == (PPOTrainConfig, "ps-ppo")
     assert chosen(monkeypatch, "--preset", "hop_quick") == (HopTrainConfig, "hop")
     assert chosen(monkeypatch, "--preset=hop_quick", "--variant", "mcts-self") == (HopTrainConfig, "mcts-self")
     assert chosen(monkeypatch, "--variant", "hop", "--preset", "msh_8x8") == (HopTrainConfig, "hop")
+
+
+def test_who_names_no_start_trains_the_small_planner(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = train.choose(["--preset", "hop_quick"]).parse(["--preset", "hop_quick"])
+    alone = train.choose(["--seeds", "3"]).parse(["--seeds", "3"])
+    assert alone.config == replace(small.config, seeds="3") and alone.preset == small.preset
+    for words in (["--variant", "hop"], ["--game.width=5"]):
+        named = train.choose(words).parse(words)
+        assert named.preset is None and named.config.total_steps == type(named.config).total_steps
+    seen: list[tuple[Any, Any]] = []
+    work = lambda config, options, *, preset, quiet: seen.append((config, preset))  # noqa: E731
+    monkeypatch.setattr(RunCommand, "function", lambda self: work)
+    train.call(seeds="3")
+    train.call(preset=None)
+    train.call(variant="hop")
+    assert seen == [(alone.config, small.preset), (PPOTrainConfig(), None), (HopTrainConfig(variant="hop"), None)]
 
 
 def test_wrong_variants_are_refused() -> None:

@@ -1,6 +1,6 @@
 """What `import marlab.fish` offers beside its commands: train or load a shoal, and make the environment it knows.
 
-run = fish.train(preset="quickstart")        # or a FishTrainConfig, or settings: fish.train(num_envs=64)
+run = fish.train(preset="quickstart")        # or a FishTrainConfig, or settings on top of `best`: fish.train(seed=1)
 shoal = fish.load("best")                    # shipped with the package; also a run directory or a checkpoint
 env, policy = shoal.env(num_fish=48), shoal.policy()
 observation, info = env.reset(seed=0)
@@ -20,6 +20,7 @@ import torch
 from marlab.fish.commands.train import main as train_command
 from marlab.fish.sea.config import SeaConfig
 from marlab.fish.training.networks import Trained, find_checkpoint, load_policy, save_policy
+from marlab.lab.command import OWN_PRESET
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import Run
 
@@ -97,8 +98,9 @@ class TrainedRun:
         return self.shoal.env(**settings)
 
 
-def train(*config: Any, preset: str | None = None, quiet: bool = False, **settings: Any) -> TrainedRun:
-    """Train a shoal as `marlab fish train` does, by a `FishTrainConfig`, or by a preset and settings.
+def train(*config: Any, preset: str | None = OWN_PRESET, quiet: bool = False, **settings: Any) -> TrainedRun:
+    """Train a shoal as `marlab fish train` does, by a `FishTrainConfig`, or by a preset and settings: those of `best`
+    where no preset is named, the bare fields with `preset=None`.
 
     `options`, a `RunOptions`, says where the run is kept; without it below runs/fish/.
     """

@@ -27,8 +27,11 @@ pretrain_goals = RunCommand(
 pretrain_world = RunCommand(
     "hunt pretrain world", PretrainWorldConfig, "marlab.hunt.world_model.pretrain:pretrain_world", positional=("data",)
 )
-_ppo = RunCommand("hunt train", PPOTrainConfig, "marlab.hunt.ppo.train:train_ppo", (GAMES, TRAININGS))
-_planners = RunCommand("hunt train", HopTrainConfig, "marlab.hunt.training.run:train_hop", (GAMES, TRAININGS))
+QUICK = "hop_quick"
+_ppo = RunCommand("hunt train", PPOTrainConfig, "marlab.hunt.ppo.train:train_ppo", (GAMES, TRAININGS), default=QUICK)
+_planners = RunCommand(
+    "hunt train", HopTrainConfig, "marlab.hunt.training.run:train_hop", (GAMES, TRAININGS), default=QUICK
+)
 train = RunVariants("variant", {"ppo": _ppo, "ps-ppo": _ppo, **dict.fromkeys(VARIANTS, _planners)})
 
 

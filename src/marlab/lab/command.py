@@ -9,8 +9,9 @@ answered without waiting for torch.
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import wraps
@@ -30,6 +31,10 @@ C = TypeVar("C")
 WIDTH = 110
 """Columns that a list of settings may take."""
 GO_ON = "the same command with --resume goes on"
+CHOSEN = ("preset", "variant", "game")
+"""Who names one of these says where to start from; a command's own preset is for those who do not."""
+OWN_PRESET = ""
+"""The preset of a function in Python that was given none: the command's own; None is none at all."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,32 @@ class RunCommand(Generic[C]):
     presets: Folders = None
     positional: tuple[str, ...] = ()
     old: OldFlags = field(default_factory=OldFlags)
+    default: str | None = None
+    """The preset to start from where neither a preset nor a variant or game is named."""
 
     def __call__(self, argv: Sequence[str]) -> int:
         return self.start(self.parse(argv), argv)
 
     def parse(self, argv: Sequence[str]) -> Parsed[C]:
         words = ["--quiet" if word == "-q" else word for word in argv]
+        self._refuse_flags_alone(words)
         return parse_run(
             self.config, words, prog=f"marlab {self.words}", presets=self.presets, positional=self.positional,
-            old=self.old,
+            old=self.old, own_preset=self.preset_for(flags_of(words)),
         )  # fmt: skip
+
+    def preset_for(self, named: Iterable[str]) -> str | None:
+        """The command's own preset, unless one of the settings that are named says where to start from."""
+        return None if any(name.partition(".")[0] in CHOSEN for name in named) else self.default
+
+    def _refuse_flags_alone(self, words: Sequence[str]) -> None:
+        """Flags of a program before this one mean little without the settings that it had beside them."""
+        named, preset = flags_of(words), self.old.preset
+        if preset and "preset" not in named and any("_" in name for name in named) and not {*HELP_WORDS} & {*words}:
+            again = shlex.join(["marlab", *self.words.split(), "--preset", preset, *words])
+            raise UserError(
+                f"Flags with underscores are those of {preset}, whose other settings are a preset; type: {again}"
+            )
 
     def start(self, parsed: Parsed[C], argv: Sequence[str]) -> int:
         """Work here or in the background; the exit code. `argv` follows the command's words."""
@@ -87,10 +108,11 @@ class RunCommand(Generic[C]):
         return run.exit_code
 
     def call(
-        self, *given: Any, options: RunOptions | None = None, preset: str | None = None, quiet: bool = False,
+        self, *given: Any, options: RunOptions | None = None, preset: str | None = OWN_PRESET, quiet: bool = False,
         **settings: Any,
     ) -> Run:  # fmt: skip
-        """The same work from Python: a config, or the command's words, a preset and settings by their names."""
+        """The same work from Python: a config, or the command's words, a preset and settings by their names. Without a
+        preset it starts from the command's own; `preset=None` starts from the bare fields."""
         with clock():
             return self._called(given, options, preset, quiet, settings)
 
@@ -99,10 +121,11 @@ class RunCommand(Generic[C]):
         settings: Mapping[str, Any],
     ) -> Run:  # fmt: skip
         if given and (isinstance(given[0], self.config) or issubclass(self.config, type(given[0]))):
-            if len(given) > 1 or preset is not None or settings:
+            if len(given) > 1 or preset or settings:
                 raise UserError(f"{self.words}: give a config alone, or a preset and settings, not both.")
             return self.function()(given[0], options, quiet=quiet)
-        named = None if preset is None else load_preset(preset, self.presets)
+        name = self.preset_for(settings) if preset == OWN_PRESET else preset
+        named = None if name is None else load_preset(name, self.presets)
         asked = {**({} if named is None else named.values), **self._by_position(given), **settings}
         config = from_dict(self.config, {k: _plain(v) for k, v in asked.items()}, f"marlab {self.words}")
         return self.function()(config, options, preset=named, quiet=quiet)
@@ -135,6 +158,11 @@ class RunCommand(Generic[C]):
         return work
 
 
+def flags_of(words: Sequence[str]) -> list[str]:
+    """The names of the flags among words, without dashes and values."""
+    return [word[2:].partition("=")[0] for word in words if word.startswith("--")]
+
+
 @contextmanager
 def begins_anew(words: str) -> Iterator[None]:
     """A command without a run: whoever stops it is told that nothing is left half done."""
@@ -165,13 +193,14 @@ class RunVariants:
     commands: Mapping[str, RunCommand[Any]]
     """By its value; the first is the default. All have the same words and presets."""
 
-    def call(self, *given: Any, preset: str | None = None, **settings: Any) -> Run:
+    def call(self, *given: Any, preset: str | None = OWN_PRESET, **settings: Any) -> Run:
         """The same work from Python, as `RunCommand.call`."""
         for command in self.commands.values():
             if given and isinstance(given[0], command.config):
                 return command.call(*given, preset=preset, **settings)
-        first = next(iter(self.commands))
-        named = {} if preset is None else load_preset(preset, self.commands[first].presets).values
+        first, command = next(iter(self.commands.items()))
+        name = command.preset_for(settings) if preset == OWN_PRESET else preset
+        named = {} if name is None else load_preset(name, command.presets).values
         value = settings.get(self.flag, named.get(self.flag, first))
         if value not in self.commands:
             raise UserError(f"{self.flag} is '{value}', expected one of {', '.join(self.commands)}.")
@@ -186,6 +215,7 @@ class RunVariants:
         prog, known = f"marlab {command.words}", ", ".join(self.commands)
         chosen, _ = take_flag(argv, f"--{self.flag}", f"one of {known}", prog)
         preset, _ = take_flag(argv, "--preset", "the name of a preset or a TOML file", prog)
+        preset = preset or command.preset_for(flags_of(argv))
         if chosen is None and preset is not None:
             chosen = load_preset(preset, command.presets).values.get(self.flag)
         value = next(iter(self.commands)) if chosen is None else str(chosen)

@@ -30,6 +30,8 @@ class OldFlags:
     """Old flag without dashes -> the sentence that says what replaced it."""
     ignored: Mapping[str, str] = field(default_factory=dict)
     """Old flag without dashes that changes nothing here -> why; it is accepted, with a line that says so."""
+    preset: str = ""
+    """What else the program set whose flags had underscores: without a preset such flags are refused."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,21 @@ def parse(
 
 def parse_run(
     cls: type[C], argv: Sequence[str], *, prog: str, presets: Folders = None, positional: Sequence[str] = (),
-    old: OldFlags | None = None, base: C | None = None,
+    old: OldFlags | None = None, base: C | None = None, own_preset: str | None = None,
 ) -> Parsed[C]:  # fmt: skip
     """Make a config and its run options from `--preset NAME|FILE` and flags; flags override the preset.
 
-    `base`: a config whose values hold where no flag says otherwise, in place of a preset.
+    `base`: a config whose values hold where no flag says otherwise, in place of a preset; `own_preset`: the one
+    where none is named.
     """
     words = _translate(list(argv), old or OldFlags(), prog)
-    name, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)
+    asked, words = take_flag(words, "--preset", "the name of a preset or a TOML file", prog)
+    name = asked or own_preset
     preset = load_preset(name, presets) if name else None
     default = from_dict(cls, preset.values, f"preset {preset.name}") if preset else base
     parts = [Part(cls, default), Part(RunOptions)]
-    _help(words, prog, *parts, positional=positional, presets=list(preset_files(presets)))
+    known = list(preset_files(presets))
+    _help(words, prog, *parts, positional=positional, presets=known, preset=own_preset)
     config, options = _read(parts, _lead_words(words, positional, prog), prog)
     check_values(config)
     return Parsed(config, options, preset)
@@ -193,6 +198,7 @@ class Described:
     parts: Sequence[Part]
     positional: Sequence[str] = ()
     presets: Sequence[str] | None = None
+    preset: str | None = None
 
 
 _described: list[Described] | None = None

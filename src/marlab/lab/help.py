@@ -40,16 +40,18 @@ def help_text(
     *,
     positional: Sequence[str] = (),
     presets: Sequence[str] | None = None,
+    preset: str | None = None,
     everything: bool = False,
 ) -> str:
-    """What `prog --help` (with `everything`: `prog --help-all`) prints; `presets` is None where there can be none."""
+    """What `prog --help` (with `everything`: `prog --help-all`) prints; `presets` is None where there can be none,
+    `preset` is the one that holds where none is named."""
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
     names = [name.removesuffix("...") for name in positional]
     words = [f"{n.upper()} ..." if p.endswith("...") else n.upper() for n, p in zip(names, positional)]
     preset_word = "NAME|FILE" if presets else "FILE"
-    preset = [] if presets is None else [f"[--preset {preset_word}]"]
+    choose = [] if presets is None else [f"[--preset {preset_word}]"]
     about = inspect.cleandoc(parts[0].cls.__doc__ or "").partition("\n\n")[0]
-    blocks = [f"usage: {' '.join([prog, *words, *preset, '[flags]'])}", textwrap.fill(" ".join(about.split()), width)]
+    blocks = [f"usage: {' '.join([prog, *words, *choose, '[flags]'])}", textwrap.fill(" ".join(about.split()), width)]
     first = leaves(parts[0].cls, parts[0].default)
     plain = {leaf.flag: leaf for leaf in first if leaf.flag in names}
     if plain:
@@ -57,9 +59,8 @@ def help_text(
         blocks.append("\n".join(["words", *rows]))
     if presets is not None:
         named = f"one of {', '.join(presets)}, or " if presets else ""
-        row = _row(
-            f"--preset {preset_word}", f"Settings to start from: {named}a TOML file; flags override them.", width
-        )
+        about = f"Settings to start from: {named}a TOML file; flags override them."
+        row = _row(f"--preset {preset_word}", f"{about} ({preset})" if preset else about, width)
         blocks.append(f"preset\n{row}")
     hidden = 0
     for part in parts:

@@ -63,3 +63,17 @@ def _without_reader(stream: TextIO) -> TextIO:
     raw = io.BufferedWriter(_Stream(number, "wb", closefd=False))
     buffered = stream is sys.stdout and not stream.isatty()
     return io.TextIOWrapper(raw, encoding=stream.encoding, errors="replace", line_buffering=not buffered)
+
+
+def on_a_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def agreed(question: str) -> bool:
+    """A yes or a no from the terminal: Enter is a yes, the end of the input a no."""
+    try:
+        return not input(f"{question} [Y/n] ").strip().lower().startswith("n")
+    except EOFError:
+        print()
+        return False

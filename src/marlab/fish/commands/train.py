@@ -6,6 +6,8 @@ from marlab.fish.training.config import IGNORED_FLAGS, OLD_FLAGS, PRESETS, FishT
 from marlab.lab.command import RunCommand
 from marlab.lab.flags import OldFlags
 
-OLD = OldFlags(renamed=OLD_FLAGS, ignored=IGNORED_FLAGS)
+OLD = OldFlags(renamed=OLD_FLAGS, ignored=IGNORED_FLAGS, preset="v32")
 
-main = RunCommand("fish train", FishTrainConfig, "marlab.fish.training.train:train", presets=PRESETS, old=OLD)
+main = RunCommand(
+    "fish train", FishTrainConfig, "marlab.fish.training.train:train", presets=PRESETS, old=OLD, default="best"
+)

@@ -31,6 +31,8 @@ from marlab.lab.progress import duration
 from marlab.lab.runs.budget import WORTH_SAYING_S, Budget
 
 QUARTER_S = 15 * 60.0
+WORTH_ASKING_S = 10 * 60.0
+"""Whoever sits at a terminal is asked before what takes longer."""
 FEW = 3
 """Steps and gradients that are timed."""
 TIMED_STEPS = 10

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,16 @@ from marlab.fish.sea.world import FishWorld, Transition
 from marlab.fish.training import assemble
 from marlab.fish.training.config import FishTrainConfig
 from marlab.fish.training.ending import Ending
-from marlab.fish.training.forecast import no_time_for_one, pace, told
+from marlab.fish.training.forecast import WORTH_ASKING_S, Pace, no_time_for_one, pace, told
 from marlab.fish.training.networks import make_net
 from marlab.fish.training.outputs import FishOutputs, iteration_row, metric_names
 from marlab.lab.config import Preset, to_dict
 from marlab.lab.device import choose_device
+from marlab.lab.errors import UserError
+from marlab.lab.output import agreed, on_a_terminal
 from marlab.lab.ppo.ppo import PPO
 from marlab.lab.progress import stage
+from marlab.lab.runs.budget import Budget
 from marlab.lab.runs.record import now as timestamp
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
@@ -243,7 +247,12 @@ def train(
     with stage("preparing", quiet):
         trainer = FishTrainer(config)  # refuses bad start files and devices before anything is written
         problems = _check_gate(trainer)
-        run = Run.open("fish", config, options, preset=preset, command=command)
+    measured = cache(lambda: pace(config, trainer.net, trainer.device))
+    yes = quiet or command is None or (options or RunOptions()).yes or not on_a_terminal()
+    run = Run.open(
+        "fish", config, options, preset=preset, command=command,
+        before=lambda: None if yes else _ask(config, measured(), options or RunOptions()),
+    )  # fmt: skip
     with run:
         run.set_device(trainer.device)
         for text in (*trainer.start_problems, *problems):
@@ -258,24 +267,32 @@ def train(
         drive(
             trainer, run, ending.store, save_every=config.checkpoint_interval, unit="iterations",
             show=("custom/avg_survival_rate", "multi_eval/avg_final_survival_rate"), quiet=quiet, stay=True,
-            prepare=lambda: _forecast(run, trainer, quiet),
+            prepare=lambda: _forecast(run, trainer, measured, told_before=quiet or not yes),
         )  # fmt: skip
         outputs.flush()
         ending.finish()
     return run
 
 
-def _forecast(run: Run, trainer: FishTrainer, quiet: bool) -> bool:
-    """Say how long it will take, before it starts; False where there is no time for a single iteration."""
-    if trainer.step:
-        return True
-    measured = pace(trainer.config, trainer.net, trainer.device)
+def _ask(config: FishTrainConfig, measured: Pace | None, options: RunOptions) -> None:
+    """Say on a terminal how long it will take, and ask where that is long."""
     if measured is None:
+        return
+    budget = Budget(None if options.time_limit is None else 60.0 * options.time_limit)
+    for line in told(config, measured, budget):
+        print(f"{line}.", flush=True)
+    if min(measured.whole(config), budget.limit_s) > WORTH_ASKING_S and not agreed("Start it?"):
+        raise UserError("Nothing was started, and nothing was written; with --yes it is not asked.")
+
+
+def _forecast(run: Run, trainer: FishTrainer, measure: Callable[[], Pace | None], told_before: bool) -> bool:
+    """Say how long it will take, before it starts; False where there is no time for a single iteration."""
+    if trainer.step or (measured := measure()) is None:
         return True
     impossible = no_time_for_one(trainer.config, measured, run.budget)
     for line in [impossible] if impossible else told(trainer.config, measured, run.budget):
         run.log(line)
-        if not quiet or impossible:
+        if not told_before or impossible:
             print(f"{line}.", flush=True)
     return impossible is None
 

@@ -50,7 +50,7 @@ LEFT_BY_A_START = re.compile(r"log\.txt|lock|\.lock\.[0-9a-f]{32}|\.run\.json\..
 class RunOptions:
     """How a run is made and kept, not what it computes."""
 
-    COMMON: ClassVar = ("name", "output_dir", "resume", "threads", "time_limit", "background")
+    COMMON: ClassVar = ("name", "output_dir", "resume", "threads", "time_limit", "background", "yes")
     TITLE: ClassVar = "the run"
 
     name: str | None = None
@@ -73,6 +73,8 @@ class RunOptions:
     """The run that this one starts from or is compared with, as world/name."""
     background: bool = False
     """Detach from the terminal; output goes to log.txt in the run directory."""
+    yes: bool = False
+    """Do not ask on a terminal before work that is known to take long."""
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
@@ -111,9 +113,10 @@ class Run:
     @classmethod
     def open(
         cls, world: str, config: Any, options: RunOptions | None = None, *, preset: Preset | None = None,
-        root: Path = Path("runs"), command: Sequence[str] | None = None,
+        root: Path = Path("runs"), command: Sequence[str] | None = None, before: Callable[[], None] = lambda: None,
     ) -> Run:  # fmt: skip
-        """Make the run directory, or take up an existing one with `options.resume`; refuses before any change."""
+        """Make the run directory, or take up an existing one with `options.resume`; refuses before any change. `before`
+        is called for a new run when everything is checked and nothing is written; it may refuse, too."""
         options = options or RunOptions()
         check_values(config)
         path = run_path(world, config, options, preset, root)
@@ -128,6 +131,8 @@ class Run:
         fresh = old is None or planned
         if fresh and options.resume and old is None:
             raise UserError(f"There is no run at {path} to resume; leave --resume out to start it.")
+        if fresh:
+            before()
         run = cls(path, old or new_record(world, path.name), resumed=not fresh)
         run._lock.acquire()
         if old is None and options.output_dir is not None:

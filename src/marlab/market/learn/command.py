@@ -128,6 +128,11 @@ class TrainCommand(MarketTrainConfig):
         if self.l3_awr and "awr" not in config.chosen:
             config = replace(config, phases=f"{config.phases},awr")
         if not self.logs:
+            if config.data == Path():
+                raise UserError(
+                    "marlab market train learns from samples: name the run of `marlab market samples` that made them, "
+                    "or give --logs, the run of `marlab market collect` to make them of."
+                )
             return config
         if config.data != Path():
             raise UserError("Give samples (DATA) or --logs to make them of, not both.")

@@ -59,8 +59,6 @@ def train(
         asked, config = config, config.run_config()
         if asked.logs:
             _make_samples(asked, config.data, quiet)
-    if config.data == Path():
-        raise UserError("Say what to learn from: the run directory of `marlab market samples` as --data.")
     dataset, device = open_dataset(config.data), choose_device(config.device)
     if "train" not in dataset.splits:
         raise UserError(f"{dataset.folder} has no split 'train', only {', '.join(dataset.splits)}.")

@@ -163,7 +163,10 @@ class OnlineConfig:
         if self.clones is None:
             for name in self.opponents:
                 if name not in BUILTINS:
-                    raise UserError(f"The opponent {name} is none of {', '.join(BUILTINS)}; clones need --clones FILE.")
+                    raise UserError(
+                        f"The opponent {name} is none of {', '.join(BUILTINS)}; clones need --clones FILE (`marlab "
+                        "market clone` makes it)."
+                    )
 
     @property
     def judged_by(self) -> Judged:

@@ -282,7 +282,8 @@ def open_dataset(folder: Path) -> Dataset:
     """Open a dataset folder (or a run directory with one in `data/`); anything else is a UserError."""
     if not (folder / FILE).exists() and (folder / "data" / FILE).exists():
         folder = folder / "data"
-    about = read_json(folder / FILE, lambda why: UserError(f"{folder} is not a finished set of samples: {why}."))
+    missing = f"{folder} is not a finished set of samples, as `marlab market samples` makes them"
+    about = read_json(folder / FILE, lambda why: UserError(f"{missing}: {why}."))
     sizes, options, splits = integrity.check_about(folder / FILE, about, SCHEMA)
     return Dataset(folder, sizes, options, tuple(splits))
 
