@@ -79,9 +79,9 @@ def test_a_run_and_its_agents(tmp_path: Path) -> None:
     assert set(found["sampled"]["seeds"]) == {"2", "5"}
     assert found["greedy"]["seeds"]["5"]["episodes"] == config.eval_episodes
     info = read_run(path)
-    assert info.judged.key(info.results) == "reward_sampled" and info.judged.metric == "episode/reward"
+    assert info.judged.key(info.results) == "reward_learners_sampled" and info.judged.metric == "episode/reward"
     by_seed = {seed: {"fresh episodes": found["sampled"]["seeds"][seed]["reward"]["value"]} for seed in ("2", "5")}
-    assert read_cases(path)["reward_sampled"] == by_seed
+    assert read_cases(path)["reward_learners_sampled"] == read_cases(path)["reward_sampled"] == by_seed  # all learn
     assert (path / "figures" / "reward.png").stat().st_size > 10_000
     names = json.loads((path / "metrics.jsonl").read_text().splitlines()[-1])
     for name in (

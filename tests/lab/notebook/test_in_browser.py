@@ -95,7 +95,7 @@ def test_chosen_runs_are_compared(page: Any, root: Path) -> None:
     page.wait_for_function("() => document.querySelectorAll('details .plot .main-svg').length > 0")
     drawn = "document.querySelectorAll('.plot')[{}].data.filter((t) => !t.fill).map((t) => t.line.color)"
     assert page.evaluate(drawn.format(0)) == page.evaluate(drawn.format(1))
-    assert page.locator(".keys").text_content() == "fish/same-0 and 2 in allfish/other"
+    assert page.locator(".keys").text_content() == "fish/same-0, one of 2fish/other"
     assert "marlab compare fish/same-0 fish/same-1 fish/other" in page.locator("main").text_content()
     page.get_by_label("Leave out fish/other").click()
     page.wait_for_function("() => document.querySelectorAll('.chosen li').length === 2")

@@ -125,8 +125,9 @@ def keep_evaluation(run: Run, evaluation: dict[str, Any]) -> dict[str, Any]:
     for mode in (mode for mode in MODES if mode in evaluation):
         report = evaluation[mode]["over_seeds"]
         run.add_results({f"{name}_{mode}": report[name] for name in RESULTS})
-        seeds = evaluation[mode]["seeds"].items()
-        run.add_cases(f"reward_{mode}", {seed: {"fresh episodes": found["reward"]["value"]} for seed, found in seeds})
+        for name in ("reward", "reward_learners"):
+            seeds = evaluation[mode]["seeds"].items()
+            run.add_cases(f"{name}_{mode}", {seed: {"fresh episodes": found[name]["value"]} for seed, found in seeds})
     beside = evaluation["baseline"]
     run.add_results({"gain": {**beside["gain"], "note": f"learners' reward less that of {beside['rule']} players"}})
     return evaluation

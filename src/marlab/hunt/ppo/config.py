@@ -40,7 +40,7 @@ class PPOTrainConfig:
         "ppo.batch_size", "ppo.entropy_coef",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/ppo"  # in run.json, so that other commands know what the run holds
-    judged_by: ClassVar = Judged(("reward_sampled",), "episode/reward")
+    judged_by: ClassVar = Judged(("reward_learners_sampled",), "episode/reward")
     variant: Literal["ppo", "ps-ppo"] = "ppo"
     """ps-ppo is prosocial: every player in the game is taught the mean reward of all."""
     game: GameConfig = field(default_factory=GameConfig)

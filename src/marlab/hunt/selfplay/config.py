@@ -117,7 +117,7 @@ class HopTrainConfig(MindConfig):
         "guests.share", "pipeline.gates",
     )  # fmt: skip
     KIND: ClassVar[str] = "hunt/hop"  # in run.json, so that other commands know what the run holds
-    judged_by: ClassVar = Judged(("reward_sampled",), "episode/reward")
+    judged_by: ClassVar = Judged(("reward_learners_sampled",), "episode/reward")
     phases: str = AUTO
     """Phases to go through in order, such as P0..P7 or P1,P6; auto takes those that the variant needs to train."""
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)

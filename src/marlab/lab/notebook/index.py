@@ -58,8 +58,7 @@ def thumbnail(info: RunInfo) -> Path | None:
     target = info.path / "report" / THUMB_FILE
     try:
         with Image.open(source) as picture:
-            if getattr(picture, "n_frames", 1) > 1:
-                picture.seek(picture.n_frames // 3)  # the start says little
+            picture.seek(getattr(picture, "n_frames", 1) // 3)  # the start says little
             small = ImageOps.fit(picture.convert("RGB"), THUMB)
             content = io.BytesIO()
             small.save(content, "WEBP", quality=70, method=1)

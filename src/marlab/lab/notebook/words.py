@@ -91,7 +91,7 @@ WORDS: dict[str, dict[str, str]] = {
         "compare.outcome.equal": "equal",
         "compare.outcome.cannot_tell": "cannot tell",
         "compare.outcome.the_reference": "the reference",
-        "compare.of": "{name} and {count} in all",
+        "compare.of": "{name}, one of {count}",
         "compare.band": "Runs that differ in their seed alone are one line: their mean with Student's 95 % band.",
         "compare.not_set": "not set",
         "compare.differ": "{count} of {total} setting{total|s} differ.",

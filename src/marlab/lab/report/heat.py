@@ -55,7 +55,7 @@ def heat_map(
 
 def _colour_bar(ax: Axes, image: AxesImage, told: str) -> None:
     """A bar whose label is broken into lines of about half the height of the figure."""
-    letters = max(8, int(ax.figure.get_size_inches()[1] / 0.19))
+    letters = max(8, int(ax.figure.bbox.height / ax.figure.dpi / 0.19))
     ax.figure.colorbar(image, ax=ax, label=textwrap.fill(told, letters), shrink=0.9)
 
 
