@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +131,40 @@ def test_threads_do_not_keep_cores_from_others(
         monkeypatch.setenv(name, value)
     assert main(["--version"]) == 0 and capsys.readouterr().out
     assert os.environ.get("GOMP_SPINCOUNT") == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "fish watch best --size 4294967296 --film a.gif", "hunt pretrain vae D --hidden 9223372036854775807",
+        "hunt pretrain vae D --batch-size 9007199254740993", "fish selfplay --num-fish 9223372036854775807",
+    ],
+)  # fmt: skip
+def test_sizes_that_nothing_holds_are_one_sentence(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    assert "expected" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(error: Exception) -> int:
+        monkeypatch.setattr("marlab.cli._dispatch", raising(error))
+        return main(["runs"])
+
+    def raising(error: Exception) -> Callable[[list[str]], int]:
+        def call(words: list[str]) -> int:
+            raise error
+
+        return call
+
+    for error in (
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+        OverflowError("x too large to convert to C long"),
+    ):
+        assert fails(error) == 2
+        assert "choose smaller sizes" in capsys.readouterr().err
+    with pytest.raises(RuntimeError, match="a fault"):
+        fails(RuntimeError("a fault"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from marlab.lab.config import check_text
-from marlab.lab.errors import UserError
+from marlab.lab.errors import UserError, asks_too_much
 from marlab.lab.extras import need
 from marlab.lab.help import HELP_WORDS
 from marlab.lab.output import open_missing_streams, readers_may_leave
@@ -157,6 +157,12 @@ def _main(words: list[str]) -> int:
     except OSError as error:  # a full or read-only disk, a folder where a file should be: the run's log has the details
         where = f" ({error.filename})" if error.filename else ""
         print(clean(f"marlab: {error.strerror or error}{where}."), file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError, ValueError, OverflowError) as error:
+        if not asks_too_much(error):
+            raise
+        said = (str(error).splitlines() or ["out of memory"])[0][:200]
+        print(clean(f"marlab: This needs more memory than there is; choose smaller sizes ({said})."), file=sys.stderr)
         return 2
 
 

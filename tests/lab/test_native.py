@@ -62,3 +62,11 @@ def test_why_there_is_none(source: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert "others may write" in str(library_of(source, "A=1"))
     monkeypatch.setattr("marlab.lab.native.shutil.which", lambda name: None)
     assert library_of(source, "B=1") == "no C compiler was found"
+
+
+def test_who_has_no_home_is_told_so(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container a process may run as a user that the system does not know."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert "home" in str(library_of(source, "C=1"))

@@ -14,6 +14,9 @@ from typing import Any
 from marlab.lab.config import is_finite
 from marlab.lab.errors import UserError
 
+WIDEST = 16_384
+"""The widest layer of a network that is asked for in earnest; wider ones ask for any amount of memory."""
+
 
 def positive(config: Any, *names: str, prefix: str = "") -> None:
     _each(config, names, prefix, lambda value: value > 0, "a number above 0")

@@ -27,6 +27,8 @@ from marlab.lab.errors import UserError
 
 C = TypeVar("C")
 LARGEST_SEED = 2**63
+LARGEST = 2**53
+"""No size or number of steps is larger; beyond it not every whole number is one of a computer's floats."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,8 @@ def check_values(config: Any, prefix: str = "") -> None:
                 raise UserError(f"{name} is {number}, expected a finite number.")
             if isinstance(number, str):
                 check_text(number, name)
+            if isinstance(number, int) and abs(number) > LARGEST and "seed" not in f.name:
+                raise UserError(f"{name} is {str(number)[:40]}, expected a whole number of at most 2^53.")
         if (f.name == "seed" or f.name.endswith("_seed")) and isinstance(value, int) and not 0 <= value < LARGEST_SEED:
             raise UserError(f"{name} is {value}, expected a whole number from 0 to 2^63 - 1.")
 

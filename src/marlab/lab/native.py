@@ -35,8 +35,8 @@ def library_of(source: Path, *defines: str) -> ctypes.CDLL | str:
         return "no C compiler was found"
     options = (*FLAGS, *(f"-D{define}" for define in defines))
     key = hashlib.sha256(repr((source.read_text(), options, _processor())).encode()).hexdigest()[:16]
-    library = _cache() / f"{source.parent.name}_{source.stem}_{key}.so"
     try:
+        library = _cache() / f"{source.parent.name}_{source.stem}_{key}.so"
         library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _private(library.parent):
             return f"others may write to {library.parent}"
@@ -53,7 +53,7 @@ def library_of(source: Path, *defines: str) -> ctypes.CDLL | str:
         return ctypes.CDLL(str(library))
     except subprocess.CalledProcessError as error:
         return f"the compiler said: {error.stderr.decode(errors='replace').strip()[:300]}"
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: this user has no home
         return str(error)
 
 

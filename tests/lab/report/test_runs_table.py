@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import marlab.lab.runs.files as files
 from marlab.lab.report.facts import read_all
 from marlab.lab.report.runs_table import RunFilter, cell_width, fit, run_lines, run_rows
 from marlab.lab.report.sorting import sort_runs, values_by
@@ -92,13 +93,13 @@ def test_texts_are_cut_and_filled_to_their_width(text: str, width: int, shown: s
 def test_a_long_list_opens_one_small_file_per_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes the list quick: configs and metrics stay closed, and locks of runs that have ended too."""
     opened: list[str] = []
-    read = Path.read_text
+    read = files.open_regular
 
-    def watch(self: Path, *args: Any, **kwargs: Any) -> str:
-        opened.append(self.name)
-        return read(self, *args, **kwargs)
+    def watch(path: Path) -> Any:
+        opened.append(path.name)
+        return read(path)
 
-    monkeypatch.setattr(Path, "read_text", watch)
+    monkeypatch.setattr(files, "open_regular", watch)
     runs = [info for info in read_all(root)[0] if info.status != "interrupted"]
     opened.clear()
     assert len(run_lines(run_rows(sort_runs(runs)))) == len(runs) + 1

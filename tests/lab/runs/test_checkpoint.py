@@ -44,6 +44,12 @@ def test_tensors_cannot_be_larger_than_their_file(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "a.pt")
 
 
+def test_tensors_that_are_no_plain_arrays_are_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", "fish/ppo", 7, {"w": [torch.eye(3).to_sparse()]})
+    with pytest.raises(CheckpointError, match="not a plain array"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
 @pytest.mark.parametrize("field", ["format", "schema", "kind", "step", "state"])
 def test_a_tensor_in_place_of_a_word_is_refused(tmp_path: Path, field: str) -> None:
     content = {"format": "marlab-checkpoint", "schema": SCHEMA, "kind": "x", "step": 1, "state": {}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 from pathlib import Path
@@ -14,10 +15,12 @@ from marlab.lab.errors import UserError
 from marlab.lab.runs.files import (
     LEFTOVER,
     plain_json,
+    read_bytes,
+    read_gzip,
     read_json,
     read_table,
-    remove_leftovers,
     replacing,
+    tidy,
     trusting,
     write_json,
     write_text,
@@ -124,8 +127,51 @@ def test_what_killed_writers_left_is_removed_but_not_of_runs_inside(tmp_path: Pa
     for path in (*ours, *others):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
-    remove_leftovers(tmp_path)
+    tidy(tmp_path)
     assert not any(path.exists() for path in ours) and all(path.exists() for path in others)
     with pytest.raises(RuntimeError), replacing(tmp_path / "data" / "rows.parquet") as temporary:
         assert LEFTOVER.fullmatch(temporary.name)
         raise RuntimeError
+
+
+def test_links_and_pipes_in_a_run_are_not_written_through(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious")
+    for number, place in enumerate(("log.txt", "data/train/macro.day.npy", "tb")):
+        run = tmp_path / f"run{number}"
+        (run / place).parent.mkdir(parents=True)
+        (run / place).symlink_to(elsewhere)
+        with pytest.raises(UserError, match=rf"{place} is a link or a pipe"):
+            tidy(run)
+        (run / place).unlink()
+        os.mkfifo(run / place)
+        with pytest.raises(UserError, match=rf"{place} is a link or a pipe"):
+            tidy(run)
+    (tmp_path / "linked").symlink_to(tmp_path / "run0")  # a run may itself be a link
+    (tmp_path / "run0" / "log.txt").unlink()
+    tidy(tmp_path / "linked")
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="Not a regular file"):
+            read_bytes(path)
+        with pytest.raises(UserError, match="cannot be read"):
+            read_json(path, UserError)
+    with pytest.raises(IsADirectoryError):
+        read_bytes(tmp_path)
+
+
+def test_a_packed_file_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"0" * 5000))
+    assert read_gzip(path) == b"0" * 5000 and read_gzip(path, 10) == b"0" * 10
+    monkeypatch.setattr("marlab.lab.runs.files.MOST_UNPACKED", 4999)
+    with pytest.raises(OSError, match="unpacks to more than"):
+        read_gzip(path)
+    path.write_bytes(b"plain")
+    assert read_gzip(path) == b"plain" and read_gzip(path, 2) == b"pl"
+    path.write_bytes(gzip.compress(b"0" * 5000)[:-12])
+    with pytest.raises(OSError, match="end-of-stream"):
+        read_gzip(path)

@@ -69,5 +69,5 @@ def test_damaged_files_are_refused(tmp_path: Path, file: str, name: str, change:
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"nonsense" * 20])
 def test_files_that_are_none_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "l2_samples.npz").write_bytes(content)
-    with pytest.raises(UserError, match="not a file of plain arrays"):
+    with pytest.raises(UserError, match="not a file of samples"):
         load_samples(tmp_path)

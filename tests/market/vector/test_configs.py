@@ -67,5 +67,5 @@ def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     np.savez(path, version=np.array(1), lines=np.zeros(3))
     with pytest.raises(UserError, match="expected"):
         load(path)
-    with pytest.raises(UserError, match="not a file"):
+    with pytest.raises(UserError, match="expected a file"):
         load(tmp_path / "missing.npz")

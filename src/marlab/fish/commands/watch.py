@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from marlab.fish.sea.config import SeaConfig
 
 STANDARD_FISH = 25
+LARGEST_PICTURE = 4096
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class WatchConfig:
         if not self.checkpoint:
             raise UserError(f"Name a checkpoint or one of the scripted policies: {', '.join(SCRIPTED)}.")
         at_least(self, 1, "fps", "steps", *(["fish"] if self.fish is not None else []))
-        if self.size < 64 or self.size % 2:
-            raise UserError(f"size is {self.size}, expected an even number from 64 on.")
+        if not 64 <= self.size <= LARGEST_PICTURE or self.size % 2:
+            raise UserError(f"size is {self.size}, expected an even number from 64 to {LARGEST_PICTURE}.")
 
 
 def shoal(config: WatchConfig) -> tuple[Policy, SeaConfig]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import replacing, trusting
 
 FILE = "paths.npz"
 SCHEMA = 1
@@ -26,7 +26,11 @@ FIELD_CELLS = 25
 FIELD_SPEED = 1.0
 """Of the fish in the field, m/s."""
 HEADINGS = ("east", "north", "west", "south")
-_ARRAYS = ("position", "predator", "action", "death", "death_place", "death_step", "field_action", "field_chance")
+_SHAPES = {
+    "position": "PAMF2", "predator": "PAMK2", "action": "PATF", "death": "PAF", "death_place": "PEF2",
+    "death_step": "PEF", "field_action": "HGG", "field_chance": "HGG",
+}  # fmt: skip
+"""The arrays and their axes; M moments are T steps and the start."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,29 @@ class Paths:
     def write(self, path: Path) -> None:
         about = json.dumps({"schema": SCHEMA, "names": self.names, "seeds": self.seeds})
         with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, about=np.array(about), **{name: getattr(self, name) for name in _ARRAYS})
+            np.savez_compressed(file, about=np.array(about), **{name: getattr(self, name) for name in _SHAPES})
 
 
 def read_paths(path: Path) -> Paths:
     """Read the file; one that is damaged or something else raises UserError."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            about = json.loads(str(stored["about"]))
-            if about.get("schema") != SCHEMA:
-                raise UserError(f"{path} has schema {about.get('schema')}; this version reads {SCHEMA}.")
-            return Paths(about["names"], about["seeds"], **{name: stored[name] for name in _ARRAYS})
-    except (OSError, EOFError, KeyError, ValueError, AttributeError, BadZipFile) as error:
-        raise UserError(f"{path} does not hold the paths of an evaluation: {str(error)[:100]}.") from None
+    stored = read_npz(path, "the paths of an evaluation")
+    with trusting(f"{path} does not hold the paths of an evaluation"):
+        about = json.loads(str(stored["about"]))
+        if about["schema"] != SCHEMA:
+            raise UserError(f"{path} has schema {about['schema']}; this version reads {SCHEMA}.")
+        return _checked(Paths(list(about["names"]), list(about["seeds"]), **{name: stored[name] for name in _SHAPES}))
+
+
+def _checked(paths: Paths) -> Paths:
+    """ValueError where the arrays do not fit each other."""
+    sizes = {"P": len(paths.names), "E": len(paths.seeds), "H": len(HEADINGS), "2": 2}
+    for name, axes in _SHAPES.items():
+        values = getattr(paths, name)
+        if values.dtype.kind not in "if" or values.ndim != len(axes):
+            raise ValueError(f"its {name} is {values.dtype} {values.shape}")
+        for axis, size in zip(axes, values.shape):
+            if sizes.setdefault(axis, size) != size:
+                raise ValueError(f"its {name} has the shape {values.shape}")
+    if sizes["M"] != sizes["T"] + 1 or sizes["A"] > sizes["E"]:
+        raise ValueError("its paths are not as long as what was done")
+    return paths

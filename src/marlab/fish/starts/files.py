@@ -15,6 +15,7 @@ Angles are counter-clockwise from +x, so 90 degrees is north on the screen; spee
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ class StartSet:
 
 def find_start_file(text: str) -> Path:
     """The file itself, or the one of that name shipped with the presets (so that old commands find theirs)."""
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))  # a user who is not known stays what was written
     shipped = SHIPPED / path.name
     return shipped if not path.is_file() and shipped.is_file() else path
 

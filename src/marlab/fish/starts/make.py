@@ -16,7 +16,7 @@ from marlab.fish.sea.constants import ARENA_RADIUS, DT, HEADING_BIN, PREDATOR_PU
 from marlab.fish.starts.clusters import cluster_bins, headings, step_one_clusters
 from marlab.fish.starts.files import SECTORS, describe_starts, find_start_file, load_starts, sector_range, speed_range
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json, trusting, write_json, write_text
+from marlab.lab.runs.files import read_json, read_text, trusting, write_json, write_text
 from marlab.lab.runs.record import now
 
 EXPORTED_CLUSTERS = 6
@@ -178,7 +178,7 @@ def _pair(value: Any) -> list[float]:
 def read_history(path: Path) -> list[dict[str, Any]]:
     """The probe records of an `eval_multi_history.jsonl`."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
         records = [json.loads(line) for line in lines if line.strip()]
     except FileNotFoundError:
         raise UserError(f"The source {path} does not exist.") from None

@@ -10,6 +10,7 @@ from marlab.fish.schedule.curriculum import Schedules, parse_entropy_windows
 from marlab.fish.schedule.gate import PenaltyGate
 from marlab.fish.schedule.syntax import wholes
 from marlab.fish.sea.config import SeaConfig, decided
+from marlab.lab.checks import WIDEST
 from marlab.lab.errors import UserError
 
 if TYPE_CHECKING:
@@ -78,6 +79,6 @@ def sea_config(config: FishTrainConfig, num_fish: int | None = None) -> SeaConfi
 
 def hidden_sizes(config: FishTrainConfig) -> tuple[int, ...]:
     sizes = wholes(config.policy_hidden_sizes, "policy_hidden_sizes")
-    if not sizes or min(sizes) < 1:
+    if not sizes or not 1 <= min(sizes) <= max(sizes) <= WIDEST:
         raise UserError(f"policy_hidden_sizes is '{config.policy_hidden_sizes}', expected sizes such as 64,64.")
     return sizes

@@ -36,7 +36,7 @@ from marlab.lab.ppo.config import Activation, scheduled_lr
 from marlab.lab.ppo.nets import ActorCritic
 from marlab.lab.ppo.ppo import PPO
 from marlab.lab.progress import Progress, stage
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep, building
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run, RunOptions
@@ -266,7 +266,8 @@ def draw_again(run: Run, config: SelfPlayConfig, quiet: bool) -> None:
     checkpoint, _ = CheckpointStore(run.checkpoints, SelfPlayConfig.KIND, "selfplay_{step}.pt").load_latest()
     if checkpoint is None:
         raise UserError(f"{run.path} has no checkpoint yet, so there is nothing to draw.")
-    trainer.load_state_dict(checkpoint.state)
+    with building(checkpoint.path, "the state of this training"):
+        trainer.load_state_dict(checkpoint.state)
     finish(trainer, run, trainer.step >= trainer.total, quiet)
 
 

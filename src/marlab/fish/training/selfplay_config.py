@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from marlab.lab.checks import at_least, at_most, positive
+from marlab.lab.checks import WIDEST, at_least, at_most, positive
 from marlab.lab.config import group
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
@@ -64,7 +64,7 @@ class SelfPlayConfig:
             sizes = tuple(int(part) for part in self.hidden.split(","))
         except ValueError:
             sizes = ()
-        if not sizes or min(sizes) < 1 or max(sizes) > 16_384:
+        if not sizes or not 1 <= min(sizes) <= max(sizes) <= WIDEST:
             raise UserError(f"hidden is '{self.hidden}', expected sizes such as 64,64.")
         return sizes
 

@@ -24,6 +24,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.players.seats import Kind
 from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_parquet
 from marlab.lab.runs.files import trusting
 
 if TYPE_CHECKING:
@@ -174,12 +175,10 @@ def load_dataset(path: Path, game: GameConfig | None = None) -> Dataset:
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    import pyarrow.parquet as pq  # a data set in memory does without
-
     if not path.is_file():
         raise UserError(f"There is no data set at {path.parent}: {path.name} is missing; make one with `hunt collect`.")
     with trusting(f"The file {path} is not part of a marlab data set"):
-        table = pq.read_table(path, memory_map=True)
+        table = read_parquet(path)
         header = json.loads((table.schema.metadata or {})[b"marlab"])
         if not isinstance(header, dict):
             raise ValueError("its header is no table")

@@ -25,7 +25,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.curves import Line, column, level, seed_columns
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import colour, legend, panels, save, styled
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table
 from marlab.lab.runs.metrics import read_metrics
 
 TITLES = {"ppo": "PPO", "ps-ppo": "PS-PPO", "hop": "HOP", "hopplus": "HOP+", "hopplus-mcts": "HOP+-MCTS"}
@@ -56,7 +56,7 @@ class Training:
 
 def open_training(path: Path, name: str) -> Training:
     """Read a run of `hunt train`."""
-    stored = read_json(path / "config.json", UserError)
+    stored = read_table(path / "config.json", UserError)
     if not {"variant", "game", "total_steps"} <= set(stored):
         raise UserError(f"{path} is not a run of `marlab hunt train`: its config names no variant, game and steps.")
     rows = read_metrics(path / "metrics.jsonl")
@@ -64,6 +64,8 @@ def open_training(path: Path, name: str) -> Training:
     if not seeds:
         raise UserError(f"{path} has no metrics to draw: its metrics.jsonl is missing, empty or of another command.")
     spent = column(rows, "time/rollout") + column(rows, "time/train")
+    if not isinstance(stored["total_steps"], int) or stored["total_steps"] < 1:
+        raise UserError(f"{path / 'config.json'} names {str(stored['total_steps'])[:40]} steps.")
     share = column(rows, ENV_STEPS) / stored["total_steps"]
     game = from_dict(GameConfig, stored["game"], f"{path / 'config.json'}, game")
     return Training(

@@ -30,7 +30,7 @@ from marlab.hunt.pretraining.run import overfit_one_batch
 from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table, trusting
 from marlab.lab.runs.metrics import read_metrics
 
 ORIGINAL = class_table(CONFUSION)
@@ -89,12 +89,12 @@ class GoalRun:
 
 def open_goal_run(path: Path, name: str, data: Path | None) -> GoalRun:
     """Load everything that a diagnosis needs; what is missing or of another game is refused."""
-    stored = read_json(path / "config.json", UserError)
+    stored = read_table(path / "config.json", UserError)
     config = from_dict(PretrainGoalsConfig, stored, f"{path / 'config.json'}")
     dataset = load_dataset(data or config.data)
     with fitting_weights(path):
         loaded = load_goal_models(path, dataset.game)
-    record = read_json(path / "eval" / "final.json", UserError)
+    record = read_table(path / "eval" / "final.json", UserError)
     return GoalRun(name, path, config, loaded, dataset, record, read_metrics(path / "metrics.jsonl"))
 
 
@@ -156,8 +156,9 @@ def _overfit(run: GoalRun) -> float:
     """Nats above the label noise after learning one batch by heart, as recorded or else tried now."""
     record = run.path / "eval" / "overfit.json"
     if record.exists():
-        test = read_json(record, UserError)
-        return float(test["loss"] - test["floor"])
+        test = read_table(record, UserError)
+        with trusting(f"{record} does not tell a loss"):
+            return float(test["loss"] - test["floor"])
     data = goal_data(
         run.dataset.game, run.dataset.part("train"), run.config.goal_source, run.config.horizon, "cpu",
         paths=run.loaded.spec.paths,

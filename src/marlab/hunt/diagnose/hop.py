@@ -34,7 +34,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.curves import column, last
 from marlab.lab.report.figures import Curve, curves, reference_lines
 from marlab.lab.report.style import GREY, legends, panels, styled
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_json, read_table, trusting
 from marlab.lab.runs.metrics import read_metrics
 
 SCORES = {"acc_top1": "top-1", "acc_top3": "top-3", "ce_loss": "cross-entropy"}
@@ -92,8 +92,9 @@ def open_hop_run(path: Path, name: str) -> HopRun:
     pairs = open_pair_run(path, name)
     done = path / "evaluation.json"
     evaluation = read_json(done, UserError) if done.exists() else None
-    evaluated = None if evaluation is None else float(evaluation["sampled"]["over_seeds"]["reward"]["value"])
-    alone = not read_json(path / "config.json", UserError).get("agent_roles")
+    with trusting(f"{done} is not an evaluation"):
+        evaluated = None if evaluation is None else float(evaluation["sampled"]["over_seeds"]["reward"]["value"])
+    alone = not read_table(path / "config.json", UserError).get("agent_roles")
     return HopRun(name, open_training(path, name), pairs, read_metrics(path / "metrics.jsonl"), evaluated, alone)
 
 

@@ -26,7 +26,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.curves import column, seed_columns
 from marlab.lab.report.figures import Curve, bars, curves, reference_lines
 from marlab.lab.report.style import legend, legends, panels
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.stats import Measured
@@ -71,7 +71,7 @@ class PPORun:
 
 def open_ppo_run(path: Path, name: str) -> PPORun:
     """Load everything that a diagnosis needs."""
-    stored = read_json(path / "config.json", UserError)
+    stored = read_table(path / "config.json", UserError)
     config = from_dict(PPOTrainConfig, stored, f"{path / 'config.json'}")
     metrics = read_metrics(path / "metrics.jsonl")
     if not metrics:

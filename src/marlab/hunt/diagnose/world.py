@@ -26,7 +26,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.report.figures import Curve, bars, curves, label, reference_lines
 from marlab.lab.report.heat import heat_map
 from marlab.lab.report.style import COLOURS, INK, legend, legends, panels, styled
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table
 from marlab.lab.runs.metrics import column, read_metrics
 
 SPLIT: SplitName = "test"
@@ -63,7 +63,7 @@ class Seen:
 
 def open_world_run(path: Path, name: str, data: Path | None) -> WorldRun:
     """Load everything that a diagnosis needs; what is missing or of another game is refused."""
-    stored = read_json(path / "config.json", UserError)
+    stored = read_table(path / "config.json", UserError)
     config = from_dict(PretrainWorldConfig, stored, f"{path / 'config.json'}")
     dataset = load_dataset(data or config.data)
     with fitting_weights(path):

@@ -26,7 +26,7 @@ from marlab.lab.config import Preset
 from marlab.lab.engine.tasks import EngineConfig
 from marlab.lab.errors import UserError
 from marlab.lab.progress import stage
-from marlab.lab.runs.files import read_json, write_json, write_text
+from marlab.lab.runs.files import read_table, trusting, write_json, write_text
 from marlab.lab.runs.measurements import FOLDER, Measurements
 from marlab.lab.runs.records import find_run
 from marlab.lab.runs.run import Interrupted, Run, RunOptions
@@ -100,7 +100,9 @@ def score(config: HuntEvalConfig, measurements: Measurements | None = None) -> S
 
 def read_card(path: Path) -> ScoreCard:
     """The score card of a finished evaluation, by its run directory."""
-    return ScoreCard.from_dict(read_json(path / CARD, lambda why: UserError(f"There is no score card: {why}.")))
+    stored = read_table(path / CARD, lambda why: UserError(f"There is no score card: {why}."))
+    with trusting(f"{path / CARD} is not a score card"):
+        return ScoreCard.from_dict(stored)
 
 
 def write_card(card: ScoreCard, run: Run, *, figures: bool = True) -> None:

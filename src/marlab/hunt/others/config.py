@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from marlab.lab.checks import at_least, positive
+from marlab.lab.checks import WIDEST, at_least, at_most, positive
 from marlab.lab.errors import UserError
 
 CODE_WIDTH = 16
@@ -108,6 +108,7 @@ class PretrainGoalsConfig:
 
     def __post_init__(self) -> None:
         at_least(self, 1, "epochs", "hidden", "horizon")
+        at_most(self, WIDEST, "hidden")
         at_least(self, 2, "batch_size")
         at_least(self, 0, "belief_games")
         positive(self, "learning_rate")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
-from marlab.lab.checks import at_least
+from marlab.lab.checks import WIDEST, at_least, at_most
 from marlab.lab.errors import UserError
 from marlab.lab.search.config import SearchConfig
 
@@ -96,6 +96,7 @@ class MindConfig:
         if self.variant not in VARIANTS:
             raise UserError(f"variant is '{self.variant}', expected one of {', '.join(VARIANTS)}.")
         at_least(self, 1, "hidden")
+        at_most(self, WIDEST, "hidden")
 
     @property
     def parts(self) -> Variant:

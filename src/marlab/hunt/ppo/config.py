@@ -10,7 +10,7 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.guests import GuestConfig
 from marlab.hunt.players.seats import learning_seats, parse_seeds
-from marlab.lab.checks import at_least, positive, share
+from marlab.lab.checks import WIDEST, at_least, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.judged import Judged
@@ -26,8 +26,8 @@ class NetworkConfig:
     """It is also told the shortest ways to stag and hare, as planning agents can be."""
 
     def __post_init__(self) -> None:
-        if not self.hidden or min(self.hidden) < 1:
-            raise UserError(f"hidden is {self.hidden}, expected one or more widths of at least 1.")
+        if not self.hidden or not 1 <= min(self.hidden) <= max(self.hidden) <= WIDEST:
+            raise UserError(f"hidden is {self.hidden}, expected one or more widths from 1 to {WIDEST:,}.")
 
 
 @dataclass(frozen=True)

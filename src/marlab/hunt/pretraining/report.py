@@ -38,8 +38,9 @@ from marlab.lab.progress import Progress
 from marlab.lab.report.figures import Curve, Reliability, curves, reference_lines, reliability, scatter
 from marlab.lab.report.heat import confusion
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.runs.checkpoint import CheckpointStore
-from marlab.lab.runs.files import plain_json, read_json, replacing, write_json
+from marlab.lab.runs.arrays import read_parquet
+from marlab.lab.runs.checkpoint import CheckpointStore, building
+from marlab.lab.runs.files import plain_json, read_json, replacing, trusting, write_json
 from marlab.lab.runs.metrics import column, read_metrics
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Run
@@ -56,7 +57,8 @@ def finish(
     Between its parts the run may be left, and a resumed one does them again.
     """
     best = store.load_best(trainer.device)
-    trainer.load_state_dict(best.state)
+    with building(best.path, "the state of this training"):
+        trainer.load_state_dict(best.state)
     with Progress("judging the models", unit="parts", quiet=quiet) as bar:
 
         def part_done() -> None:
@@ -341,7 +343,9 @@ def _predictions(run: Run, report: dict[str, Any]) -> None:
 
 
 def _codes(run: Run) -> None:
-    table = pq.read_table(run.path / "eval" / "codes.parquet").to_pydict()
+    path = run.path / "eval" / "codes.parquet"
+    with trusting(f"{path} does not hold codes"):
+        table = read_parquet(path).to_pydict()
     data = {name: np.asarray(values) for name, values in table.items() if name != "code"}
     late = data["t"] >= 2  # before that nobody has shown much
     figure, (left, right) = panels(1, 2, size=(6.0, 5.6), title="Codes of validation rows from t = 2 on")

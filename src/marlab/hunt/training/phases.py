@@ -48,7 +48,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, stage
 from marlab.lab.report.curves import column, level
 from marlab.lab.runs.checkpoint import Keep
-from marlab.lab.runs.files import read_json, write_json
+from marlab.lab.runs.files import read_table, write_json
 from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
@@ -126,7 +126,7 @@ class Pipeline:
     def __init__(self, run: Run, config: HopTrainConfig, *, quiet: bool) -> None:
         self.run, self.config, self.quiet = run, config, quiet
         self.file = run.path / "phases.json"
-        self.record: dict[str, Any] = read_json(self.file, UserError) if self.file.exists() else {}
+        self.record: dict[str, Any] = read_table(self.file, UserError) if self.file.exists() else {}
         self.under_way = config.chosen[0]  # the phase that is being worked on
         self.inner: list[dict[str, Any]] = []  # the verdict of a phase that was stopped
 

@@ -29,7 +29,7 @@ from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.progress import Progress, stage
 from marlab.lab.report.figures import Curve, curves
 from marlab.lab.report.style import legend, panels, save
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep, save_checkpoint
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep, building, save_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.metrics import column, read_metrics
 from marlab.lab.runs.rng import Rngs
@@ -183,7 +183,8 @@ def pretrain_world(
 def _finish(run: Run, store: CheckpointStore, trainer: WorldTrainer, data: Dataset, *, quiet: bool) -> None:
     """The best epoch's model, measured on every split; between two splits the run may be left, to be resumed."""
     config, best = trainer.config, store.load_best()
-    trainer.model.load_state_dict(best.state["model"])
+    with building(best.path, "the state of this training"):
+        trainer.model.load_state_dict(best.state["model"])
     trainer.model.eval()
     save_world_model(run.path / "world_model.pt", trainer.model, step=best.step)
     save_samples(run.path / "world_samples.pt", trainer.model, transitions(data, "test", config.rows))

@@ -27,6 +27,7 @@ from marlab.lab.notebook.sheet import FOLDER, Sheet, as_data, put, write_assets
 from marlab.lab.notebook.words import LANGUAGES, word
 from marlab.lab.report.facts import Unreadable, headless
 from marlab.lab.runs import folders
+from marlab.lab.runs.files import read_text
 from marlab.lab.runs.folders import place_of
 from marlab.lab.runs.records import RunInfo, read_run
 
@@ -153,7 +154,7 @@ def program_mark() -> str:
 def _read_state(root: Path, language: str) -> dict[str, Any]:
     """What an earlier call knew; nothing, if the program or the language is another one."""
     try:
-        state = json.loads((root / FOLDER / STATE).read_text(encoding="utf-8"))
+        state = json.loads(read_text(root / FOLDER / STATE))
         right = (state["schema"], state["program"], state["language"]) == (SCHEMA, program_mark(), language)
         return state if right and isinstance(state["runs"], dict) else {}
     except (OSError, ValueError, KeyError, TypeError):

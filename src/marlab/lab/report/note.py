@@ -8,6 +8,7 @@ Nothing is guessed: what the run directory does not say is called unknown.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,7 +31,7 @@ from marlab.lab.report.facts import (
 )
 from marlab.lab.report.markdown import bullets, code, fence, image, link, plain, spans, table
 from marlab.lab.report.parts import merge, read_together, write_together
-from marlab.lab.runs.files import read_table
+from marlab.lab.runs.files import read_table, read_text
 from marlab.lab.runs.folders import place_of
 from marlab.lab.runs.records import RunInfo, read_run
 from marlab.lab.stats import Measured, show
@@ -195,8 +196,7 @@ def _tables(run_path: Path) -> list[str]:
     sections: list[str] = []
     for file in (p for p in files_in(run_path / "tables") if p.suffix == ".csv"):
         try:
-            with file.open(encoding="utf-8", newline="") as lines:
-                header, *rows = csv.reader(lines)
+            header, *rows = csv.reader(io.StringIO(read_text(file), newline=""))
         except (OSError, ValueError, csv.Error):
             continue  # empty, or written by somebody else
         shown = [[plain(cell) for cell in (row + [""] * len(header))[: len(header)]] for row in rows[:MOST_ROWS]]

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.files import read_bytes, replacing
 
 HINT = "made by marlab, write outside of this part"
 _BEGIN = re.compile(r"^<!-- marlab:([0-9a-f]{8}) ([a-z]+) ([0-9a-f]{8}):[^\r\n]*-->[ \t]*\r?\n", re.MULTILINE)
@@ -64,7 +64,7 @@ def read_together(path: Path) -> str | None:
     """A file that people edit: any line ends, any encoding (foreign bytes survive), None if there is none."""
     if not path.exists():
         return None
-    return path.read_bytes().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    return read_bytes(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def write_together(path: Path, text: str) -> None:

@@ -95,8 +95,12 @@ def load_checkpoint(path: Path, kind: str | None = None, map_location: torch.dev
         or not isinstance(data.get("score"), float | None)
     ):
         raise CheckpointError(f"The checkpoint {path} lacks its step or its state.")
+    with trusting(f"The checkpoint {path} cannot be read", CheckpointError):  # it may be nested as deeply as it likes
+        tensors = list(_tensors(data["state"]))
+    if any(tensor.layout != torch.strided or tensor.is_quantized for tensor in tensors):
+        raise CheckpointError(f"The checkpoint {path} holds a tensor that is not a plain array of numbers.")
     size = path.stat().st_size
-    if any(tensor.is_meta or tensor.numel() * tensor.element_size() > size for tensor in _tensors(data["state"])):
+    if any(tensor.is_meta or tensor.numel() * tensor.element_size() > size for tensor in tensors):
         raise CheckpointError(f"The checkpoint {path} holds a tensor that is larger than the file.")
     return Checkpoint(path, data["kind"], data["step"], data["state"], data.get("score"))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import math
 import os
 import re
+import stat
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from marlab.lab.errors import UserError
 
@@ -38,13 +42,17 @@ def replacing(path: Path) -> Iterator[Path]:
     _sync(path.parent)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed left of files below a run's folder; runs inside it have their own starts."""
+def tidy(folder: Path) -> None:
+    """Make a run's folder fit to be written to: what writers that were killed left of files is removed, and links and
+    pipes are refused, through which something elsewhere would be written. Runs inside it have their own starts."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not Path(place, name, "run.json").exists()]
-        for name in filter(LEFTOVER.fullmatch, names):
-            with suppress(OSError):
-                Path(place, name).unlink()
+        for path in (Path(place, name) for name in (*folders, *names)):
+            if LEFTOVER.fullmatch(path.name):
+                with suppress(OSError):
+                    path.unlink()
+            elif path.is_symlink() or not (path.is_file() or path.is_dir() or not path.exists()):
+                raise UserError(f"{path} is a link or a pipe; nothing of a run is written through one: remove it.")
 
 
 def refuse_links(path: Path) -> None:
@@ -82,10 +90,50 @@ def plain_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it. In a folder from a stranger a pipe or a device may stand in its place, whose reading does
+    not end: that is an OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_bytes(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_text(path: Path) -> str:
+    return read_bytes(path).decode("utf-8")
+
+
+MOST_UNPACKED = 1 << 30
+"""Bytes that a compressed file may unpack to: a kilobyte can be made to unpack to a gigabyte."""
+
+
+def read_gzip(path: Path, count: int | None = None) -> bytes:
+    """The content of a file that may be compressed, or its first `count` bytes; whatever is wrong is an OSError."""
+    with open_regular(path) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        try:
+            data = gzip.GzipFile(fileobj=file).read(count or MOST_UNPACKED + 1) if packed else file.read(count or -1)
+        except (EOFError, zlib.error) as error:
+            raise OSError(errno.EINVAL, first_line(error), str(path)) from None
+    if packed and len(data) > MOST_UNPACKED:
+        raise OSError(errno.EFBIG, f"It unpacks to more than {MOST_UNPACKED >> 20} MiB", str(path))
+    return data
+
+
 def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:
     """Parse a JSON file; `fail` turns the reason into the caller's exception."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except FileNotFoundError:
         raise fail(f"{path} does not exist") from None
     except RecursionError:

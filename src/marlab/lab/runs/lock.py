@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import read_text
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Lock:
     def owner(self) -> Owner | None:
         """Who holds the lock, alive or not; None if nobody does or the file is unreadable."""
         try:
-            owner = Owner(**json.loads(self.path.read_text(encoding="utf-8")))
+            owner = Owner(**json.loads(read_text(self.path)))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         right = type(owner.pid) is int and isinstance(owner.host, str) and isinstance(owner.born, str)

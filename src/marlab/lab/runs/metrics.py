@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from marlab.lab.runs.files import open_regular
+
 BLOCK = 1 << 16  # bytes read at a time when a file is read from its end
 
 
@@ -78,7 +80,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if not path.exists():
         return rows
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for line in file:
             row = _parse(line)
             if row is None:
@@ -144,7 +146,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _lines_backwards(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         position = file.seek(0, os.SEEK_END)
         rest = b""
         while position > 0:
@@ -159,7 +161,10 @@ def _lines_backwards(path: Path) -> Iterator[bytes]:
 
 def _end_broken_line(path: Path) -> None:
     """Make sure that the next record starts on a line of its own."""
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
+        return
+    open_regular(path).close()
+    if path.stat().st_size == 0:
         return
     with path.open("rb+") as file:
         file.seek(-1, os.SEEK_END)

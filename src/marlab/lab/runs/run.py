@@ -30,7 +30,7 @@ from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget, announce
-from marlab.lab.runs.files import read_table, remove_leftovers, write_json
+from marlab.lab.runs.files import read_table, tidy, write_json
 from marlab.lab.runs.folders import write_down
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
@@ -154,6 +154,7 @@ class Run:
         run = cls(path, record, resumed=True)
         run._lock.acquire()
         try:
+            tidy(path)
             with stop_signals(run._on_signal):
                 yield run
         finally:
@@ -161,7 +162,7 @@ class Run:
 
     def _begin(self, config: Any, options: RunOptions, preset: Preset | None, command: Sequence[str] | None) -> None:
         self._note_crash()
-        remove_leftovers(self.path)
+        tidy(self.path)
         if not self.resumed:
             self._write()  # still planned, so that a start which is killed from here on can be made again
         self._describe(config, options, preset, command)
@@ -415,6 +416,7 @@ def run_path(world: str, config: Any, options: RunOptions, preset: Preset | None
 def detach(argv: Sequence[str], path: Path) -> int:
     """Start `marlab ARGV` (without --background) as a process of its own that logs into the run directory."""
     path.mkdir(parents=True, exist_ok=True)
+    tidy(path)
     words = [w for w in argv if w != "--background"]
     with (path / "log.txt").open("ab") as log:
         process = subprocess.Popen(

@@ -25,7 +25,7 @@ from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, stage
 from marlab.lab.report.style import time_of_a_figure
-from marlab.lab.runs.files import read_json, replacing, write_json, write_text
+from marlab.lab.runs.files import read_json, read_table, replacing, trusting, write_json, write_text
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
 from marlab.market.arena import figures as arena_figures
@@ -59,7 +59,8 @@ class Tournament:
         self.failed: dict[str, str] = {}  # worlds; they are played again when the tournament is resumed
         if self._left_out.exists():
             stored = read_json(self._left_out, lambda why: UserError(f"The tournament cannot be resumed: {why}."))
-            self.tried, self.left_out = stored["tried"], stored["left_out"]
+            with trusting(f"{self._left_out} does not tell who was left out"):
+                self.tried, self.left_out = list(stored["tried"]), dict(stored["left_out"])
 
     def record(self, world_id: str) -> dict[str, Any] | None:
         """The record of a world, None if it is not finished."""
@@ -67,7 +68,7 @@ class Tournament:
             file = self._worlds / f"{world_id}.json"
             if not file.exists():
                 return None
-            self._known[world_id] = read_json(file, lambda why: UserError(f"{why}; remove it to play it again."))
+            self._known[world_id] = read_table(file, lambda why: UserError(f"{why}; remove it to play it again."))
         return self._known[world_id]
 
     def forget_old(self, games: Iterable[Game]) -> int:

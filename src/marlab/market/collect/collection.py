@@ -23,7 +23,7 @@ from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, duration, stage
 from marlab.lab.report.style import time_of_a_figure
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.files import read_bytes, replacing
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
 from marlab.market.collect.command import CollectCommand
@@ -222,6 +222,8 @@ def _append(path: Path, row: dict[str, Any]) -> None:
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Whole lines of a JSONL file; the last one may be cut off by a kill."""
     if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
-                yield json.loads(line)
+        for line in read_bytes(path).splitlines():
+            with contextlib.suppress(ValueError, RecursionError):
+                row = json.loads(line)
+                if isinstance(row, dict):
+                    yield row

@@ -6,7 +6,6 @@ a function of the seed and its number: a run that goes on plays what is missing 
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import replacing, trusting
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.fidelity.plan import FidelityConfig, Seat, seats_of
 from marlab.market.fidelity.sellers import population, seat_sellers, settings_of
@@ -107,11 +107,8 @@ def known(file: Path, shape: tuple[int, ...]) -> Scores:
     """Scores that were played before; nan where none were."""
     if not file.exists():
         return np.full(shape, np.nan)
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            scores = stored["scores"].astype(np.float64)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{file} holds no scores ({error}); remove it to play them again.") from None
+    with trusting(f"{file} holds no scores; remove it to play them again"):
+        scores = read_npz(file, "scores of a market")["scores"].astype(np.float64)
     if scores.shape != shape:
         raise UserError(f"{file} holds scores of the shape {scores.shape}, expected {shape}; remove it.")
     return scores

@@ -21,7 +21,7 @@ from torch import nn
 from marlab.lab.config import from_dict
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table
 from marlab.lab.stats import ratio_interval
 from marlab.market.learn.command import EvalL2Config, MarketTrainConfig
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable, rule_operators
@@ -128,7 +128,7 @@ def eval_l2(config: EvalL2Config) -> dict[str, Any]:
 def _data_of(run: Path) -> Path:
     if not (run / "config.json").is_file():
         raise UserError(f"{run} is not a run directory, so say which samples to judge on with --data.")
-    stored = read_json(run / "config.json", lambda why: UserError(f"The run cannot be read: {why}."))
+    stored = read_table(run / "config.json", lambda why: UserError(f"The run cannot be read: {why}."))
     return from_dict(MarketTrainConfig, stored, f"{run / 'config.json'}").data
 
 

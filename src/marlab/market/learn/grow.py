@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json
+from marlab.lab.runs.files import read_table
 from marlab.lab.runs.records import find_run
 from marlab.market.learn.settings import NAMES, PHASES, Phase, Stage, TrainSettings
 
@@ -27,7 +27,7 @@ def run_of(word: str) -> Path | None:
     """The folder of the training run that a word means; None if it means something else."""
     try:
         path = Path(word) if Path(word).is_dir() else find_run(word).path
-        record = read_json(path / "run.json", UserError)
+        record = read_table(path / "run.json", UserError)
     except (UserError, OSError):
         return None
     told = record.get("config_type") if isinstance(record, dict) else None
@@ -45,7 +45,7 @@ def goes_on(argv: Sequence[str], kind: type[S]) -> tuple[Path, S] | None:
         raise UserError(f"{path} is a training: add --resume to go on with it, or give samples to start a new one.")
     if any(word.partition("=")[0] in ("--preset", "--output-dir", "--name") for word in argv):
         raise UserError(f"{path} goes on in its own folder with its own settings; leave --preset and --name out.")
-    stored = read_json(path / "config.json", lambda why: UserError(f"The run cannot be resumed: {why}."))
+    stored = read_table(path / "config.json", lambda why: UserError(f"The run cannot be resumed: {why}."))
     return path, from_dict(kind, stored, str(path / "config.json"))
 
 

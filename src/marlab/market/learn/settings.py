@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from marlab.lab.checks import at_least, positive
+from marlab.lab.checks import WIDEST, at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.market.networks import QTransform, ResidualLoss
 from marlab.market.samples.options import SampleOptions
@@ -104,6 +104,8 @@ class TrainSettings:
     def __post_init__(self) -> None:
         at_least(self, 1, "l2_batch_size", "l3_batch_size", "l4_batch_size", "save_every", "l3_layers")
         at_least(self, 0, "patience")
+        at_most(self, WIDEST, "l3_width")
+        at_most(self, 100, "l3_layers")
         positive(self, "l2_q_weight", "awr_beta", "awr_clip", "max_grad_norm")
         if not 0 <= self.dropout < 1 or not 0 < self.gamma <= 1:
             raise UserError(f"dropout is {self.dropout:g} and gamma {self.gamma:g}, expected shares below 1.")

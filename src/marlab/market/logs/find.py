@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_parquet
+from marlab.lab.runs.files import first_line, read_gzip
 from marlab.lab.runs.records import find_run
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.tracker import find_trackers, read_tracker
@@ -97,10 +96,10 @@ def _look(path: Path, read: Callable[[Path], LogFile | None], found: FoundLogs) 
 def _world(path: Path) -> LogFile | None:
     """The head of a recorded world; None if the file is a table of something else."""
     try:
-        file = pq.ParquetFile(path)
-        if not {"meta", "days.agent"} <= set(file.schema_arrow.names):
+        table = read_parquet(path, ["meta", "days.agent"])
+        if len(table.column_names) < 2:
             return None
-        meta = json.loads(file.read(columns=["meta"]).column("meta")[0].as_py())
+        meta = json.loads(table.column("meta")[0].as_py())
     except (OSError, LookupError, TypeError, RecursionError, pa.ArrowException, ValueError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path} is damaged: {why[:200]}") from None
@@ -117,12 +116,10 @@ def _world(path: Path) -> LogFile | None:
 
 def _tracker(path: Path) -> LogFile:
     """Agent and world of a tracker file; they stand at its beginning, otherwise all of it has to be read."""
-    opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rb") as file:
-            head = file.read(_HEAD).decode(errors="ignore")
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
+        head = read_gzip(path, _HEAD).decode(errors="ignore")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or first_line(error)}.") from None
     before = head.partition('"entries"')[0]
     world_id, agent_type = _text(before, "world_id"), _text(head, "agent_type_raw") or _text(before, "agent_type")
     if world_id is None or agent_type is None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import sys
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import read_gzip
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 
 SYSTEM_SELLER, SYSTEM_BUYER = "SELLER", "BUYER"
@@ -28,11 +27,10 @@ Offer = tuple[int, int, int]
 def parse(path: Path) -> dict[str, Any]:
     """The JSON document of a tracker file, compressed or not."""
     try:
-        raw = path.read_bytes()
-        document = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+        document = json.loads(read_gzip(path))
     except RecursionError:
         raise UserError(f"{path} is not a tracker log: it is nested too deeply.") from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # also numbers of thousands of digits
+    except (OSError, ValueError) as error:  # also numbers of thousands of digits
         raise UserError(f"{path} is not a tracker log: {str(error)[:200]}.") from None
     if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
         raise UserError(f"{path} is not a tracker log: it has no list of entries.")

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_parquet
 from marlab.lab.runs.files import replacing
 from marlab.market.logs.daystate import LINES, SCHEDULES
 from marlab.market.logs.worldlog import ACCEPT, END, NONE, REJECT, TABLES, Table, WorldLog
@@ -53,7 +54,7 @@ def write_world(path: Path, log: WorldLog) -> None:
 def read_world(path: Path) -> WorldLog:
     """Read a world; a file that is something else, or damaged, raises UserError."""
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path)
         names = [name for name in table.column_names if name != "meta"]
         meta = json.loads(table.column("meta")[0].as_py())
     except (OSError, LookupError, TypeError, RecursionError, pa.ArrowException, ValueError) as error:

@@ -6,11 +6,9 @@ rule" the likeliest choice is part of what the file says.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marlab.lab.errors import UserError
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import replacing, trusting
 from marlab.market.rules import around
 from marlab.market.rules.around import BOUND, Freedom
 
@@ -91,12 +89,12 @@ def save(path: Path, net: AroundNet) -> None:
 
 def load(path: Path) -> AroundNet:
     """The network of an `.npz` file; a file that does not hold one is refused."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            header = json.loads(str(file[HEADER]))
-            layers, order = (_layers(file, prefix) for prefix in ("", ORDER))
-            if len(file.files) != 1 + 2 * (len(layers) + len(order)):
-                raise ValueError("it holds arrays of another kind of network")
+    file = read_npz(path, "a network around the rule")
+    with trusting(f"The file {path} does not hold a network around the rule"):
+        header = json.loads(str(file[HEADER]))
+        layers, order = (_layers(file, prefix) for prefix in ("", ORDER))
+        if len(file) != 1 + 2 * (len(layers) + len(order)):
+            raise ValueError("it holds arrays of another kind of network")
         if header["kind"] != KIND:
             raise ValueError(f"it is of the kind {header['kind']}")
         if header["inputs"] != around.INPUTS:
@@ -104,14 +102,12 @@ def load(path: Path) -> AroundNet:
         freedom = Freedom(**{name: bool(value) for name, value in dict(header.get("freedom", {})).items()})
         net = AroundNet(layers, float(header["bonus"]), dict(header["rule"]), order, freedom)
         _check(net)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, IndexError, zipfile.BadZipFile) as error:
-        raise UserError(f"The file {path} does not hold a network around the rule: {error}.") from None
     return net
 
 
-def _layers(file: Any, prefix: str) -> tuple[tuple[Floats, Floats], ...]:
+def _layers(file: Mapping[str, Floats], prefix: str) -> tuple[tuple[Floats, Floats], ...]:
     """Weights and biases whose names begin so and go on with a number."""
-    count = sum(re.fullmatch(re.escape(prefix) + r"\d+\.weight", name) is not None for name in file.files)
+    count = sum(re.fullmatch(re.escape(prefix) + r"\d+\.weight", name) is not None for name in file)
     return tuple((file[f"{prefix}{i}.weight"], file[f"{prefix}{i}.bias"]) for i in range(count))
 
 

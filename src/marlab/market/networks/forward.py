@@ -6,10 +6,8 @@ submission carries. The results are torch's to five digits. Letters as in the ne
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import replacing, trusting
 from marlab.market.logs.worldlog import ACCEPT
 from marlab.market.rules import goals
 from marlab.market.rules.features import PRICE, QUANTITY
@@ -228,15 +227,12 @@ def save(path: Path, network: Plain) -> None:
 
 def load(path: Path, kind: str) -> Plain:
     """The network of an `.npz` file."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            header = json.loads(str(file[HEADER]))
-            arrays = {name: file[name] for name in file.files if name != HEADER}
+    arrays = read_npz(path, "a network in numpy")
+    with trusting(f"The file {path} does not hold a network in numpy"):
+        header = json.loads(str(arrays.pop(HEADER)))
         if header["kind"] != kind:
             raise UserError(f"The file {path} holds a network of the kind {header['kind']}, expected {kind}.")
         return KINDS[kind](kind, header["plan"], header["options"], header["data"], arrays)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"The file {path} does not hold a network in numpy: {error}.") from None
 
 
 def _price_bounds(inputs: L3Arrays) -> tuple[Floats, Floats]:

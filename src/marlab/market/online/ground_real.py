@@ -23,7 +23,8 @@ from marlab.lab.engine.keeper import task_folder
 from marlab.lab.engine.tasks import EngineConfig, Task, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import replacing, trusting
 from marlab.market.agent.learning import Experience, played_by
 from marlab.market.online.credit import Rewards
 from marlab.market.online.ground_vector import Rows
@@ -145,12 +146,9 @@ class Seat:
 
 def read(path: Path) -> list[Seat]:
     """The seats of a file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+    arrays = read_npz(path, "the experience of a learner")
+    with trusting(f"{path} holds no experience of a learner"):
         return [Seat(arrays, number, int(arrays["days"])) for number in range(len(arrays["seats"]))]
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise UserError(f"{path} holds no experience of a learner: {error}") from None
 
 
 # --- the layout that the trainer learns from ------------------------------------------------------------------------

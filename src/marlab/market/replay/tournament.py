@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_parquet
+from marlab.lab.runs.files import trusting
 from marlab.lab.stats import mean_interval, student
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.arena.report import BOUNDS
@@ -26,10 +26,8 @@ def read_seats(folder: Path) -> list[Seat]:
     path = folder / "seats.parquet"
     if not path.is_file():
         return []
-    try:
-        seats = pq.read_table(path).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is damaged: {str(error)[:100]}.") from None
+    with trusting(f"{path} is damaged"):
+        seats = read_parquet(path).to_pylist()
     needed = {"agent", "config", "position", "score", *BOUNDS}
     if seats and needed - set(seats[0]):
         raise UserError(f"{path} lacks the column {min(needed - set(seats[0]))}.")

@@ -8,7 +8,6 @@ of `DAYS_A_PART` days, which a page loads when somebody looks at one of these da
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.files import read_gzip
 from marlab.market.arena.plan import label
 from marlab.market.logs.worldfile import read_world
 from marlab.market.logs.worldlog import WorldLog
@@ -216,8 +216,8 @@ def _whole(values: np.ndarray) -> list[list[int]]:
 def _lines(path: Path) -> list[dict[str, Any]]:
     """A decision log; a last line that is cut (its world died) is left out, as are lines of other kinds."""
     try:
-        text = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
-    except (OSError, EOFError) as error:
+        text = read_gzip(path).decode("utf-8", "replace")
+    except OSError as error:
         raise UserError(f"{path} is not a decision log: {error}.") from None
     return [line for line in map(_parsed, text.splitlines()) if isinstance(line, dict) and "kind" in line]
 

@@ -28,7 +28,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_json, replacing, write_json
+from marlab.lab.runs.arrays import map_npy, read_npz, read_parquet
+from marlab.lab.runs.files import first_line, read_json, replacing, trusting, write_json
 from marlab.market.samples import integrity
 from marlab.market.samples.options import Sizes
 
@@ -289,21 +290,16 @@ def open_dataset(folder: Path) -> Dataset:
 
 
 def _read_logs(path: Path, split: str) -> list[LogInfo]:
-    try:
-        rows = pq.read_table(path).to_pylist()
-        logs = [LogInfo(*(str(row[field]) for field in LogInfo._fields)) for row in rows if row["split"] == split]
-    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(f"The samples are damaged, {path} cannot be read: {why}") from None
-    return logs
+    with trusting(f"The samples are damaged, {path} cannot be read"):
+        rows = read_parquet(path).to_pylist()
+        return [LogInfo(*(str(row[field]) for field in LogInfo._fields)) for row in rows if row["split"] == split]
 
 
 def _mapped(path: Path, column: Column) -> NDArray[Any]:
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # numpy parses the head of a file, and damage can make it stumble anywhere
-        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(f"The samples are damaged, {path} cannot be opened: {why}") from None
+        values = map_npy(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"The samples are damaged, {path} cannot be opened: {first_line(error)}.") from None
     if values.dtype != np.dtype(column.kind) or values.ndim == 0 or values.shape[1:] != column.cell:
         raise UserError(f"The samples are damaged, {path} holds {values.dtype} {values.shape}, expected {column}.")
     return values
@@ -323,8 +319,9 @@ def save_part(path: Path, parts: Iterable[Samples]) -> None:
 
 def load_part(path: Path) -> Samples:
     """What `save_part` wrote."""
-    with np.load(path, allow_pickle=False) as stored:
+    stored = read_npz(path, "a part of a set of samples")
+    with trusting(f"{path} is not a part of a set of samples"):
         about = json.loads(stored["about"].tobytes())
         sizes = Sizes(**about["sizes"])
         tables = {t: {name: stored[f"{t}.{name}"] for name in columns} for t, columns in schema(sizes).items()}
-    return Samples(sizes, [LogInfo(*log) for log in about["logs"]], tables)
+        return Samples(sizes, [LogInfo(*log) for log in about["logs"]], tables)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_npz
 from marlab.lab.runs.files import replacing
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.worldlog import REJECT
@@ -38,14 +39,7 @@ def save_columns(path: Path, columns: Columns, **more: int) -> None:
 
 def load_columns(path: Path, needed: Iterable[str]) -> Columns:
     """Arrays of an `.npz`; one that is damaged, lacks a column or holds Python objects is refused."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            columns = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; save_samples writes it.") from None
-    except Exception as error:  # numpy parses archives and heads, and damage can make it stumble anywhere
-        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(f"{path} is not a file of plain arrays: {why}") from None
+    columns = read_npz(path, "a file of samples, as save_samples writes it")
     schema = columns.pop("schema", np.asarray(SCHEMA))
     if schema.shape != () or schema.dtype.kind not in "iu" or int(schema) != SCHEMA:
         raise UserError(f"{path} was written by another version; this one reads schema {SCHEMA}.")

@@ -6,7 +6,6 @@ one small .npz file; `load` refuses whatever could not be a market. `shipped()` 
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_npz
 from marlab.lab.runs.files import replacing
 
 Array = NDArray[Any]
@@ -133,11 +133,7 @@ def save(path: Path, configs: Configs) -> None:
 
 def load(path: Path) -> Configs:
     """Read configs; a file that is something else, or no market, raises UserError."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not a file of market configs: {error}") from None
+    arrays = read_npz(path, "a file of market configs")
     version = arrays.pop("version", np.array(-1))
     if version.shape != () or int(version) != VERSION:
         raise UserError(f"{path} is not a file of market configs of version {VERSION}: export it again.")

@@ -42,7 +42,7 @@ def test_damage_is_told_in_one_sentence(file: Path) -> None:
     whole = file.read_bytes()
     for content in (b"", b"nothing", whole[:200], whole[: len(whole) // 2], whole[:-30]):
         file.write_bytes(content)
-        with pytest.raises(UserError, match="damaged or no file"):
+        with pytest.raises(UserError, match="damaged or not a file"):
             load(file)
     with pytest.raises(UserError, match="does not exist"):
         load(file.with_name("none.npz"))

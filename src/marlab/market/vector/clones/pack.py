@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ import torch
 from torch import Tensor
 
 from marlab.lab.errors import UserError
+from marlab.lab.runs.arrays import read_npz
+from marlab.lab.runs.files import trusting
 from marlab.market.vector.builtin import BUILTIN, Seated, by_name
 from marlab.market.vector.clones import inputs, network
 from marlab.market.vector.clones.network import Weights
@@ -95,15 +96,10 @@ def plain_name(agent: str) -> str:
 def load(path: Path | None = None) -> ClonePack:
     """Read a file of clones; by default the one that comes with the package."""
     path = path or SHIPPED
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+    arrays = read_npz(path, "a file of `marlab market clone`")
+    with trusting(f"{path} is damaged or not a file of `marlab market clone`"):
         options = json.loads(str(arrays.pop("options")))
         made_for = (options["format"], options["inputs"])
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist, expected a file of `marlab market clone`.") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is damaged or no file of `marlab market clone`: {error}.") from None
     if made_for != (FORMAT, inputs.VERSION):
         raise UserError(f"{path} holds clones for other inputs ({made_for[1]}); make it again with this version.")
     return ClonePack(*_checked(path, options, arrays), dict(options.get("about") or {}))
