@@ -30,6 +30,9 @@ def picture(browser: Any, page: str, width: int, height: int, theme: str, langua
     address, hash_mark, rest = page.partition("#")
     tab.goto(f"{address}?lang={language}{hash_mark}{rest}")
     tab.wait_for_function("() => [...document.querySelectorAll('.panel[data-kind]')].every((e) => e.dataset.drawn)")
+    for slider in tab.locator(".player input[type=range]").all():  # a moment in the middle of a replay says more
+        middle = "(e) => { e.value = 0.4 * e.max; e.dispatchEvent(new Event('input')); }"
+        slider.evaluate(middle)
     tab.wait_for_timeout(1500)  # pictures and plots
     shot: bytes = tab.screenshot()
     context.close()
@@ -45,8 +48,8 @@ def save(shot: bytes, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--run", default="fish/base", help="the run whose page is shown")
-    parser.add_argument("--beside", default="fish/eval-base", help="a run to compare it with")
+    parser.add_argument("--run", default="fish/hunted-shoal", help="the run whose page is shown")
+    parser.add_argument("--beside", default="fish/shoal", help="a run to compare it with")
     parser.add_argument("--all", type=lambda text: Path(text).resolve(), default=None)
     args = parser.parse_args()
     from playwright.sync_api import sync_playwright
