@@ -125,8 +125,8 @@ def hunt_episode(runs: Path) -> None:
 
 def hunt_models(runs: Path) -> None:
     """How models of others learn, what they know of strangers, what is believed, and the world model's worst row."""
-    from marlab.hunt.diagnose.command import DiagnoseConfig
-    from marlab.hunt.diagnose.report import diagnose
+    from marlab.hunt.diagnose.config import DiagnoseConfig
+    from marlab.hunt.diagnose.work import diagnose
 
     hop = runs / "hunt" / "hop_4x4"
     codes, world = hop / "phases" / "p2_goals", hop / "phases" / "p3_world"
@@ -144,7 +144,7 @@ def hunt_models(runs: Path) -> None:
 
 
 def hunt_trainings(runs: Path) -> None:
-    from marlab.hunt.diagnose.curves import draw_trainings, open_training
+    from marlab.hunt.diagnose.selfplay import draw_trainings, open_training
 
     names = {"ppo": "PPO", "hopplus": "HOP+", "hop_4x4": "HOP+-MCTS"}
     trainings = [open_training(runs / "hunt" / folder, name) for folder, name in names.items()]

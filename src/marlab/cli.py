@@ -60,7 +60,7 @@ COMMANDS: Table = {
         },
         "train": Command("marlab.hunt.commands:train", "PPO, or agents that plan with beliefs about the others"),
         "diagnose": Command(
-            "marlab.hunt.diagnose.command:main", "which module is at fault: figures and a verdict per module"
+            "marlab.hunt.diagnose.config:main", "which module is at fault: figures and a verdict per module"
         ),
         "eval": Command(
             "marlab.hunt.evaluate.command:main", "the score card: self-play, teams, scenario suite, cross-play"

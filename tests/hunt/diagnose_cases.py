@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,19 +12,27 @@ import torch
 
 from marlab.hunt.data.collect import _sequence_table
 from marlab.hunt.data.dataset import Part, load_dataset, metadata, rows_table
-from marlab.hunt.diagnose.command import DiagnoseConfig
-from marlab.hunt.diagnose.report import Report, diagnose
-from marlab.hunt.selfplay.gates import Gates
+from marlab.hunt.diagnose.config import DiagnoseConfig
+from marlab.hunt.diagnose.work import Report, diagnose
 
-TINY = replace(
-    Gates(), top1_typed=0.60, top3_typed=0.88, ece=0.07, belief_learned=0.65,
-    vanish=0.02, position=0.98, position_5=0.93, reward_mse=0.05,
-)  # fmt: skip
+TINY = """
+top1_typed = 0.60
+top3_typed = 0.88
+ece = 0.07
+belief_learned = 0.65
+vanish = 0.02
+position = 0.98
+position_5 = 0.93
+reward_mse = 0.05
+"""
 
 
 def judged(*runs: Path, data: Path | None = None) -> Report:
     names = tuple(str(run) for run in runs)
-    return diagnose(DiagnoseConfig(runs=names, data=data, figures=False, episodes=8, belief_games=6, gates=TINY))
+    with tempfile.TemporaryDirectory() as folder:
+        gates = Path(folder) / "gates.toml"
+        gates.write_text(TINY)
+        return diagnose(DiagnoseConfig(runs=names, data=data, figures=False, episodes=8, belief_games=6, gates=gates))
 
 
 def statuses(report: Report) -> dict[str, str]:

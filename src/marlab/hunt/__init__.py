@@ -17,7 +17,7 @@ from marlab.lab.door import lazy_names
 if TYPE_CHECKING:
     from marlab.hunt.api import load as load
     from marlab.hunt.commands import train as _train
-    from marlab.hunt.diagnose.report import diagnose_runs as diagnose
+    from marlab.hunt.diagnose.work import diagnose_runs as diagnose
     from marlab.hunt.evaluate.command import main as _evaluate
     from marlab.hunt.game.build import make_game as make_game
     from marlab.hunt.game.config import GameConfig as GameConfig
@@ -33,7 +33,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "GameConfig": "marlab.hunt.game.config:GameConfig",
         "RulePlayers": "marlab.hunt.players.rules:RulePlayers",
-        "diagnose": "marlab.hunt.diagnose.report:diagnose_runs",
+        "diagnose": "marlab.hunt.diagnose.work:diagnose_runs",
         "evaluate": "marlab.hunt.evaluate.command:main.call",
         "load": "marlab.hunt.api:load",
         "make_game": "marlab.hunt.game.build:make_game",

@@ -12,8 +12,7 @@ from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.players.seats import parse_seeds
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
-from marlab.hunt.pretraining.report import finish
-from marlab.hunt.pretraining.run import KIND, load_goal_dataset, make_trainer
+from marlab.hunt.pretraining.run import KIND, finish, load_goal_dataset, make_trainer
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.training.run import draw_training
 from marlab.hunt.world_model.config import PretrainWorldConfig
@@ -49,7 +48,7 @@ def models_of_others(run: Run, config: PretrainGoalsConfig, quiet: bool) -> None
 
 
 def world_model(run: Run, config: PretrainWorldConfig, quiet: bool) -> None:
-    draw_losses(read_metrics(run.path / "metrics.jsonl"), run.figure("losses.png"))
+    draw_losses(read_metrics(run.path / "metrics.jsonl"), run.figure("losses.png"), config.model)
     test = _stored(run, "world_report.json")["splits"]["test"]
     run.add_results(results_of_test(test["metrics"]))
     run.set_verdict(*verdict_of(test))

@@ -22,5 +22,5 @@ def test_beliefs_of_planning_agents_are_told_beside_the_exact_rules(hop: Path, p
     exact, flat = belief_rows(found)
     assert float(exact[4]) > 0.95 and abs(float(flat[4]) - 0.5) < 0.15  # belief in the true goal at t = 4
     assert exact[6] == "100.0%"
-    card = ScoreCard("msh_4x4", ["hop"], {}, {}, beliefs=found)
+    card = ScoreCard("msh_4x4", ["hop"], {}, beliefs=found)
     assert "Beliefs about stag hunters" in card.text() and "exact rules" in card.markdown()

@@ -63,16 +63,16 @@ def test_a_verdict_says_how_far_and_compares_with_the_next() -> None:
         Line(by_name(name), of("RAND", 1.0), of("NS", 3.0), None, {"a": of("a", top), "b": of("b", 1.5)})
         for name, top in (("visit_pair", 2.0), ("host_hare", 2.5))
     ]
-    card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", lines)])
+    card = ScoreCard("msh_4x4", ["a", "b"], {}, [Block("Scenarios", lines)])
     first, second, third = texts(card.verdict(), "run")
     assert first.startswith("a comes 62.5 %") and "over 2 scenarios" in first
     assert second.startswith("It is better than b: +37.5 %") and "visit_pair (50 %)" in third
-    assert [sentence.key for sentence in ScoreCard("msh_4x4", ["a"], {}, {}).verdict()] == ["lab.look"]
+    assert [sentence.key for sentence in ScoreCard("msh_4x4", ["a"], {}).verdict()] == ["lab.look"]
     assert "mean share of 2 scenarios, no headline, a: 0.625" in card.text() and "no headline" in card.markdown()
     assert card.to_dict()["headline"] == {}
     exact = Line(SUITE[0], of("RAND", 1.0), of("best response", 3.0), None, {"a": of("a", 2.0), "b": of("b", 2.0)})
     suite = [exact, *(replace(lines[1], scenario=scenario) for scenario in SUITE[1:])]
-    card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", suite)])
+    card = ScoreCard("msh_4x4", ["a", "b"], {}, [Block("Scenarios", suite)])
     assert "headline, a: 0.738 of the way" in card.text() and "; 0.500 in the 1 whose reference is exact" in card.text()
     assert "no headline" not in card.text() + card.markdown()
     assert card.to_dict()["headline"].keys() == {"a", "b"}

@@ -24,7 +24,7 @@ def test_a_card_is_drawn_with_what_it_has(tmp_path: Path) -> None:
         Line(by_name(name), score("RAND", 1.0), score("NS", top), None, {"a": score("a", 2.5), "b": score("b", 1.5)})
         for name, top in (("visit_pair", 2.0), ("self_play", 1.0), ("host_hare", 3.0))
     ]
-    card = ScoreCard("msh_4x4", ["a", "b"], {}, {}, [Block("Scenarios", lines), Block("Teams", lines[1:])])
+    card = ScoreCard("msh_4x4", ["a", "b"], {}, [Block("Scenarios", lines), Block("Teams", lines[1:])])
     card.cross = {name: {other: score(name, 1.0) for other in "ab"} for name in "ab"}
     draw_card(card, tmp_path)
     files = ["scenarios_shares.png", "scenarios_adaptation.png", "teams_shares.png", "cross_play.png"]

@@ -8,9 +8,9 @@ from marlab.hunt.commands import pretrain_goals as command
 from marlab.hunt.game.build import make_game
 from marlab.hunt.others.config import BeliefConfig, PretrainGoalsConfig
 from marlab.hunt.others.models import LoadedModels, load_goal_models
-from marlab.hunt.pretraining.belief_report import within_episode
-from marlab.hunt.pretraining.report import learned_source
+from marlab.hunt.pretraining.belief_report import learned_source, within_episode
 from marlab.hunt.pretraining.run import (
+    best_epoch,
     label_noise,
     load_goal_dataset,
     make_splits,
@@ -21,7 +21,9 @@ from marlab.hunt.pretraining.run import (
 )
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import CheckpointError
+from marlab.lab.runs.records import read_run
 from marlab.lab.runs.rng import Rngs
+from marlab.lab.runs.run import Run, RunOptions
 from tests.hunt.offline import offline_data
 from tests.hunt.others_cases import tiny
 
@@ -43,9 +45,6 @@ def test_with_the_type_given_a_small_training_already_predicts_well():
     source = learned_source(LoadedModels(trainer.averaged.eval(), None, 0), game)
     belief = within_episode(game, source, BeliefConfig(), 60, Rngs(0), steps=4)
     assert belief[0] == 0.5 and belief[4] >= 0.75
-
-
-# --- one batch by heart ---------------------------------------------------------------------------------------------
 
 
 # --- what a run leaves behind ---------------------------------------------------------------------------------------
@@ -73,6 +72,39 @@ def test_command_line(tmp_path: Path):
     words = [str(config.data), "--goal-source", "none", "--epochs", "1", "--belief-games", "0", "--no-overfit-check"]
     assert command([*words, "--output-dir", str(tmp_path / "run")]) == 0
     assert load_goal_models(tmp_path / "run", goal_width=0).spec.goal_width == 0
+
+
+# --- stopped, and stopped while it judges -----------------------------------------------------------------------------
+
+
+def test_a_stopped_one_has_figures_results_and_a_verdict_and_goes_on(tmp_path: Path) -> None:
+    config, asked = tiny(goal_source="type", belief_games=0), iter([False] * 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "should_stop", lambda self: next(asked, True))
+        run = pretrain_goals(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert run.status == "interrupted" and list(run.checkpoints.glob("epoch_*_halfway.pt"))
+    first, second = run.verdict
+    assert first.startswith("After 1 of 2 epochs the models predict") and "--resume" in second
+    assert 0 < read_run(run.path).results["validation_top1"] < 1
+    assert (run.path / "figures" / "losses.png").exists() and (run.path / "figures" / "epochs.png").exists()
+    run = pretrain_goals(config, RunOptions(output_dir=tmp_path / "run", resume=True), quiet=True)
+    assert run.status == "finished" and "the most that anybody could" in run.verdict[0]
+
+
+def test_one_that_is_stopped_while_it_judges_judges_again(tmp_path: Path) -> None:
+    config = tiny(goal_source="none", belief_games=0, epochs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "must_stop", lambda self: True)
+        run = pretrain_goals(config, RunOptions(output_dir=tmp_path / "run"), quiet=True)
+    assert run.status == "interrupted" and run.verdict[0].startswith("After 1 of 1 epochs")
+    run = pretrain_goals(config, RunOptions(output_dir=tmp_path / "run", resume=True), quiet=True)
+    assert run.status == "finished" and run.verdict[0].startswith("Whether goals help is within noise")
+
+
+def test_the_best_epoch_is_the_one_that_predicts_best() -> None:
+    rows = [{"step": 1}, {"step": 2, "moa/validation/ce": 0.9}, {"step": 3, "moa/validation/ce": 0.7}]
+    found = best_epoch(rows)
+    assert found is not None and found["step"] == 3 and best_epoch(rows[:1]) is None
 
 
 # --- faults on purpose ----------------------------------------------------------------------------------------------

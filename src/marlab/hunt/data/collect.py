@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,7 +103,9 @@ def play_batches(config: HuntCollectConfig) -> Iterator[EpisodeBatch]:
         types = _draw_types(config, game, rngs.torch("types"))
         start = game.reset(EPISODES_AT_ONCE, rngs.torch("starts"))
         played = moments(game, players, start, players.memory_of(types), rngs.torch("players"))
-        yield _gather(game, types, list(played))
+        moves = list(played)
+        rows, steps, _ = rows_of(game, types, moves, [_causes(game, types, moment) for moment in moves])
+        yield EpisodeBatch(rows, steps)
 
 
 def _draw_types(config: HuntCollectConfig, game: Game, generator: torch.Generator) -> Tensor:
@@ -113,40 +115,37 @@ def _draw_types(config: HuntCollectConfig, game: Game, generator: torch.Generato
     return torch.where(coins[1] < config.rand_share, int(Kind.RAND), types)
 
 
-def _gather(game: Game, types: Tensor, played: list[Moment]) -> EpisodeBatch:
-    """Rows sorted by episode, player and time from the steps of a batch."""
-    seats = torch.arange(game.players).expand(EPISODES_AT_ONCE, -1)
-    kept = torch.stack([m.running.unsqueeze(1) & m.view.state.alive for m in played], 2)  # [E, n, T]
-    steps = kept.sum(2)
+def rows_of(
+    game: Game, types: Tensor, played: Sequence[Moment], causes: Sequence[Tensor]
+) -> tuple[Rows, Tensor, Tensor]:
+    """Rows of living players from the steps of B whole episodes, sorted by episode, player and time; [B, n] steps of
+    each player; and [B, n, T] who took part when. types, causes: [B, n], of the players and of every step.
+    """
+    games, seats = len(types), torch.arange(game.players).expand_as(types)
+    kept = torch.stack([m.running.unsqueeze(1) & m.view.state.alive for m in played], 2)
     outcome = torch.zeros_like(types)
     for m in played:
         outcome = torch.where(m.running.unsqueeze(1), captures(game, m.outcome, outcome), outcome)
 
-    def rows(values: list[Tensor]) -> Tensor:
-        """[R, ...] from one [E, n, ...] per step."""
-        return torch.stack(values, 2)[kept]
-
-    def everyone(values: list[Tensor]) -> Tensor:
-        """[R] from one [E] per step."""
-        return rows([value.unsqueeze(1).expand(-1, game.players) for value in values])
+    def rows(values: Iterable[Tensor]) -> Tensor:
+        """[R, ...] from one [B, n, ...] (or [B] for everyone) per step."""
+        wide = [v.unsqueeze(1).expand(-1, game.players) if v.dim() == 1 else v for v in values]
+        return torch.stack(wide, 2)[kept]
 
     def constant(value: Tensor) -> Tensor:
-        """[R] from one [E, n] for the whole episode."""
-        return value.unsqueeze(2).expand_as(kept)[kept]
+        return rows([value] * len(played))
 
-    episode = torch.arange(EPISODES_AT_ONCE).unsqueeze(1).expand(-1, game.players)
     made = Rows(
-        obs=rows([m.view.grid for m in played]), mask=rows([m.view.mask for m in played]),
-        actions_prev=rows([m.view.actions for m in played]), alive=rows([m.view.alive for m in played]),
-        t=everyone([m.view.state.t for m in played]), a=rows([m.outcome.executed for m in played]),
-        joint_a=rows([m.outcome.executed[:, game.ego] for m in played]), r=rows([m.outcome.reward for m in played]),
-        next_obs=rows([View(game, m.after).grid for m in played]), done_i=rows([m.outcome.done for m in played]),
-        done_all=everyone([m.outcome.over for m in played]), episode=constant(episode), player=constant(seats),
-        type=constant(types), outcome=constant(outcome), steps=constant(steps),
-        cause=rows([_causes(game, types, m) for m in played]),
-        first_hunt=everyone([m.view.state.first_hunt for m in played]),
+        obs=rows(m.view.grid for m in played), mask=rows(m.view.mask for m in played),
+        actions_prev=rows(m.view.actions for m in played), alive=rows(m.view.alive for m in played),
+        t=rows(m.view.state.t for m in played), a=rows(m.outcome.executed for m in played),
+        joint_a=rows(m.outcome.executed[:, game.ego] for m in played), r=rows(m.outcome.reward for m in played),
+        next_obs=rows(View(game, m.after).grid for m in played), done_i=rows(m.outcome.done for m in played),
+        done_all=rows(m.outcome.over for m in played), episode=constant(torch.arange(games)), player=constant(seats),
+        type=constant(types), outcome=constant(outcome), steps=constant(kept.sum(2)), cause=rows(causes),
+        first_hunt=rows(m.view.state.first_hunt for m in played),
     )  # fmt: skip
-    return EpisodeBatch(made, steps)
+    return made, kept.sum(2), kept
 
 
 def _causes(game: Game, types: Tensor, moment: Moment) -> Tensor:

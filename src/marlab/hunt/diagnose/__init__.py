@@ -7,4 +7,4 @@ from __future__ import annotations
 
 from marlab.lab.door import make_callable
 
-make_callable(__name__, "marlab.hunt.diagnose.report:diagnose_runs")
+make_callable(__name__, "marlab.hunt.diagnose.work:diagnose_runs")

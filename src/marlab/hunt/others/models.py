@@ -83,6 +83,11 @@ class LoadedModels:
     def spec(self) -> ModelSpec:
         return self.models.spec
 
+    @property
+    def has_goals(self) -> bool:
+        """Whether there are goals that beliefs can be about."""
+        return self.codebook is not None or self.spec.goal_source in ("type", "outcome")
+
     def goals(self) -> Goals:
         """The candidates for beliefs: stag and hare, the codebook's prototypes, or a single empty goal."""
         if self.spec.goal_width == 0:

@@ -13,9 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from marlab.hunt.data.dataset import Dataset
+from marlab.hunt.game.build import game_with_blocks, make_game
 from marlab.hunt.game.rules import Game
+from marlab.hunt.others.at_play import LearnedLikelihoods, pretrained
 from marlab.hunt.others.belief import GOAL_KINDS, HARE_GOAL, BeliefTracker, ExactLikelihoods, Likelihoods
 from marlab.hunt.others.config import TRAINING_DISCOUNT, BeliefConfig
+from marlab.hunt.others.models import LoadedModels
 from marlab.hunt.players.policy import Memory
 from marlab.hunt.players.rollout import Moment, moments
 from marlab.hunt.players.rules import RulePlayers
@@ -174,3 +178,29 @@ def _true_belief(source: BeliefSource, belief: Tensor, types: Tensor, count: Ten
     goal = (types == Kind.NH).long()[:, source.likelihoods.players]  # [B, *P] index of GOAL_KINDS
     true = source.read(belief).gather(-1, goal.unsqueeze(-1)).squeeze(-1)
     return float(true[count].mean()) if bool(count.any()) else float("nan")
+
+
+# --- with learned models ------------------------------------------------------------------------------------------
+
+
+def learned_source(loaded: LoadedModels, game: Game) -> BeliefSource:
+    """The models as the source of beliefs: over stag and hare, or over the codebook's prototypes."""
+    goals = loaded.goals().to(game.device)
+    to_goal = torch.stack([goals.stag, 1 - goals.stag])
+    return BeliefSource(LearnedLikelihoods(game, pretrained(loaded)), to_goal, goals.evidence)
+
+
+def game_of(dataset: Dataset, device: torch.device | str = "cpu") -> Game:
+    """The game of the data, on its own obstacle maps."""
+    if not dataset.game.max_block_comp:
+        return make_game(dataset.game, device=device)
+    blocks = torch.unique(dataset.rows.obs[..., dataset.game.players].flatten(1).bool(), dim=0)
+    return game_with_blocks(dataset.game, blocks, device)
+
+
+def belief_figures(loaded: LoadedModels, dataset: Dataset, games: int, seed: int) -> dict[str, Any]:
+    """Beliefs with exact and with learned likelihoods on the same games."""
+    device = next(loaded.models.parameters()).device
+    game = game_of(dataset, device)
+    sources = {"exact": exact_source(game), "learned": learned_source(loaded, game)}
+    return {name: measure_beliefs(game, source, games, Rngs(seed, device)) for name, source in sources.items()}

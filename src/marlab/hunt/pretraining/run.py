@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,21 +13,25 @@ from torch import Tensor
 from marlab.hunt.data.dataset import Dataset, load_dataset
 from marlab.hunt.others.config import CODE_WIDTH, PretrainGoalsConfig
 from marlab.hunt.others.moa import Moa, action_loss
-from marlab.hunt.others.models import KIND, ModelSpec
+from marlab.hunt.others.models import FILE, KIND, LoadedModels, ModelSpec, save_goal_models
+from marlab.hunt.pretraining.belief_report import belief_figures
 from marlab.hunt.pretraining.data import GoalData, goal_data, some_sequences
-from marlab.hunt.pretraining.ending import conclude_stopped, final_verdict
+from marlab.hunt.pretraining.figures import draw_epochs, draw_figures, draw_losses
 from marlab.hunt.pretraining.floor import truth_of
-from marlab.hunt.pretraining.report import finish
+from marlab.hunt.pretraining.judge import describe, final_verdict, judge, results_of
 from marlab.hunt.pretraining.trainer import OthersTrainer, Splits
 from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.errors import UserError
-from marlab.lab.progress import stage
-from marlab.lab.runs.checkpoint import CheckpointStore, Keep
-from marlab.lab.runs.files import write_json
+from marlab.lab.progress import Progress, stage
+from marlab.lab.runs.checkpoint import CheckpointStore, Keep, building
+from marlab.lab.runs.files import plain_json, read_json, write_json
+from marlab.lab.runs.metrics import read_metrics
 from marlab.lab.runs.rng import Rngs
 from marlab.lab.runs.run import Interrupted, Run, RunOptions
 from marlab.lab.runs.trainer import drive
+from marlab.lab.stats import share_interval
+from marlab.lab.verdict import say
 
 ROWS = 256
 LR = 3e-3
@@ -128,11 +133,77 @@ def pretrain_goals(
             if drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet, stay=True):
                 run.set_verdict(*final_verdict(finish(run, store, trainer, dataset, quiet=quiet)))
             else:
-                conclude_stopped(run, trainer, quiet=quiet)
+                _conclude_stopped(run, trainer, quiet=quiet)
         except Interrupted:
-            conclude_stopped(run, trainer, quiet=quiet)
+            _conclude_stopped(run, trainer, quiet=quiet)
             raise
     return run
+
+
+def finish(
+    run: Run, store: CheckpointStore, trainer: OthersTrainer, dataset: Dataset, *, quiet: bool = False
+) -> dict[str, Any]:
+    """Take the best epoch's models, judge them on all splits, and write everything down; returns what was found.
+
+    models.pt holds the averaged weights of the best epoch and the codebook, eval/final.json everything that was found,
+    eval/codes.parquet the codes of the validation rows. Between its parts the run may be left, and a resumed one does
+    them again.
+    """
+    best, config = store.load_best(trainer.device), trainer.config
+    with building(best.path, "the state of this training"):
+        trainer.load_state_dict(best.state)
+    with Progress("judging the models", unit="parts", quiet=quiet) as bar:
+
+        def part_done() -> None:
+            bar.advance(1)
+            if run.must_stop():
+                run.leave()
+
+        codes = run.path / "eval" / "codes.parquet"
+        found, codebook = judge(trainer.averaged, dataset, config.horizon, config.seed, codes, part_done)
+        learnt = trainer.data.train.rows
+        clean = int((dataset.split_of == 0).repeat_interleave(dataset.offsets.diff()).sum())
+        found["data"] = {"rows": dataset.rows.size, "training_rows": learnt, "post_exit_share": 1.0 - clean / learnt}
+        found["epoch"] = best.step - 1
+        save_goal_models(run.path / FILE, trainer.averaged, codebook, best.step - 1)
+        loaded = LoadedModels(trainer.averaged.eval(), codebook, best.step - 1)
+        if config.belief_games and loaded.has_goals:
+            found["belief"] = belief_figures(loaded, dataset, config.belief_games, config.seed)
+            part_done()
+        overfit = run.path / "eval" / "overfit.json"
+        if overfit.exists():
+            found["overfit"] = read_json(overfit, UserError)
+        write_json(run.path / "eval" / "final.json", plain_json(found))
+        run.add_results(results_of(found))
+        draw_figures(run, found, config.vae_loss)
+    if not quiet:
+        print(describe(found))
+    return found
+
+
+def _conclude_stopped(run: Run, trainer: OthersTrainer, *, quiet: bool) -> None:
+    """Curves, results of the best epoch so far, and a verdict, from what every epoch has measured."""
+    rows, judged = read_metrics(run.path / "metrics.jsonl"), "moa/validation/"
+    with run.budget.part("figures"), stage("figures", quiet=quiet):
+        if rows:
+            draw_losses(run, rows, trainer.config.vae_loss)
+            draw_epochs(run, rows, {})
+    best = best_epoch(rows)
+    if best is None:
+        run.set_verdict(say("hunt.no_epoch", total=trainer.total), say("lab.go_on"))
+        return
+    found = {key: best[judged + name] for key, name in (("top1", "top1"), ("top3", "top3"), ("cross_entropy", "ce"))}
+    run.add_results({"best_epoch": best["step"] - 1, **{f"validation_{key}": value for key, value in found.items()}})
+    count, without = trainer.data.validation.rows, best.get(f"{judged}free_top1")
+    top1, low, high = share_interval(round(found["top1"] * count), count)
+    so_far = {"done": trainer.step, "total": trainer.total, "top1": top1, "interval": (low, high), "without": without}
+    run.set_verdict(say("hunt.models_so_far", **so_far), say("lab.go_on"))
+
+
+def best_epoch(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The epoch with the lowest cross-entropy on held-out rows."""
+    known = (row for row in rows if "moa/validation/ce" in row)
+    return min(known, key=lambda row: float(row["moa/validation/ce"]), default=None)
 
 
 def _check_overfit(trainer: OthersTrainer, run: Run) -> None:

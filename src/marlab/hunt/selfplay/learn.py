@@ -174,10 +174,9 @@ class HopLearner:
         steps, moa = self._turned(steps), models.moa
         logits = moa(steps.rows, steps.time, moa.wishes(self._meant(models, steps.code)))
         legal = steps.rows[..., : self.fast.game.actions].bool()
-        flat = [x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal)]
-        loss = action_loss(
-            *(flat[0], None, *flat[1:]), balance="none", legacy_double_softmax=self.config.legacy_double_softmax
-        )
+        predicted, did, allowed, goal = (x.flatten(0, 2) for x in (logits, steps.action, legal, steps.goal))
+        double = self.config.legacy_double_softmax
+        loss = action_loss(predicted, None, did, allowed, goal, balance="none", legacy_double_softmax=double)
         norm = self._step(self.others, loss.total * moa.copies, lr)
         assert self.slow.others is not None
         self._follow(self.slow.others.moa, moa, self.config.moa_follow)

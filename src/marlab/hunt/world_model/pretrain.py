@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.world_model.config import PretrainWorldConfig
+from marlab.hunt.players.published import WORLD_LOSS, WORLD_OBS_MSE
+from marlab.hunt.world_model.config import ModelKind, PretrainWorldConfig
 from marlab.hunt.world_model.data import LEAVE, Transitions, transitions
 from marlab.hunt.world_model.metrics import baselines, describe, evaluate, evaluate_split, header, predict_all
 from marlab.hunt.world_model.model import (
@@ -27,8 +28,8 @@ from marlab.lab.config import Preset
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
 from marlab.lab.progress import Progress, stage
-from marlab.lab.report.figures import Curve, curves
-from marlab.lab.report.style import legend, panels, save
+from marlab.lab.report.figures import Curve, curves, reference_lines
+from marlab.lab.report.style import legends, panels, save
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep, building, save_checkpoint
 from marlab.lab.runs.files import write_json
 from marlab.lab.runs.metrics import column, read_metrics
@@ -173,7 +174,7 @@ def pretrain_world(
         done = drive(trainer, run, store, save_every=1, unit="epochs", quiet=quiet, stay=True)
         with run.budget.part("figures"), stage("figures", quiet=quiet):
             rows = read_metrics(run.path / "metrics.jsonl")
-            draw_losses(rows, run.figure("losses.png"))
+            draw_losses(rows, run.figure("losses.png"), config.model)
             run.set_verdict(_so_far(rows, trainer), say("lab.go_on"))
         if done:
             _finish(run, store, trainer, data, quiet=quiet)
@@ -223,13 +224,21 @@ def verdict_of(split: Mapping[str, Any]) -> list[Sentence]:
     return [say(f"hunt.{key}", right=right, interval=(low, high), copy=copy), say("hunt.next_world")]
 
 
-def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Loss over epochs, on the rows that it learns from and on held-out ones."""
-    figure, (ax,) = panels(1, 1, title="Training of the world model")
+def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path, kind: ModelKind) -> None:
+    """Loss over epochs, on the rows that it learns from and on held-out ones, and its errors on the latter."""
+    figure, (left, right) = panels(1, 2, size=(7.2, 4.4), title="Training of the world model")
     shown = {"training rows": "wm/train/loss", "held-out rows": "wm/validation/loss"}
     series = {name: Curve(*column(list(rows), key)) for name, key in shown.items()}  # type: ignore[arg-type]
-    curves(ax, series, xlabel="epoch", ylabel="loss")
-    legend(ax)
+    curves(left, series, xlabel="epoch", ylabel="loss (its own units)", title="loss")
+    if kind == "dense":  # only there the original's figure measures the same thing
+        reference_lines(left, {"original, weighted": sum(WORLD_LOSS) / len(WORLD_LOSS), "original, unweighted": 0.01})
+    errors = {name: Curve(*column(list(rows), f"wm/validation/{key}")) for name, key in  # type: ignore[arg-type]
+              (("observation", "obs_mse"), ("reward", "reward_mse"))}  # fmt: skip
+    curves(right, errors, xlabel="epoch", ylabel="validation MSE", title="errors")
+    reference_lines(right, {"original, observation": WORLD_OBS_MSE})
+    for ax in (left, right):
+        ax.set_yscale("log")
+    legends(left, right)
     save(figure, path)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from marlab.hunt.diagnose.parts import Check, Verdict, number, verdicts
+from marlab.hunt.data.dataset import Part, Rows, load_dataset
+from marlab.hunt.data.legacy import with_rows_after_exit
+from marlab.hunt.diagnose.checks import Check, Verdict, number, verdicts
 from marlab.hunt.diagnose.world import channel_match, mismatches
 from marlab.hunt.players.published import CONFUSION, TOP1, WORLD_CHANNELS, WORLD_OBS_MSE
 from marlab.hunt.pretraining.metrics import class_table
+from tests.hunt.diagnose_cases import judged, missed, shuffle_labels, spoilt, statuses, swap_channels
 
 
 def told(found: list[Verdict]) -> dict[str, str]:
@@ -51,16 +55,6 @@ def test_one_blamed_check_is_enough_and_decides() -> None:
     assert moa.decided_by is second
 
 
-def test_swapped_channels_show_off_the_diagonal() -> None:
-    generator = torch.Generator().manual_seed(0)
-    true = (torch.rand(50, 4, 4, 7, generator=generator) < 0.2).to(torch.uint8)
-    straight, crossed = true.float() * 0.9, true[..., [0, 2, 1, 3, 4, 5, 6]].float()
-    assert mismatches(channel_match(straight, true)) == []
-    assert mismatches(channel_match(crossed, true)) == [(1, 2), (2, 1)]
-    direct = np.corrcoef(crossed.flatten(0, 2).T.numpy(), true.flatten(0, 2).T.numpy())[:7, 7:]
-    np.testing.assert_allclose(channel_match(crossed, true).numpy(), direct, atol=1e-6)
-
-
 def test_an_empty_plane_or_a_pale_prediction_is_no_mismatch() -> None:
     true = torch.zeros(3, 4, 4, 2, dtype=torch.uint8)
     assert mismatches(channel_match(true.float(), true)) == []
@@ -80,3 +74,30 @@ def test_the_notes_figures_agree_with_each_other() -> None:
 )
 def test_numbers_in_tables(value: object, text: str) -> None:
     assert number(value) == text
+
+
+# --- the data -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "found_by"),
+    [
+        (shuffle_labels, "data/true labels"),
+        (swap_channels, "data/replay equality"),
+        (with_rows_after_exit, "data/rows after exit"),
+    ],
+)
+def test_faults_in_the_files_fail_the_data(
+    change: Callable[[Part, int], Part], found_by: str, rule_data: Path, tmp_path: Path
+) -> None:
+    report = judged(spoilt(rule_data, tmp_path / "data", change))
+    assert statuses(report) == {"data": "fail"}
+    assert found_by in missed(report)
+
+
+def test_the_spoilt_copy_is_faithful_otherwise(rule_data: Path, tmp_path: Path) -> None:
+    same = load_dataset(spoilt(rule_data, tmp_path / "data", lambda part, players: part))
+    original = load_dataset(rule_data)
+    for name in Rows._fields:
+        assert torch.equal(getattr(same.rows, name), getattr(original.rows, name)), name
+    assert torch.equal(same.offsets, original.offsets) and torch.equal(same.split_of, original.split_of)

@@ -1,4 +1,4 @@
-"""What a diagnosis is made of: checks against gates, tables, pictures, and the verdict on every module.
+"""What a diagnosis is made of: checks against gates, tables, pictures, and the verdict on every module; and the data.
 
 A module that misses a gate is not always at fault: a belief cannot be right when the predictions it is computed from
 are wrong. So a check names what it needs; a missed check is blamed on its module only if everything it needs holds.
@@ -8,16 +8,28 @@ Otherwise the module is *blocked*: look at the fault before it first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
+from marlab.hunt.data.collect import class_report
+from marlab.hunt.data.dataset import Dataset, check_integrity
+from marlab.hunt.game.rules import ACTION_NAMES
+from marlab.hunt.players.published import CONFUSION, ROWS
+from marlab.hunt.players.seats import Kind
+from marlab.hunt.pretraining.floor import rule_rows
+from marlab.hunt.pretraining.metrics import class_table
+from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.errors import UserError
-from marlab.lab.report.style import save
+from marlab.lab.report.figures import bars
+from marlab.lab.report.style import legend, panels, save
 from marlab.lab.stats import show
 
 Module = Literal["data", "goal VAE", "MOA", "belief", "world model", "PPO", "planner", "self-play"]
@@ -135,6 +147,17 @@ def save_picture(figure: Figure, out: Path, name: str, caption: str) -> Picture:
     return Picture(name, caption)
 
 
+def run_pictures(run: Path, out: Path, name: str, captions: Mapping[str, str]) -> list[Picture]:
+    """Figures that a run drew itself, copied into the folder of the report."""
+    found = []
+    for figure, caption in captions.items():
+        drawn = run / "figures" / f"{figure}.png"
+        if drawn.exists():
+            shutil.copyfile(drawn, out / f"{figure}-{name}.png")
+            found.append(Picture(f"{figure}-{name}.png", caption))
+    return found
+
+
 @dataclass
 class Section:
     """Everything found about one part of a run."""
@@ -158,3 +181,62 @@ def number(value: Any) -> str:
     if value and abs(value) < 1e-3:
         return f"{value:.2e}"
     return show(value)
+
+
+# --- the data -----------------------------------------------------------------------------------------------------
+
+
+def diagnose_data(dataset: Dataset, learnt_after_exit: float, gates: Gates, out: Path | None, run: str) -> Section:
+    """Does a data set agree with the game, and are its labels what players did? Pictures go to `out`.
+
+    learnt_after_exit: share of rows of players who had left among those that models learnt from.
+    """
+    section = Section(f"Data {run}")
+    integrity = check_integrity(dataset.game, dataset.rows)
+    shares, wrong, classes = integrity.shares(), label_faults(dataset), class_report(dataset.rows)
+    gone = max(learnt_after_exit, float((~dataset.rows.alive[:, 0]).float().mean()))
+    section.checks = [
+        Check("data", "replay equality", integrity.equality, gates.replay, "at least", run=run),
+        Check("data", "true labels", 1.0 - wrong["any"], gates.labels, "at least", run=run),
+        Check("data", "rows after exit", gone, gates.rows_after_exit, "at most", run=run),
+    ]
+    section.figures = {"replay": shares, "label_faults": wrong, "rows_after_exit": gone, "classes": classes}
+    original = class_table(CONFUSION)
+    rows: list[tuple[Any, ...]] = [
+        (name, v["count"], v["share"], int(original.count[i]), float(original.ratio[i]))
+        for i, (name, v) in enumerate(classes["actions"].items())
+    ]
+    rows.append(("L1 distance of shares", None, classes["l1_to_original"], None, None))
+    causes = [(name, v["count"], v["share_of_rows"]) for name, v in classes["stay_causes"].items()]
+    section.tables = [
+        Table("Rows that a replay reproduces", ("field", "share"), [*shares.items()]),
+        Table("Rows with a wrong label", ("fault", "share"), [*wrong.items()]),
+        Table("Class distribution", ("action", "rows", "share", "rows (original)", "share (original)"), rows),
+        Table("Why players stayed", ("cause", "rows", "share of all rows"), causes),
+    ]
+    if out is not None:
+        figure, (ax,) = panels(size=(9.6, 4.4), title="Actions in the data")
+        series = {
+            f"ours, {classes['rows']:,} rows": [v["share"] for v in classes["actions"].values()],
+            f"original, {ROWS:,} rows": original.ratio.tolist(),
+        }
+        bars(ax, [name.replace("_", " ") for name in ACTION_NAMES], series, ylabel="share of rows", digits=3)
+        legend(figure)
+        caption = "Class distribution of the data beside that of the original"
+        section.pictures.append(save_picture(figure, out, f"actions-{run}.png", caption))
+    return section
+
+
+def label_faults(dataset: Dataset) -> dict[str, float]:
+    """Shares of rows whose action is not in the joint action, is illegal, or is one that the player never takes."""
+    rows, kinds = dataset.rows, (Kind.NS, Kind.NH, Kind.RAND)
+    by_kind = rule_rows(dataset.game, rows, kinds)  # [R, 3, A]
+    chance = by_kind.gather(2, rows.a.view(-1, 1, 1).expand(-1, len(kinds), 1)).squeeze(2)
+    of_kind = torch.stack([rows.type == kind for kind in kinds], 1)
+    faults: dict[str, Tensor] = {
+        "not in the joint action": rows.a != rows.joint_a[:, 0],
+        "illegal": ~rows.mask.gather(1, rows.a.unsqueeze(1)).squeeze(1),
+        "never done by such a player": (of_kind & (chance == 0)).any(1),
+    }
+    faults["any"] = torch.stack([*faults.values()]).any(0)
+    return {name: float(which.double().mean()) for name, which in faults.items()}

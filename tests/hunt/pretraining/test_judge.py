@@ -6,7 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from marlab.hunt.pretraining.judge import final_verdict
 from marlab.lab.runs.metrics import read_metrics
+from marlab.lab.verdict import texts
 
 
 def test_history_run_is_complete(history_run: Path):
@@ -34,7 +36,11 @@ def test_history_run_is_complete(history_run: Path):
     assert record["results"]["best_epoch"] == 1, "only epochs of the final stage can be the best"
 
 
-def test_a_run_without_codes_and_beliefs_draws_neither(type_run: Path) -> None:
-    names = {path.name for path in (type_run / "figures").glob("*.png")}
-    assert names == {"losses.png", "epochs.png", "predictions.png"}
-    assert all(path.stat().st_size > 1000 for path in (type_run / "figures").glob("*.png"))
+@pytest.mark.parametrize(("gain", "words"), [(0.1, "Knowing goals helps"), (-0.1, "Knowing goals harms")])
+def test_verdicts(gain: float, words: str) -> None:
+    scores = {
+        "moa": {"top1": 0.6, "rows": 100}, "gain": {"value": gain, "low": gain - 0.02, "high": gain + 0.02},
+        "ceilings": {"known": {"top1": 0.7}},
+    }  # fmt: skip
+    first, _ = texts(final_verdict({"splits": {"validation": scores}}), "run")
+    assert first.startswith(words) and "60.0 % [50.2 %, 69.1 %]" in first and "70.0 % is the most" in first

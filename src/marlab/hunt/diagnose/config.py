@@ -6,13 +6,15 @@ get their verdicts together, and a model of others is then also tried on the pla
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from marlab.hunt.selfplay.gates import Gates
 from marlab.lab.checks import at_least
+from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.lab.flags import parse
 from marlab.lab.progress import stage
@@ -35,18 +37,27 @@ class DiagnoseConfig:
     figures: bool = True
     """Draw pictures, not only tables."""
     episodes: int = 1000
-    """Fresh episodes per PPO seed, and half as many games for the transfer of models of others."""
+    """Twice the fresh games in which it is tried how far models of others carry."""
     belief_games: int = 64
     """Games for beliefs where the run has not measured them; 0 leaves beliefs out."""
     time_limit: float | None = None
     """End within this many minutes; the report then has what was measured until then."""
-    gates: Gates = field(default_factory=Gates)
-    """What a module must reach."""
+    gates: Path | None = None
+    """TOML file of what modules must reach, instead of the usual gates (`marlab.hunt.selfplay.gates`)."""
 
     def __post_init__(self) -> None:
         check_time_limit(self.time_limit)
         at_least(self, 2, "episodes")
         at_least(self, 0, "belief_games")
+
+    def read_gates(self) -> Gates:
+        if self.gates is None:
+            return Gates()
+        try:
+            found = tomllib.loads(self.gates.read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UserError(f"The gates {self.gates} cannot be read: {error}.") from None
+        return from_dict(Gates, found, f"the gates {self.gates}")
 
     @property
     def all_runs(self) -> tuple[str, ...]:
@@ -60,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     """`marlab hunt diagnose RUN ...`"""
     config = parse(DiagnoseConfig, argv, prog="marlab hunt diagnose", positional=("run", "runs..."))
     with stage("starting"):  # torch takes its time
-        from marlab.hunt.diagnose.report import as_text, diagnose, verdict_of
+        from marlab.hunt.diagnose.work import as_text, diagnose, verdict_of
         from marlab.lab.verdict import texts
 
     with Stopping(config.time_limit) as stopping:

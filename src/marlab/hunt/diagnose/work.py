@@ -11,17 +11,25 @@ from typing import Any
 
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.data.dataset import Dataset, load_dataset
-from marlab.hunt.diagnose.command import DiagnoseConfig
-from marlab.hunt.diagnose.curves import LEVEL_HEADER, draw_trainings, level_rows, open_training
-from marlab.hunt.diagnose.data import diagnose_data
-from marlab.hunt.diagnose.goal_pictures import draw_goals
-from marlab.hunt.diagnose.goals import GoalRun, diagnose_goals, open_goal_run
-from marlab.hunt.diagnose.hop import HopRun, diagnose_hop, open_hop_run
-from marlab.hunt.diagnose.online import diagnose_transfer
-from marlab.hunt.diagnose.pairs import diagnose_pairs
-from marlab.hunt.diagnose.parts import Check, Picture, Section, Table, Verdict, number, verdicts
-from marlab.hunt.diagnose.ppo import PPORun, diagnose_ppo, draw_ppo, open_ppo_run
-from marlab.hunt.diagnose.world import WorldRun, diagnose_world, draw_world, open_world_run
+from marlab.hunt.diagnose.checks import Check, Picture, Section, Table, Verdict, diagnose_data, number, verdicts
+from marlab.hunt.diagnose.config import DiagnoseConfig
+from marlab.hunt.diagnose.opponents import (
+    OpponentRun,
+    diagnose_opponents,
+    diagnose_transfer,
+    draw_opponents,
+    open_opponent_run,
+)
+from marlab.hunt.diagnose.ppo import PPORun, diagnose_ppo, open_ppo_run
+from marlab.hunt.diagnose.selfplay import (
+    LEVEL_HEADER,
+    Training,
+    diagnose_training,
+    draw_trainings,
+    level_rows,
+    open_training,
+)
+from marlab.hunt.diagnose.world import WorldRun, diagnose_world, open_world_run
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.selfplay.config import HopTrainConfig
@@ -51,7 +59,6 @@ class Report:
     verdicts: list[Verdict]
     left: int = 0
     """Parts that were not measured because somebody stopped it, or the time was up."""
-
     measured: int = 0
     """Parts that were."""
 
@@ -71,10 +78,10 @@ class _Opened:
 
     data: dict[Path, Dataset] = field(default_factory=dict)
     after_exit: dict[Path, float] = field(default_factory=dict)  # share that models learnt from, per data set
-    goals: list[GoalRun] = field(default_factory=list)
+    opponents: list[OpponentRun] = field(default_factory=list)
     worlds: list[WorldRun] = field(default_factory=list)
     ppo: list[PPORun] = field(default_factory=list)
-    hop: list[HopRun] = field(default_factory=list)
+    planners: list[Training] = field(default_factory=list)
 
     def add_data(self, dataset: Dataset, after_exit: float = 0.0) -> None:
         where = dataset.path.resolve()
@@ -89,15 +96,14 @@ def diagnose_runs(*runs: str | Path | Run, **settings: Any) -> Report:
 
 def diagnose(config: DiagnoseConfig, stopping: Stopping | None = None, *, quiet: bool = True) -> Report:
     """Measure everything that the runs allow, judge it, and write report.json, report.md and pictures."""
-    stopping = stopping or Stopping()
+    stopping, gates = stopping or Stopping(), config.read_gates()
     infos = [find_run(name) for name in config.all_runs]
     with stage("opening the runs", quiet=quiet):
         opened = _open_all(infos, config.data)
     out = config.output_dir or infos[0].path / FOLDER
     out.mkdir(parents=True, exist_ok=True)
     sections: list[Section] = []
-    parts = _parts(opened, config, out)
-    done = 0
+    parts, done = _parts(opened, config, gates, out), 0
     with Progress("diagnosis", total=len(parts), unit="parts", quiet=quiet) as bar:
         for name, measure in parts:
             bar.show(part=name)
@@ -106,12 +112,9 @@ def diagnose(config: DiagnoseConfig, stopping: Stopping | None = None, *, quiet:
             sections += measure()
             done += 1
             bar.advance(1)
-    for section in sections:  # a figure without data is not drawn
-        section.pictures = [picture for picture in section.pictures if (out / picture.file).exists()]
-    checks = [check for section in sections for check in section.checks]
-    left = len(parts) - done
-    report = Report(out, tuple(info.path for info in infos), sections, verdicts(checks), left, done)
-    write_json(out / "report.json", plain_json(as_dict(report, config.gates)))
+    found = verdicts([check for section in sections for check in section.checks])
+    report = Report(out, tuple(info.path for info in infos), sections, found, len(parts) - done, done)
+    write_json(out / "report.json", plain_json(as_dict(report, gates)))
     write_text(out / "report.md", as_markdown(report))
     return report
 
@@ -119,41 +122,29 @@ def diagnose(config: DiagnoseConfig, stopping: Stopping | None = None, *, quiet:
 Part = tuple[str, Callable[[], list[Section]]]
 
 
-def _parts(opened: _Opened, config: DiagnoseConfig, out: Path) -> list[Part]:
+def _parts(opened: _Opened, config: DiagnoseConfig, gates: Gates, out: Path) -> list[Part]:
     """What is to be measured, by name, in the order of the report."""
     pictures = out if config.figures else None
 
     def data(where: Path) -> list[Section]:
-        return [diagnose_data(opened.data[where], opened.after_exit[where], config.gates, pictures, _name(where))]
+        return [diagnose_data(opened.data[where], opened.after_exit[where], gates, pictures, _name(where))]
 
-    def goals(run: GoalRun) -> list[Section]:
-        section, splits = diagnose_goals(run, config.gates, config.belief_games)
-        diagnose_transfer(run, splits["validation"], opened.ppo, config.episodes // 2, section)
+    def opponents(run: OpponentRun) -> list[Section]:
+        section = diagnose_opponents(run, gates, config.belief_games)
+        diagnose_transfer(run, opened.ppo, config.episodes // 2, section)
         if config.figures:
-            draw_goals(run, splits, section, out)
+            draw_opponents(run, section, out)
         return [section]
 
-    def world(run: WorldRun) -> list[Section]:
-        section, seen = diagnose_world(run, config.gates)
-        if config.figures:
-            draw_world(run, seen, section, out)
-        return [section]
-
-    def ppo(run: PPORun) -> list[Section]:
-        section = diagnose_ppo(run, config.gates, config.episodes)
-        if config.figures:
-            draw_ppo(run, section, out)
-        return [section]
-
-    def hop(run: HopRun) -> list[Section]:
-        return [diagnose_hop(run, config.gates, pictures), diagnose_pairs(run.pairs, pictures)]
+    def judged(measure: Callable[..., Section], run: WorldRun | PPORun) -> list[Section]:
+        return [measure(run, gates, pictures)]
 
     parts: list[Part] = [(f"data {_name(where)}", partial(data, where)) for where in opened.data]
-    parts += [(f"models of others {run.name}", partial(goals, run)) for run in opened.goals]
-    parts += [(f"world model {run.name}", partial(world, run)) for run in opened.worlds]
-    parts += [(f"PPO {run.name}", partial(ppo, run)) for run in opened.ppo]
-    parts += [(f"planning {run.name}", partial(hop, run)) for run in opened.hop]
-    if opened.hop and config.figures:
+    parts += [(f"models of others {run.name}", partial(opponents, run)) for run in opened.opponents]
+    parts += [(f"world model {run.name}", partial(judged, diagnose_world, run)) for run in opened.worlds]
+    parts += [(f"PPO {run.name}", partial(judged, diagnose_ppo, run)) for run in opened.ppo]
+    parts += [(f"planning {run.name}", partial(diagnose_training, run, gates, pictures)) for run in opened.planners]
+    if opened.planners and config.figures:
         parts.append(("trainings side by side", lambda: [_trainings(opened, out)]))
     return parts
 
@@ -172,10 +163,10 @@ def verdict_of(report: Report) -> list[Sentence]:
 def _trainings(opened: _Opened, out: Path) -> Section:
     """All trainings of a diagnosis in one figure, game by game."""
     section = Section("Trainings side by side")
-    trainings = [open_training(run.path, run.name) for run in opened.ppo] + [run.training for run in opened.hop]
-    for number_of, game in enumerate(dict.fromkeys(training.game for training in trainings)):
+    trainings = [open_training(run.path, run.name) for run in opened.ppo] + opened.planners
+    for place, game in enumerate(dict.fromkeys(training.game for training in trainings)):
         shown = [training for training in trainings if training.game == game]
-        file = "trainings.png" if number_of == 0 else f"trainings-{number_of + 1}.png"
+        file = "trainings.png" if place == 0 else f"trainings-{place + 1}.png"
         draw_trainings(shown, out / file)
         section.pictures.append(Picture(file, "Mean reward over training, beside that of the original"))
         section.tables.append(Table("Where trainings came to", LEVEL_HEADER, level_rows(shown)))
@@ -189,21 +180,18 @@ def _open_all(infos: Sequence[RunInfo], data: Path | None) -> _Opened:
         if info.kind == HuntCollectConfig.KIND:
             opened.add_data(load_dataset(info.path))
         elif info.kind == PretrainGoalsConfig.KIND:
-            goals = open_goal_run(info.path, name, data)
-            opened.goals.append(goals)
-            opened.add_data(goals.dataset, goals.learnt_after_exit)
+            opened.opponents.append(run := open_opponent_run(info.path, name, data))
+            opened.add_data(run.dataset, run.learnt_after_exit)
         elif info.kind == PretrainWorldConfig.KIND:
-            world = open_world_run(info.path, name, data)
-            opened.worlds.append(world)
+            opened.worlds.append(world := open_world_run(info.path, name, data))
             opened.add_data(world.dataset)
         elif info.kind == PPOTrainConfig.KIND:
             opened.ppo.append(open_ppo_run(info.path, name))
         elif info.kind == HopTrainConfig.KIND:
-            opened.hop.append(open_hop_run(info.path, name))
+            opened.planners.append(open_training(info.path, name))
         else:
-            raise UserError(
-                f"{info.path} cannot be diagnosed ({info.kind or 'unknown'}), expected a run of {COMMANDS}."
-            )
+            kind = info.kind or "unknown"
+            raise UserError(f"{info.path} cannot be diagnosed ({kind}), expected a run of {COMMANDS}.")
     return opened
 
 
@@ -218,23 +206,17 @@ def _name(path: Path) -> str:
 
 def as_dict(report: Report, gates: Gates) -> dict[str, Any]:
     """Everything as plain values."""
+    found = [
+        {"module": v.module, "run": v.decided_by.run, "status": v.status, "decided_by": v.decided_by.name,
+         "value": v.decided_by.value, "gate": v.decided_by.gate, "sense": v.decided_by.sense,
+         "original": v.decided_by.original, "because": list(v.because)}
+        for v in report.verdicts
+    ]  # fmt: skip
+    sections = [{name: value for name, value in to_dict(s).items() if name != "checks"} for s in report.sections]
     return {
-        "runs": [str(path) for path in report.runs],
-        "verdicts": [
-            {"module": v.module, "run": v.decided_by.run, "status": v.status, "decided_by": v.decided_by.name,
-             "value": v.decided_by.value, "gate": v.decided_by.gate, "sense": v.decided_by.sense,
-             "original": v.decided_by.original, "because": list(v.because)}
-            for v in report.verdicts
-        ],
-        "checks": [{**to_dict(check), "met": check.met} for check in report.checks],
-        "gates": to_dict(gates),
-        "sections": [
-            {"title": s.title, "remarks": s.remarks, "figures": s.figures,
-             "pictures": [{"file": p.file, "caption": p.caption} for p in s.pictures],
-             "tables": [{"title": t.title, "header": list(t.header), "rows": [list(r) for r in t.rows]}
-                        for t in s.tables]}
-            for s in report.sections
-        ],
+        "runs": [str(path) for path in report.runs], "verdicts": found,
+        "checks": [{**to_dict(check), "met": check.met} for check in report.checks], "gates": to_dict(gates),
+        "sections": sections,
     }  # fmt: skip
 
 
@@ -242,27 +224,21 @@ VERDICT_HEADER = ("module", "run", "verdict", "the figure that decides")
 CHECK_HEADER = ("module", "run", "check", "value", "gate", "met", "original")
 
 
-def _verdict_rows(report: Report) -> list[tuple[str, ...]]:
-    return [(v.module, v.decided_by.run, v.status, v.why) for v in report.verdicts]
-
-
-def _check_rows(report: Report) -> list[tuple[str, ...]]:
-    return [
+def as_markdown(report: Report) -> str:
+    """The report as a page."""
+    verdict_rows = [[plain(cell) for cell in row] for row in _verdict_rows(report)]
+    checks = [
         (c.module, c.run, c.name, number(c.value), f"{c.sense} {number(c.gate)}", "yes" if c.met else "no",
          number(c.original))
         for c in report.checks
     ]  # fmt: skip
-
-
-def as_markdown(report: Report) -> str:
-    """The report as a page."""
     parts = ["# Diagnosis", "Runs: " + ", ".join(code(str(path)) for path in report.runs), "## Verdicts"]
-    parts.append(table(VERDICT_HEADER, [[plain(cell) for cell in row] for row in _verdict_rows(report)]))
-    parts.append(
+    parts += [
+        table(VERDICT_HEADER, verdict_rows),
         "*fail*: the module misses a gate and everything it rests on holds. *blocked*: it misses a gate, but so does "
-        "something before it; look there first."
-    )
-    parts += ["## All checks", table(CHECK_HEADER, [[plain(cell) for cell in row] for row in _check_rows(report)])]
+        "something before it; look there first.",
+        "## All checks", table(CHECK_HEADER, [[plain(cell) for cell in row] for row in checks]),
+    ]  # fmt: skip
     for section in report.sections:
         parts.append(f"## {plain(section.title)}")
         if section.remarks:
@@ -272,6 +248,10 @@ def as_markdown(report: Report) -> str:
             rows = [[plain(number(cell)) for cell in row] for row in shown.rows]
             parts += [f"### {plain(shown.title)}", table([plain(h) for h in shown.header], rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def _verdict_rows(report: Report) -> list[tuple[str, ...]]:
+    return [(v.module, v.decided_by.run, v.status, v.why) for v in report.verdicts]
 
 
 def as_text(report: Report) -> str:

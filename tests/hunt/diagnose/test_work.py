@@ -11,9 +11,9 @@ import pytest
 
 from marlab.hunt.data.collect import collect
 from marlab.hunt.data.config import HuntCollectConfig
-from marlab.hunt.diagnose.command import DiagnoseConfig, main
+from marlab.hunt.diagnose.config import DiagnoseConfig, main
 from marlab.hunt.diagnose.ppo import open_ppo_run
-from marlab.hunt.diagnose.report import diagnose, verdict_of
+from marlab.hunt.diagnose.work import diagnose, verdict_of
 from marlab.hunt.game.config import game_config
 from marlab.lab.errors import UserError
 from marlab.lab.runs.run import RunOptions
@@ -42,7 +42,7 @@ def test_pictures_stand_on_the_page(runs: Runs, tmp_path: Path) -> None:
     report = diagnose(DiagnoseConfig(run=str(runs["ppo"]), output_dir=tmp_path, episodes=8))
     page = (tmp_path / "report.md").read_text()
     shown = [picture.file for section in report.sections for picture in section.pictures]
-    assert len(shown) == 3 and set(shown) == {path.name for path in tmp_path.glob("*.png")}
+    assert len(shown) == 2 and set(shown) == {path.name for path in tmp_path.glob("*.png")}
     assert all(name in page for name in shown)
     assert not re.search(r"\bD\d+|lab note", page)  # no numbers of lists that readers do not have
 
