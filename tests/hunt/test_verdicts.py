@@ -7,9 +7,10 @@ from pathlib import Path
 from string import Formatter
 
 from marlab.hunt import verdicts
+from tests.lab.sentences import check_translation
 
 SOURCE = Path(verdicts.__file__).parent
-NOT_SAID = ("verdicts.py", "verdicts_zh.py", "pages.py")  # pages name kinds of panels
+NOT_SAID = ("verdicts.py", "pages.py")  # pages name kinds of panels
 
 
 def test_every_key_has_its_sentence() -> None:
@@ -19,3 +20,7 @@ def test_every_key_has_its_sentence() -> None:
     assert {key for key in words if f'"hunt.{key}"' not in code and f'"{key}"' not in code} == set(), "never said"
     for text in words.values():
         assert text.endswith(".") and all(name != "" for _, name, _, _ in Formatter().parse(text))
+
+
+def test_the_values_are_the_same_in_chinese() -> None:
+    check_translation(verdicts.SENTENCES["en"], verdicts.SENTENCES["zh"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from marlab.hunt.game.config import GameConfig
-from marlab.hunt.game.rows import FAR, Symmetries, encode, row_layout
+from marlab.hunt.game.build import make_game
+from marlab.hunt.game.config import GameConfig, game_config
+from marlab.hunt.game.rows import FAR, Symmetries, encode, row_layout, ways, ways_size
 from marlab.hunt.game.rules import STAY
 from tests.hunt.helpers import placed, seeded, small_game
 from tests.hunt.hop_cases import TINY
@@ -50,3 +51,17 @@ def test_turned_rows_are_the_rows_of_the_turned_game(paths: bool) -> None:
     for which in range(len(turns)):
         action = torch.arange(game.actions)
         assert torch.equal(turns.by_action[which][turns.renamed[which]], action)
+
+
+def test_ways_say_which_moves_come_nearer_and_how_close_everybody_is() -> None:
+    game = make_game(game_config("msh_tiny"))  # 3x3, two players, one stag, one hare
+    start = game.reset(1, seeded(0))._replace(cell=torch.tensor([[0, 5]]), prey_cell=torch.tensor([[8, 5]]))
+    found = ways(game, start)[0]
+    assert found.shape == (2, ways_size(game.config)) == (2, 12)
+    down_and_right = [0.0, 1.0, 0.0, 1.0]
+    assert found[0, :4].tolist() == down_and_right  # to the stag in the far corner
+    assert found[0, 4:6].tolist() == torch.tensor([1 - 4 / FAR, 1 - 1 / FAR]).tolist()
+    assert found[1, 6:10].tolist() == [0.0] * 4  # player 2 stands on the hare
+    assert found[1, 10:].tolist() == torch.tensor([1.0, 1 - 3 / FAR]).tolist()  # itself first
+    gone = start._replace(prey_alive=torch.tensor([[False, True]]))
+    assert not ways(game, gone)[0, :, :6].any()

@@ -21,6 +21,6 @@ def test_a_record_becomes_a_figure(ended: int, tmp_path: Path) -> None:
         row["seed_1/outcome/hare"] = 1.0
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = draw_curves(tmp_path / "metrics.jsonl", tmp_path / "reward.png", GameConfig(), [1])
-    assert out.stat().st_size > 1000
+    assert out.exists() == bool(ended)  # a figure without data is not drawn
     curve = seed_curve(rows, [1], REWARD)
     assert np.asarray(curve.x).tolist() == [10, 20, 30] and int(np.isfinite(curve.y).sum()) == ended

@@ -8,8 +8,8 @@ from marlab.hunt.data.collect import in_memory
 from marlab.hunt.data.config import HuntCollectConfig
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import game_config
+from marlab.hunt.game.rows import ways
 from marlab.hunt.game.views import View
-from marlab.hunt.game.ways import ways
 from marlab.hunt.ppo.config import NetworkConfig
 from marlab.hunt.ppo.network import PlayerNet
 from marlab.hunt.ppo.warm import lessons, warm_start

@@ -14,7 +14,7 @@ from marlab.hunt.game.rules import STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.planner.config import VariantName
-from marlab.hunt.ppo.guests import RuleGuests
+from marlab.hunt.players.guests import RuleGuests
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.play import Guests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
@@ -28,7 +28,7 @@ FOUR = game_config("msh_4x4")
 def test_planners_learn_beside_guests_and_guests_teach_nothing() -> None:
     trainer = HopTrainer(small_training(game=FOUR, guests=GuestConfig(1.0, 0.9), num_envs=8, steps=40, total_steps=960))
     guests = trainer.play.guests
-    assert guests is not None and bool(guests.tables.all())
+    assert guests is not None and bool(guests.mixed_games.all())
     before = guests.seats.clone()
     trainer.play.step(trainer.replay, 0, 5.0)
     assert torch.equal(trainer.play.diary.there[:, 0], ~before)
@@ -84,7 +84,7 @@ def test_minds_without_goals_have_rule_based_guests(variant: VariantName) -> Non
     """They cannot imagine whom they would meet, and rivals shall have the same help."""
     trainer = HopTrainer(small_training(variant=variant, guests=GuestConfig(share=1.0)))
     play = trainer.play
-    assert isinstance(play.guests, RuleGuests) and bool(play.guests.tables.all())
+    assert isinstance(play.guests, RuleGuests) and bool(play.guests.mixed_games.all())
     seats, expected = play.guests.seats.clone(), play.guests.probabilities(View(play.game, play.state))
     play.step(trainer.replay, 0, 5.0)
     torch.testing.assert_close(play.diary.policy[:, 0][seats], expected[seats])
@@ -102,7 +102,7 @@ def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> Guests:
 def test_half_of_the_parties_are_of_one_mind() -> None:
     guests = party(share=1.0)
     full = guests.seats.sum(1) == 3
-    hares = (guests.goal * guests.seats).sum(1)[full]
+    hares = (guests.wants * guests.seats).sum(1)[full]
     shares = torch.bincount(hares, minlength=4) / len(hares)
     alike, mixed = torch.tensor([1, 0, 0, 1]) / 2, torch.tensor([1, 3, 3, 1]) / 8
     assert bool(((shares - (alike + mixed) / 2).abs() < 0.04).all())
@@ -111,21 +111,21 @@ def test_half_of_the_parties_are_of_one_mind() -> None:
 def test_parties_of_every_size_in_every_seat() -> None:
     guests = party()
     size = guests.seats.sum(1)
-    assert abs(float(guests.tables.float().mean()) - 0.5) < 0.03 and int(size.max()) == 3
-    shares = torch.bincount(size[guests.tables], minlength=4)[1:] / int(guests.tables.sum())
+    assert abs(float(guests.mixed_games.float().mean()) - 0.5) < 0.03 and int(size.max()) == 3
+    shares = torch.bincount(size[guests.mixed_games], minlength=4)[1:] / int(guests.mixed_games.sum())
     assert bool(((shares - torch.tensor([1, 3, 5]) / 9).abs() < 0.04).all())
     by_seat = guests.seats.float().mean(0)
     assert bool(((by_seat - 11 / 36).abs() < 0.03).all())  # 22 / 9 guests on average, at half of the tables
-    assert abs(float(guests.goal.float().mean()) - 0.5) < 0.02
+    assert abs(float(guests.wants.float().mean()) - 0.5) < 0.02
 
 
 def test_guests_leave_only_when_an_episode_is_over() -> None:
     guests = party(stay=0.75)
-    before = guests.seats.clone(), guests.goal.clone()
+    before = guests.seats.clone(), guests.wants.clone()
     over = torch.arange(4000) < 2000
     new = guests.next_episode(over)
     assert not bool(new[2000:].any()) and abs(float(new[:2000].float().mean()) - 0.25) < 0.04
-    assert torch.equal(guests.seats[~new], before[0][~new]) and torch.equal(guests.goal[~new], before[1][~new])
+    assert torch.equal(guests.seats[~new], before[0][~new]) and torch.equal(guests.wants[~new], before[1][~new])
     assert not torch.equal(guests.seats[new], before[0][new])
 
 
@@ -153,7 +153,7 @@ def test_a_guest_acts_as_its_neighbour_expects_of_its_goal() -> None:
     logits, legal = play.mind.others.by_goal(view)
     found = guests.imagined(logits, legal)
     game, seat = 2, 3
-    neighbour = logits[game, seat - 1, 0, guests.goal[game, seat]]  # slot 0 of an observer is who sits after it
+    neighbour = logits[game, seat - 1, 0, guests.wants[game, seat]]  # slot 0 of an observer is who sits after it
     allowed = play.game.legal(play.state)[game, seat]
     torch.testing.assert_close(found[game, seat], neighbour.masked_fill(~allowed, -math.inf).softmax(0))
 

@@ -10,6 +10,7 @@ Letters: B situations, L looking players, n players, A actions, W row width.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -87,22 +88,45 @@ def rows_of_planes(layout: RowLayout, planes: Tensor, legal: Tensor) -> Tensor:
     return rows
 
 
+def _nearer(game: Game, state: State) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """For each kind of prey, all [B, n]: steps to the nearest one, one bit per move that comes nearer to it, and
+    whether the player is there and can reach it."""
+    path = torch.where(state.prey_alive.unsqueeze(1), game.paths(state), UNREACHABLE << 4)  # [B, n, m]
+    for columns in path.split(game.config.prey_kinds, 2):
+        each = columns.unbind(2)
+        near = reduce(torch.minimum, [c >> 4 for c in each])
+        reachable = (near < UNREACHABLE) & state.alive
+        yield near, reduce(or_, [c * ((c >> 4) == near) for c in each]) * reachable, reachable
+
+
 def mark_paths(layout: RowLayout, rows: Tensor, game: Game, state: State, seats: Tensor) -> None:
     """Write the shortest ways into the rows [B, L, W] of `seats` [L]."""
-    path = torch.where(state.prey_alive.unsqueeze(1), game.paths(state), UNREACHABLE << 4)  # [B, n, m]
     order = game.ego.index_select(0, seats)  # [L, n]
     place = torch.arange(layout.players, device=rows.device)
-    for kind, ways in enumerate(path.split(game.config.prey_kinds, 2)):
-        columns = ways.unbind(2)
-        near = reduce(torch.minimum, [c >> 4 for c in columns])  # [B, n] steps to the nearest one
-        moves = reduce(or_, [c * ((c >> 4) == near) for c in columns])  # [B, n] one bit per move that comes nearer
-        reachable = (near < UNREACHABLE) & state.alive
-        mine = (moves * reachable).index_select(1, seats)  # [B, L]
-        bits = torch.stack([(mine >> a) & 1 for a in range(STAY)], 2)
+    for kind, (near, moves, reachable) in enumerate(_nearer(game, state)):
+        mine = moves.index_select(1, seats)  # [B, L]
         begin = layout.ways + STAY * kind
-        rows[..., begin : begin + STAY] = bits.to(torch.uint8)
+        rows[..., begin : begin + STAY] = torch.stack([(mine >> a) & 1 for a in range(STAY)], 2).to(torch.uint8)
         column = layout.distances + (place * layout.kinds + kind) * (FAR + 1)  # [n]
         rows.scatter_(2, near.clamp_max(FAR).long()[:, order] + column, reachable[:, order].to(torch.uint8))
+
+
+def ways_size(game: GameConfig) -> int:
+    """Numbers of `ways` for a seat: for each kind of prey four moves, and how far every player is from it."""
+    return len(game.prey_kinds) * (STAY + game.players)
+
+
+def ways(game: Game, state: State, seats: Tensor | None = None) -> Tensor:
+    """The shortest ways as numbers, [B, L, W] float32 of `seats` [L] (None: all): for each kind of prey which moves
+    come nearer to the nearest one, and the closeness 1 (there) to 0 (far, gone, or none) of every player, itself first.
+    """
+    looking = torch.arange(game.players, device=state.cell.device) if seats is None else seats
+    order, parts = game.ego[looking], []  # [L, n]
+    for near, moves, reachable in _nearer(game, state):
+        mine = moves[:, looking]
+        close = (1 - near.clamp_max(FAR) / FAR) * reachable
+        parts += [torch.stack([(mine >> a) & 1 for a in range(STAY)], 2).float(), close[:, order]]
+    return torch.cat(parts, 2)
 
 
 class Symmetries:

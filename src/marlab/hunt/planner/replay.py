@@ -6,7 +6,7 @@ W row width, A actions, S' = n - 1 observers of a player, K goals, D code width,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,18 +29,33 @@ class Experience(NamedTuple):
         return Experience(*(field[index] for field in self))
 
 
-class Replay:
-    """The newest steps of every player of every seed. Nothing here waits for the device."""
+class History(NamedTuple):
+    """What a player saw and what all did, from its first step on; *S stands for any leading dimensions."""
 
-    def __init__(self, groups: int, capacity: int, like: Experience) -> None:
-        """`like` gives shapes and types of one step's fields."""
+    rows: Tensor  # [*S, T, W] uint8
+    actions: Tensor  # [*S, T, n] int64, of all players, itself first (ABSENT = 7)
+    real: Tensor  # [*S, T] bool: steps that it took
+    goal: Tensor  # [*S, K] float32: what was believed of its goal in the end, by the player before it
+    outcome: Tensor  # [*S] int64: what it left with
+
+    def select(self, index: Any) -> History:
+        return History(*(field[index] for field in self))
+
+
+Kept = TypeVar("Kept", Experience, History)
+
+
+class Replay(Generic[Kept]):
+    """Rings of the newest steps of every player, or of whole histories of every seed. Nothing waits for the device."""
+
+    def __init__(self, groups: int, capacity: int, like: Kept) -> None:
+        """`like` gives shapes and types of one entry's fields."""
         self.groups, self.capacity = groups, capacity
-        self.store = Experience(
-            *(torch.zeros(groups, capacity, *x.shape, dtype=x.dtype, device=x.device) for x in like)
-        )
-        self.written = torch.zeros(groups, dtype=torch.int64, device=like.time.device)
+        empty = (torch.zeros(groups, capacity, *x.shape, dtype=x.dtype, device=x.device) for x in like)
+        self.store: Kept = type(like)(*empty)
+        self.written = torch.zeros(groups, dtype=torch.int64, device=like.rows.device)
 
-    def add(self, group: Tensor, steps: Experience) -> None:
+    def add(self, group: Tensor, steps: Kept) -> None:
         """Take over steps [N] of players `group` [N] (numbers of rings), oldest first."""
         order = group.argsort(stable=True)
         group = group[order]
@@ -58,8 +73,8 @@ class Replay:
         """[G] rows in each ring."""
         return self.written.clamp_max(self.capacity)
 
-    def draw(self, rings: Tensor, generator: torch.Generator, newest: int | None = None) -> Experience:
-        """A random step (of the `newest` ones) of each of `rings` [*S]; all of them must have some."""
+    def draw(self, rings: Tensor, generator: torch.Generator, newest: int | None = None) -> Kept:
+        """A random entry (of the `newest` ones) of each of `rings` [*S]; all of them must have some."""
         uniform = torch.rand(rings.shape, generator=generator, device=rings.device)
         if newest is None:
             return self.store.select((rings, (uniform * self.sizes[rings]).long()))

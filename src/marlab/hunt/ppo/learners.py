@@ -102,7 +102,7 @@ class SeedWorld:
     def _count(self) -> None:
         """Add the episodes that this step ended."""
         world = self.world
-        ended_now = world.over if world.guests is None else world.over & ~world.guests.tables
+        ended_now = world.over if world.guests is None else world.over & ~world.guests.mixed_games
         over = ended_now.unsqueeze(1)  # [S * B, 1] tables with guests are no self-play
         hunters, outcome = world.tally.hunters, world.tally.outcome
         left_with = torch.where(outcome == STAG, hunters, outcome == HARE)  # [S * B, n] 0 none, 1 hare, k a stag of k

@@ -17,9 +17,9 @@ from torch.nn.functional import one_hot
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import GameConfig
+from marlab.hunt.game.rows import ways, ways_size
 from marlab.hunt.game.rules import ABSENT, Game
 from marlab.hunt.game.views import View, flat_fields
-from marlab.hunt.game.ways import ways, ways_size
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.config import NetworkConfig
 from marlab.lab.config import from_dict

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from marlab.hunt.data.dataset import Dataset
 from marlab.hunt.game.build import restore
 from marlab.hunt.game.config import REWARD_SCALE
-from marlab.hunt.game.ways import ways
+from marlab.hunt.game.rows import ways
 from marlab.hunt.ppo.network import PlayerNet
 from marlab.lab.ppo.choices import apply_mask
 

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from marlab.hunt.game.rows import ways
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import FlatFields, View, flat_fields, flat_observation
-from marlab.hunt.game.ways import ways
-from marlab.hunt.players.guests import GuestConfig
+from marlab.hunt.players.guests import GuestConfig, RuleGuests
 from marlab.hunt.players.policy import Memory, Policy
-from marlab.hunt.ppo.guests import RuleGuests
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import ppo
 

@@ -21,9 +21,8 @@ from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.others.at_play import OtherModels
 from marlab.hunt.others.moa import action_loss
 from marlab.hunt.planner.mind import Mind
-from marlab.hunt.planner.replay import Experience, Replay
+from marlab.hunt.planner.replay import Experience, History, Replay
 from marlab.hunt.selfplay.config import LearnConfig
-from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask
 
 WEIGHT_DECAY = 1e-4
@@ -57,7 +56,7 @@ class HopLearner:
     # --- prior and value ------------------------------------------------------------------------------------------
 
     def learn_players(
-        self, replay: Replay, lr: float, entropy: float, lessons: Experience | None = None
+        self, replay: Replay[Experience], lr: float, entropy: float, lessons: Experience | None = None
     ) -> dict[str, Tensor]:
         """One iteration's steps on replayed plans and returns. All rings that learn must have rows.
 
@@ -76,7 +75,7 @@ class HopLearner:
             losses.append(self.player_step(steps, lr, entropy))
         return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
-    def _rings(self, replay: Replay, size: int) -> Tensor:
+    def _rings(self, replay: Replay[Experience], size: int) -> Tensor:
         """[P, N] rings to draw from: a shared network learns from all seats that have rows, equally often."""
         nets, n = self.fast.players, self.fast.game.players
         device = replay.written.device
@@ -121,7 +120,7 @@ class HopLearner:
 
     # --- models of others -----------------------------------------------------------------------------------------
 
-    def learn_others(self, replay: Replay, offline: Experience | None, lr: float) -> dict[str, Tensor]:
+    def learn_others(self, replay: Replay[Experience], offline: Experience | None, lr: float) -> dict[str, Tensor]:
         """One iteration's steps of every observer's models, on the same number of steps of every other player."""
         models = self.fast.others
         if models is None:
@@ -145,7 +144,7 @@ class HopLearner:
         """Weights of the models of others, of those that learn and of those that play; copies lead."""
         return [p for mind in (self.fast, self.slow) if mind.others is not None for p in mind.others.moa.parameters()]
 
-    def _pairs(self, copies: int, replay: Replay, offline: Experience | None) -> Experience:
+    def _pairs(self, copies: int, replay: Replay[Experience], offline: Experience | None) -> Experience:
         """Steps [P, N, S'] of the others of every observer, with that observer's beliefs about their goals [., K]."""
         n, size, device = self.fast.game.players, self.config.moa_batch_size, replay.written.device
         slot = torch.arange(n - 1, device=device)
@@ -194,23 +193,23 @@ class HopLearner:
         alone = torch.rand(*code.shape[:-2], 1, 1, generator=self.generator, device=code.device) < 0.5
         return torch.where(alone, models.candidates, meant)
 
-    def learn_histories(self, histories: Histories | None, lr: float) -> dict[str, Tensor]:
+    def learn_histories(self, histories: Replay[History] | None, lr: float) -> dict[str, Tensor]:
         """One iteration's steps of the history encoders, on whole histories of the newest episodes."""
         if self.history is None or histories is None:
             return {}
         losses = [self.history_step(histories, lr) for _ in range(HISTORY_UPDATES)]
         return {name: torch.stack([f[name] for f in losses]).mean(0) for name in losses[0]}
 
-    def history_step(self, histories: Histories, lr: float) -> dict[str, Tensor]:
+    def history_step(self, histories: Replay[History], lr: float) -> dict[str, Tensor]:
         """Codes should make the models of others right about what players did, and foretell what they leave with."""
         models = self.fast.others
         assert models is not None and models.history is not None and self.history is not None
         moa, encoder, seeds = models.moa, models.history, len(self.fast.seeds)
         observers = moa.copies // seeds
         each = max(1, HISTORY_BATCH // (observers * moa.slots))
-        drawn = self._turned_histories(
-            histories.draw((observers * each * moa.slots,), self.generator)
-        )  # [S, N, T, ...]
+        rings = torch.arange(seeds, device=histories.written.device).unsqueeze(1)
+        drawn = histories.draw(rings.expand(-1, observers * each * moa.slots), self.generator)  # [S, N, T, ...]
+        drawn = self._turned_histories(drawn)
         steps = drawn.rows.shape[2]
         time = (torch.arange(steps, device=drawn.real.device) / self.fast.game.final_time).expand(drawn.real.shape)
         code, _ = encoder.read(drawn.rows, time, drawn.actions)

@@ -24,51 +24,15 @@ from marlab.hunt.others.moa import masked_mixture, others_of
 from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.plans import JointPlan
-from marlab.hunt.planner.replay import Experience, RankedRewards, Replay, value_labels
-from marlab.hunt.players.guests import SAME_GOAL
+from marlab.hunt.planner.replay import Experience, History, RankedRewards, Replay, value_labels
+from marlab.hunt.players.guests import BackgroundPlayers, GuestConfig, RuleGuests
 from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.ppo.guests import RuleGuests
-from marlab.hunt.selfplay.config import GuestConfig
-from marlab.hunt.selfplay.histories import Histories, History
 from marlab.lab.ppo.choices import apply_mask, sample
 
 
-class Guests:
-    """Who sits at the tables of B games: planners, and guests with their goals."""
-
-    def __init__(self, config: GuestConfig, goals: Goals, batch: int, players: int, generator: torch.Generator) -> None:
-        self.config, self.generator = config, generator
-        device = generator.device
-        self.weights = goal_weights(goals).to(device)  # [2, K]
-        self.seats = torch.zeros(batch, players, dtype=torch.bool, device=device)  # [B, n] who is a guest
-        self.goal = torch.zeros(batch, players, dtype=torch.int64, device=device)  # [B, n] what it wants
-        self.redraw(torch.ones(batch, dtype=torch.bool, device=device))
-
-    @property
-    def tables(self) -> Tensor:
-        """[B] games with guests."""
-        return self.seats.any(1)
-
-    def redraw(self, games: Tensor) -> None:
-        """New parties in the marked games [B]: none, or one to n - 1 guests, more often many than few."""
-        batch, n = self.seats.shape
-        device = self.seats.device
-        uniform = torch.rand(batch, 2 * n + 4, generator=self.generator, device=device)
-        size = (1 + (uniform[:, :2] * (n - 1)).long().amax(1)) * (uniform[:, 2] < self.config.share)
-        seats = uniform[:, 4 : n + 4].argsort(1).argsort(1) < size.unsqueeze(1)
-        own = uniform[:, n + 4 :] < 0.5
-        prey = torch.where(uniform[:, 3:4] < SAME_GOAL, own[:, :1], own).long()  # [B, n] 0 stag, 1 hare
-        goal = sample(self.weights[prey].log(), (self.weights.shape[1],), self.generator)
-        marked = games.unsqueeze(1)
-        self.seats, self.goal = torch.where(marked, seats, self.seats), torch.where(marked, goal, self.goal)
-
-    def next_episode(self, over: Tensor) -> Tensor:
-        """Parties of the games that are `over` [B] stay or leave; returns the games [B] with a new party."""
-        leaves = torch.rand(len(over), generator=self.generator, device=over.device) >= self.config.stay
-        new = over & leaves
-        self.redraw(new)
-        return new
+class ImaginedGuests(BackgroundPlayers):
+    """Guests that the agents' own models of others play."""
 
     def imagined(self, by_goal: Tensor, legal: Tensor) -> Tensor:
         """[B, n, A] how every player would act as a guest, from predictions [B, n, S', K, A] and legal [B, n, S', A].
@@ -76,15 +40,8 @@ class Guests:
         Player j is imagined by its neighbour j - 1, who sees it in slot 0.
         """
         logits = by_goal[:, :, 0].roll(1, 1)  # [B, n, K, A]
-        index = self.goal.view(*self.goal.shape, 1, 1).expand(-1, -1, 1, logits.shape[-1])
+        index = self.wants.view(*self.wants.shape, 1, 1).expand(-1, -1, 1, logits.shape[-1])
         return apply_mask(logits.gather(2, index).squeeze(2), legal[:, :, 0].roll(1, 1)).softmax(-1)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"seats": self.seats, "goal": self.goal}
-
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
-        device = self.seats.device
-        self.seats, self.goal = saved["seats"].to(device), saved["goal"].to(device)
 
 
 def goal_weights(goals: Goals) -> Tensor:
@@ -92,6 +49,7 @@ def goal_weights(goals: Goals) -> Tensor:
     return goals.common.clamp_min(1e-6) / goals.common.clamp_min(1e-6).sum(1, keepdim=True)
 
 
+Ring = Replay[Experience]
 HISTORIES = 1024
 """Newest histories of every seed that its encoder goes on learning from."""
 PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
@@ -134,10 +92,11 @@ class SelfPlay:
         self.state = game.reset(batch, generator)
         self.memory = self.tracker.begin(batch)
         self.rule_memory = {} if rules is None else rules.begin(batch, generator)
-        self.guests: Guests | RuleGuests | None = None
+        self.guests: ImaginedGuests | RuleGuests | None = None
         if guests is not None and guests.share and rules is None:
             if mind.others is not None and mind.count > 1:
-                self.guests = Guests(guests, mind.goals, batch, n, generator)
+                weights = goal_weights(mind.goals).to(device)
+                self.guests = ImaginedGuests(guests, batch, n, generator, weights)
             else:
                 self.guests = RuleGuests(guests, game, batch, generator)
         shape = (batch, game.config.final_time, n)
@@ -150,14 +109,14 @@ class SelfPlay:
             torch.zeros(*shape, n - 1, mind.count, device=device),
             torch.zeros(*shape, 2, 0 if mind.others is None else mind.others.code_width, device=device),
         )
-        self.histories: Histories | None = None
+        self.histories: Replay[History] | None = None
         if mind.reads_histories:
             step = self.diary
             like = History(
                 step.rows[0, :, 0], step.action[0].unsqueeze(1).expand(-1, n, -1)[:, 0], step.there[0, :, 0],
                 step.believed[0, 0, 0, 0], step.action[0, 0, 0],
             )  # fmt: skip
-            self.histories = Histories(self.seeds, HISTORIES, like)
+            self.histories = Replay(self.seeds, HISTORIES, like)
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
         self._pairs = others_of(game)
         slot = torch.arange(n - 1, device=device)
@@ -199,7 +158,9 @@ class SelfPlay:
         return mine if self.guests is None else mine & ~self.guests.seats
 
     @torch.no_grad()
-    def step(self, replay: Replay, update: int, beta: float, successes: Replay | None = None) -> None:
+    def step(
+        self, replay: Replay[Experience], update: int, beta: float, successes: Replay[Experience] | None = None
+    ) -> None:
         """One step of every game; finished episodes go to `replay` and new ones begin.
 
         successes: takes the steps of players who caught something once more.
@@ -288,7 +249,7 @@ class SelfPlay:
         shares = (left_with.unsqueeze(2) == kinds).double().mean(1)
         paid = self.diary.reward.sum(1).double() / REWARD_SCALE
         if self.guests is not None:
-            with_guests = over & self.guests.tables.unsqueeze(1)
+            with_guests = over & self.guests.mixed_games.unsqueeze(1)
             own = (paid * self.plans_here).sum(1) / self.plans_here.sum(1)
             pair = torch.stack([own, torch.ones_like(own)], 1) * with_guests
             self.beside += pair.unflatten(0, (self.seeds, -1)).sum(1)
@@ -324,7 +285,9 @@ class SelfPlay:
         for kept, new in zip(self.diary, (rows, policy, executed, reward, alive, self.memory["belief"], code)):
             kept[game, t] = new
 
-    def _finish(self, ended: Tensor, replay: Replay, update: int, successes: Replay | None) -> None:
+    def _finish(
+        self, ended: Tensor, replay: Replay[Experience], update: int, successes: Replay[Experience] | None
+    ) -> None:
         """Label the episodes that are over and hand them to the replay."""
         diaries = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
         reward = diaries.reward if self.ranked is None else self._rank(ended, diaries)

@@ -186,7 +186,7 @@ class HopTrainer:
         )  # fmt: skip
         rings = len(self.seeds) * self.game.players
         self.replay = Replay(rings, config.learn.replay, self._like())
-        self.successes: Replay | None = None  # what models of others learn from instead
+        self.successes: Replay[Experience] | None = None  # what models of others learn from instead
         if config.learn.legacy_moa_buffer == "successes-only":
             self.successes = Replay(rings, config.learn.replay, self._like())
         self.guard = Guard(config.guard, len(self.seeds), BestWeights(self.learner))
