@@ -43,8 +43,10 @@ def main() -> None:
             early = float(((deaths > 0) & (deaths < 100)).double().mean())
             one = float((deaths == 1).double().mean())
             mean = float(survival.mean())
-            print(f"{name:>10} {mean:>9.4f} +- {half:.4f} {float(survival.min()):>6.3f} {early:>9.4f} {one:>8.2%} "
-                  f"{mean / best.lower:>11.2%}")  # fmt: skip
+            print(
+                f"{name:>10} {mean:>9.4f} +- {half:.4f} {float(survival.min()):>6.3f} {early:>9.4f} {one:>8.2%} "
+                f"{mean / best.lower:>11.2%}"
+            )
 
 
 if __name__ == "__main__":

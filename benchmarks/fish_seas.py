@@ -80,8 +80,11 @@ def trained(config: FishTrainConfig, seconds: float, label: str, file: Path) -> 
             save(trainer, config, file)
     save(trainer, config, file)
     return trainer, {
-        "iterations": done, "seconds": round(time.time() - began, 1), "samples": samples, "training_survival": last,
-    }  # fmt: skip
+        "iterations": done,
+        "seconds": round(time.time() - began, 1),
+        "samples": samples,
+        "training_survival": last,
+    }
 
 
 def save(trainer: FishTrainer, config: FishTrainConfig, file: Path) -> None:
@@ -155,9 +158,13 @@ def measure(name: str, args: argparse.Namespace, folder: Path, told: dict[str, d
     seeds = draw_seeds(np.random.default_rng(args.arena_seed), args.arenas)
     cfg = replace(named_sea(name), include_neighbor_features=False)
     report: dict[str, Any] = {
-        "sea": name, "machine": describe(), "commit": commit(), "arena_seed": args.arena_seed, "policies": {},
+        "sea": name,
+        "machine": describe(),
+        "commit": commit(),
+        "arena_seed": args.arena_seed,
+        "policies": {},
         "seeds": {},
-    }  # fmt: skip
+    }
     own: dict[str, list[float]] = {}
     for seed in args.seeds.split(","):
         file = folder / f"{name}{args.suffix}_{seed}.pt"
@@ -184,8 +191,12 @@ def look_ahead(name: str, args: argparse.Namespace) -> None:
     seeds = draw_seeds(np.random.default_rng(args.arena_seed), args.look_ahead)
     search = Search(seconds=args.seconds or None, candidates=args.candidates, rounds=args.rounds, sweeps=args.sweeps)
     report: dict[str, Any] = {
-        "sea": name, "machine": describe(), "commit": commit(), "arena_seed": args.arena_seed, "search": vars(search),
-    }  # fmt: skip
+        "sea": name,
+        "machine": describe(),
+        "commit": commit(),
+        "arena_seed": args.arena_seed,
+        "search": vars(search),
+    }
     for seed in args.seeds.split(","):
         model = load_policy(args.policies / f"{name}{args.suffix}_{seed}.pt", args.device)
         cfg = named_sea(name, model.sea)
@@ -197,10 +208,13 @@ def look_ahead(name: str, args: argparse.Namespace) -> None:
         again = replay(start, plan.actions, cfg).alive.float().mean(1)  # what the plan is worth when it is played
         helped = [float(s) for s in again.cpu()]
         report[seed] = {
-            "policy": line(alone), "look_ahead": line(helped), "share": float(np.mean(alone) / np.mean(helped)),
-            "gain": line([a - b for a, b in zip(helped, alone)]), "seconds": round(time.time() - began, 1),
+            "policy": line(alone),
+            "look_ahead": line(helped),
+            "share": float(np.mean(alone) / np.mean(helped)),
+            "gain": line([a - b for a, b in zip(helped, alone)]),
+            "seconds": round(time.time() - began, 1),
             "arenas_behind": sum(a < b for a, b in zip(helped, alone)),
-        }  # fmt: skip
+        }
         print(name, seed, report[seed], flush=True)
         (args.out / f"{name}{args.suffix}_look_ahead.json").write_text(json.dumps(report, indent=1))
 

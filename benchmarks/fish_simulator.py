@@ -110,8 +110,9 @@ def main() -> None:
 
     cfg = SeaConfig(num_fish=96)
     state, _ = seeded_reset(list(range(10)), cfg)
-    net = torch.nn.Sequential(torch.nn.Linear(18, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(),
-                              torch.nn.Linear(64, 5))  # fmt: skip
+    net = torch.nn.Sequential(
+        torch.nn.Linear(18, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 5)
+    )
     probe = seconds(lambda: play(state, lambda obs: net(obs).argmax(-1), cfg))
     rate = 10 * 96 * 500 / probe
     print(f"\nprobe 10 x 96 x 500 steps, 64-64 network, 18 inputs: {probe:.2f} s = {rate:,.0f} fish-steps/s")

@@ -29,9 +29,12 @@ def best(**changes: object) -> FishTrainConfig:
     """The preset `best` without curriculum, probes and hard starts."""
     preset = load_preset("best", PRESETS)
     plain = {
-        "curriculum": "", "multi_eval_interval": 0, "tail_seed_stage_spec": "", "penalty_gate_required_successes": 0,
+        "curriculum": "",
+        "multi_eval_interval": 0,
+        "tail_seed_stage_spec": "",
+        "penalty_gate_required_successes": 0,
         "threads": 1,
-    }  # fmt: skip
+    }
     return from_dict(FishTrainConfig, {**preset.values, **plain, **changes}, "benchmark")
 
 

@@ -79,14 +79,19 @@ def settings(variant: str, arguments: argparse.Namespace) -> HopTrainConfig:
     config = from_dict(HopTrainConfig, {**preset, "variant": variant}, f"the preset {arguments.preset}")
     if arguments.tiny:
         config = replace(
-            config, num_envs=16, learn=replace(config.learn, warm_updates=5, updates=2, moa_updates=2),
+            config,
+            num_envs=16,
+            learn=replace(config.learn, warm_updates=5, updates=2, moa_updates=2),
             pipeline=replace(config.pipeline, goal_epochs=3),
-        )  # fmt: skip
+        )
     config = replace(
-        config, seeds=arguments.seeds, device=arguments.device,
+        config,
+        seeds=arguments.seeds,
+        device=arguments.device,
         plan=replace(config.plan, engine="auto" if arguments.device == "cpu" else "graph"),
-        load_data=Path("memory"), total_steps=arguments.iterations * config.num_envs * config.steps,
-    )  # fmt: skip
+        load_data=Path("memory"),
+        total_steps=arguments.iterations * config.num_envs * config.steps,
+    )
     if config.parts.coplayers != "learned":
         return config
     source = SOURCES[config.parts.goals][0]
@@ -137,9 +142,13 @@ def train(config: HopTrainConfig, data: Dataset, file: Path, until: float) -> di
     load_hop(unfinished).save(file, half=True)
     unfinished.unlink()
     found: dict[str, Any] = {
-        "iterations": trainer.step, "of": trainer.total, "warm": warm, "seconds": time.monotonic() - began,
-        "training": [row.get(f"seed_{seed}/episode/reward") for seed in trainer.seeds], "marks": marks,
-    }  # fmt: skip
+        "iterations": trainer.step,
+        "of": trainer.total,
+        "warm": warm,
+        "seconds": time.monotonic() - began,
+        "training": [row.get(f"seed_{seed}/episode/reward") for seed in trainer.seeds],
+        "marks": marks,
+    }
     if time.monotonic() < until - 45:
         played = trainer.episodes("greedy", EPISODES, "evaluation", lambda: None)
         found["self-play"] = [round(float(one.reward.mean()), 4) for one in played]

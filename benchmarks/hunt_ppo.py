@@ -88,8 +88,11 @@ def main() -> None:
         for seed in parse_seeds(args.seeds):
             result = measure(replace(config, seeds=str(seed)))
             results.append(result)
-            print("  seed {seed}: {seconds:.1f} s, {game_steps:,} game steps ({steps_per_second:,.0f}/s), reward "
-                  "{reward:.2f}, fresh episodes {fresh_episodes:.2f}".format(**result), flush=True)  # fmt: skip
+            print(
+                "  seed {seed}: {seconds:.1f} s, {game_steps:,} game steps ({steps_per_second:,.0f}/s), reward "
+                "{reward:.2f}, fresh episodes {fresh_episodes:.2f}".format(**result),
+                flush=True,
+            )
         if all(r["reached"] for r in results):
             seconds = [r["seconds"] for r in results]
             print(f"  to {TARGET}: median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s")

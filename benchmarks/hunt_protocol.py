@@ -104,9 +104,13 @@ class OutOfTime(Exception):
 
 
 def play(
-    agents: dict[str, Agent], scenarios: list[Scenario], game: Any, arguments: argparse.Namespace,
-    met: dict[str, Agent], until: float,
-) -> None:  # fmt: skip
+    agents: dict[str, Agent],
+    scenarios: list[Scenario],
+    game: Any,
+    arguments: argparse.Namespace,
+    met: dict[str, Agent],
+    until: float,
+) -> None:
     """All scenarios of some agents in one batch: what the focal player earns in each run; episodes of the last half
     count. A file for each agent; a batch that would end too late is left after some steps."""
     runs, steps, began, folder = arguments.runs, arguments.steps, time.monotonic(), arguments.output_dir
@@ -138,10 +142,14 @@ def play(
     for k, name in enumerate(agents):
         mine = zip(scenarios, found[k * len(scenarios) :])
         kept = {
-            scenario.name: {"mean": one.mean, "per_run": one.per_run.tolist(), "seeds": one.seeds.tolist(),
-                            "by_episode": one.by_episode.tolist()}
+            scenario.name: {
+                "mean": one.mean,
+                "per_run": one.per_run.tolist(),
+                "seeds": one.seeds.tolist(),
+                "by_episode": one.by_episode.tolist(),
+            }
             for scenario, one in mine
-        }  # fmt: skip
+        }
         (folder / f"{name}.json").write_text(json.dumps({**read(folder / f"{name}.json"), **kept}))
     print(f"{', '.join(agents)}: {time.monotonic() - began:.0f} s", flush=True)
 
@@ -219,15 +227,22 @@ def table(folder: Path, scenarios: list[Scenario], exact: dict[str, Any], argume
     references: dict[str, tuple[str, float]] = {}
     for scenario in scenarios:
         name = scenario.name
-        beside = [(who, one[name]["mean"]) for who, one in found.items()
-                  if name in one and (who in SCRIPTS or who.startswith("response"))]  # fmt: skip
+        beside = [
+            (who, one[name]["mean"])
+            for who, one in found.items()
+            if name in one and (who in SCRIPTS or who.startswith("response"))
+        ]
         candidates = [("exact", exact[name][0])] if name in exact else beside
         if candidates:
             references[name] = max(candidates, key=lambda one: one[1])
     agents = {
-        agent: {n: Played(*(np.array(found[agent][n][k]) for k in ("per_run", "seeds", "by_episode")), level)
-                for n, (_, level) in references.items() if n in found[agent]} for agent in names
-    }  # fmt: skip
+        agent: {
+            n: Played(*(np.array(found[agent][n][k]) for k in ("per_run", "seeds", "by_episode")), level)
+            for n, (_, level) in references.items()
+            if n in found[agent]
+        }
+        for agent in names
+    }
     size = f"{arguments.runs} runs of {arguments.steps} steps"
     lines = [f"# {arguments.game}, scored seed {arguments.scored_seed}, {size}", ""]
     lines += _rows(HEADER, proximity_rows({agent: played for agent, played in agents.items() if played}))

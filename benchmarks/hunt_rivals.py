@@ -75,9 +75,13 @@ def trainings(what: str, game: str, arguments: argparse.Namespace) -> list[tuple
     short = game.removeprefix("msh_")
     steps, games = (20_000, 32) if arguments.tiny else (int(STEPS * arguments.length), 256)
     base = PPOTrainConfig(
-        game=game_config(game), seeds=arguments.seeds, total_steps=steps, num_envs=games, device=arguments.device,
+        game=game_config(game),
+        seeds=arguments.seeds,
+        total_steps=steps,
+        num_envs=games,
+        device=arguments.device,
         network=NetworkConfig(hidden=(256, 256) if "8x8" in game else (128, 128), paths=game in PATHS),
-    )  # fmt: skip
+    )
     if what == "rivals":
         helped = replace(base, guests=GUESTS, warm_updates=100 if arguments.tiny else 2500)
         return [(f"ppo_{short}", helped), (f"ps-ppo_{short}", replace(helped, variant="ps-ppo"))]
@@ -104,7 +108,7 @@ def file_name(team: str) -> str:
 
 def train(
     config: PPOTrainConfig, data: Dataset | None, file: Path, until: float, met: dict[int, str]
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Train until the end or until the time is up, and save the agents. met: files of trained players by seat."""
     began = time.monotonic()
     trainer = PPOTrainer(config, data if config.warm_updates > 1 else None)

@@ -49,7 +49,7 @@ def iterations(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds of an iteration, after a few that let episodes get going."""
     config = HopTrainConfig(
         variant="hop", phases="P6", game=game_config(arguments.game), seeds=arguments.seeds, device=arguments.device
-    )  # fmt: skip
+    )
     search = replace(config.plan.search, simulations=arguments.simulations)
     config = replace(
         config,

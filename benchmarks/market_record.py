@@ -28,10 +28,14 @@ POPULATIONS = {
     "Penguin": ("PenguinAgent",),
     "2026 entrants": ("SBD", "TakaLinkAgent", "Std", "COW", "Rohn"),
     "2025 top 3, Penguin, two random": (
-        "AS0", "XenoSotaAgent", "UltraSuperMiracleSoraFinalAgentZ", "PenguinAgent", "RandomStdAgent",
+        "AS0",
+        "XenoSotaAgent",
+        "UltraSuperMiracleSoraFinalAgentZ",
+        "PenguinAgent",
+        "RandomStdAgent",
         "SyncRandomStdAgent",
     ),
-}  # fmt: skip
+}
 
 
 def spec_of(agents: tuple[str, ...], days: int) -> Any:

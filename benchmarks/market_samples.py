@@ -67,8 +67,10 @@ def report_samples(files: list[Path], name: str) -> Samples:
     decisions, days = samples.rows("micro"), samples.rows("macro")
     parsing = json_seconds(files, experts)
     print(f"{name}: {len(files)} worlds, {len(samples.logs)} logs, {days:,} days, {decisions:,} decisions")
-    print(f"  {decisions / seconds:,.0f} micro samples/s, {days / seconds:,.0f} days/s, reading included"
-          f" ({1e3 * seconds / len(files):.1f} ms a world)")  # fmt: skip
+    print(
+        f"  {decisions / seconds:,.0f} micro samples/s, {days / seconds:,.0f} days/s, reading included"
+        f" ({1e3 * seconds / len(files):.1f} ms a world)"
+    )
     print(f"  parsing the same logs as JSON alone takes {parsing / seconds:.2f} times as long")
     return samples
 

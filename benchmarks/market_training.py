@@ -33,10 +33,13 @@ SLOTS = 21
 def random_days(rows: int) -> Samples:
     rng = np.random.default_rng(0)
     macro = {
-        "x_static": rng.random((rows, 12), np.float32), "extra": np.zeros((rows, 0), np.float32),
-        "x_temporal": rng.random((rows, 41, 10), np.float32), "x_role": np.ones((rows, 2), np.float32),
-        "label": rng.random((rows, 16), np.float32) * 10, "goal": rng.random((rows, 16), np.float32),
-    }  # fmt: skip
+        "x_static": rng.random((rows, 12), np.float32),
+        "extra": np.zeros((rows, 0), np.float32),
+        "x_temporal": rng.random((rows, 41, 10), np.float32),
+        "x_role": np.ones((rows, 2), np.float32),
+        "label": rng.random((rows, 16), np.float32) * 10,
+        "goal": rng.random((rows, 16), np.float32),
+    }
     made = empty(Sizes())
     return Samples(made.sizes, [], {**made.tables, "macro": macro})
 
@@ -118,9 +121,11 @@ def l3_on_a_gpu(rows: int, batch: int, compiled: bool) -> None:
     used = flops_per_token(weights, settings.l3_width, settings.l3_layers) * tokens
     busy, top = device_busy(step, batches[:8])
     how = "compiled" if compiled else "eager"
-    print(f"L3, {how}, batch {batch}: {tokens / 1e6:.1f} M tokens/s (goal 5 M), {wall / steps * 1e3:.1f} ms a step, "
-          f"MFU {used / PEAK:.1%} of 989 TFLOP/s, device busy {busy:.0%}, "
-          f"18 M decisions in {18e6 * SLOTS / tokens:.0f} s")  # fmt: skip
+    print(
+        f"L3, {how}, batch {batch}: {tokens / 1e6:.1f} M tokens/s (goal 5 M), {wall / steps * 1e3:.1f} ms a step, "
+        f"MFU {used / PEAK:.1%} of 989 TFLOP/s, device busy {busy:.0%}, "
+        f"18 M decisions in {18e6 * SLOTS / tokens:.0f} s"
+    )
     print(top)
     if rows > 1_000_000:
         torch.cuda.synchronize()

@@ -165,8 +165,9 @@ def trade(log: WorldLog) -> Iterator[np.ndarray]:
             now = cash[name][: today + 1]
             sheet.disc((x + 5, 268), 4, colour)
             sheet.write((x + 13, 268), name, 10)
-            history = [(x + 2 + 58 * day / last, 308 - 22 * (value / cash[name][0] - 1) / 0.3)
-                       for day, value in enumerate(now)]  # fmt: skip
+            history = [
+                (x + 2 + 58 * day / last, 308 - 22 * (value / cash[name][0] - 1) / 0.3) for day, value in enumerate(now)
+            ]
             sheet.line([(x + 2, 308), (x + 60, 308)], QUIET, 0.6)
             if len(history) > 1:
                 sheet.line(history, colour, 1.6)
@@ -206,8 +207,12 @@ def table(episode: Episode, moment: Moment) -> np.ndarray:
     wide, high, top = shown.width * cell, shown.height * cell, round(0.55 * cell)
     left = round((board.shape[1] - wide) / 2)
     sheet = Sheet()
-    sheet.page.paste(Image.fromarray(board[top - 3 : top + high + 3, left - 3 : left + wide + 3]).resize(
-        ((wide + 6) * SMOOTH, (high + 6) * SMOOTH), Image.Resampling.BICUBIC), (49 * SMOOTH, 27 * SMOOTH))  # fmt: skip
+    sheet.page.paste(
+        Image.fromarray(board[top - 3 : top + high + 3, left - 3 : left + wide + 3]).resize(
+            ((wide + 6) * SMOOTH, (high + 6) * SMOOTH), Image.Resampling.BICUBIC
+        ),
+        (49 * SMOOTH, 27 * SMOOTH),
+    )
     over = all(action is None for action in moment.action)
     sheet.write((52, 13), f"episode {episode.episode + 1}, " + ("the end" if over else f"step {shown.t}"), 13)
     thought = moment.thoughts[0]

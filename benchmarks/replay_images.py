@@ -31,10 +31,12 @@ def picture(browser: Any, page: Path, panel: str, frame: int, theme: str, height
     shot: bytes = tab.screenshot(
         full_page=True,
         clip={
-            "x": box["x"] - edge, "y": box["y"] + tab.evaluate("scrollY"), "width": box["width"] + 2 * edge,
+            "x": box["x"] - edge,
+            "y": box["y"] + tab.evaluate("scrollY"),
+            "width": box["width"] + 2 * edge,
             "height": min(height, box["height"] + edge),
         },
-    )  # fmt: skip
+    )
     context.close()
     return shot
 

@@ -52,8 +52,12 @@ def placed(config: GameConfig, *, players, stags=(), hares=(), obstacles=(), t: 
     """One game with everything put by hand; a player given as None has left."""
     planes = torch.zeros(config.height, config.width, config.channels, dtype=torch.uint8)
     n = config.players
-    for channel, cells in (*((i, [cell]) for i, cell in enumerate(players) if cell is not None), (n, obstacles),
-                           (n + 1, stags), (n + 2, hares)):  # fmt: skip
+    for channel, cells in (
+        *((i, [cell]) for i, cell in enumerate(players) if cell is not None),
+        (n, obstacles),
+        (n + 1, stags),
+        (n + 2, hares),
+    ):
         for row, column in cells:
             planes[row, column, channel] = 1
     return restore(config, planes[None], torch.tensor([t]))

@@ -86,8 +86,12 @@ def test_parts_that_ran_side_by_side_join_to_the_same(
     """Under other names of the agents, and in another order; only agents that meet are still to be played."""
     for name, agent in (("a", f"other={ppo}:0"), ("b", f"one={hop}")):
         card_of(small(agent, parts=("self-play", "scenarios", "beliefs")), tmp_path / name)
-    both = small(f"hop={hop}", f"ppo={ppo}:0", parts=("self-play", "scenarios", "beliefs"),
-                 measured=(tmp_path / "a", tmp_path / "b"))  # fmt: skip
+    both = small(
+        f"hop={hop}",
+        f"ppo={ppo}:0",
+        parts=("self-play", "scenarios", "beliefs"),
+        measured=(tmp_path / "a", tmp_path / "b"),
+    )
     monkeypatch.setattr(Bench, "measure", lambda *arguments: pytest.fail("something was measured again"))
     monkeypatch.setattr(Bench, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
     joined, expected = card_of(both, tmp_path / "both"), read_card(whole).to_dict()

@@ -109,8 +109,9 @@ def test_a_follower_is_a_hare_catcher_until_somebody_stands_on_the_stag():
     assert found.evidence.tolist() == [[1, 1, 1], [1, 0, 1], [0, 1, 1]]  # it may capture either
     assert found.stag.tolist() == [1, 0, 0]
     by_goal = torch.tensor([[0.9, 0.2], [0.9, 0.2]])
-    assert found.now(by_goal, torch.tensor([False, True])).tolist() == [near(x) for x in
-        torch.tensor([[0.9, 0.2, 0.2], [0.9, 0.2, 0.9]])]  # fmt: skip
+    assert found.now(by_goal, torch.tensor([False, True])).tolist() == [
+        near(x) for x in torch.tensor([[0.9, 0.2, 0.2], [0.9, 0.2, 0.9]])
+    ]
     assert near(found.told(found.prior)) == [0.5 + 0.1, 0.3 + 0.1]
 
 

@@ -102,7 +102,7 @@ def test_a_hare_costs_loyalty_while_somebody_counts_on_the_planner(goals: list[i
     )
     planner = Planner(
         game, blank_nets(FOUR), coplayers, TrueGame(game), PlanConfig(), hypotheses=known, loyalty=2.0, reward_scale=0.2
-    )  # fmt: skip
+    )
     drawn = torch.tensor([goals])
     prepared = planner._prepare(drawn.unsqueeze(1), Goals.hunt().candidates.expand(1, 3, -1, -1))
     expand = planner._expansion(prepared, None, planner._hunting(drawn), seeded(0))
@@ -112,9 +112,7 @@ def test_a_hare_costs_loyalty_while_somebody_counts_on_the_planner(goals: list[i
 
 def test_looking_one_step_ahead() -> None:
     game, state = placed(FOUR, players=[(0, 0), (3, 3), (3, 2), (2, 3)], stags=[(1, 2)], hares=[(0, 0), (3, 0)])
-    planner = Planner(
-        game, blank_nets(FOUR), RandomCoPlayers(), TrueGame(game), PlanConfig(draws=5), one_step=True
-    )  # fmt: skip
+    planner = Planner(game, blank_nets(FOUR), RandomCoPlayers(), TrueGame(game), PlanConfig(draws=5), one_step=True)
     found = planner.plan(state, even(1, 4), state.alive, seeded(0))
     assert int(found.policy[0, 0].argmax()) == HUNT_HARE and float(found.q[0, 0, STAY]) == 0.0
     assert float(found.metrics["depth"]) == 1.0

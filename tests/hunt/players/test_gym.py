@@ -64,8 +64,10 @@ def test_every_game_of_the_batch_is_a_single_game(game: str) -> None:
         ended, finished = over, finished + int(over.sum())
     assert finished > 0
     again = envs.reset(seed=3)[0]
-    assert all(np.array_equal(again[key], value) for key, value in gymnasium.make_vec(
-        NAME, num_envs=5, game=game, maps=30).reset(seed=3)[0].items())  # fmt: skip
+    assert all(
+        np.array_equal(again[key], value)
+        for key, value in gymnasium.make_vec(NAME, num_envs=5, game=game, maps=30).reset(seed=3)[0].items()
+    )
 
 
 def test_wrong_use_is_a_sentence() -> None:

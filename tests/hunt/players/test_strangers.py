@@ -35,8 +35,9 @@ def test_without_noise_the_rule_is_left() -> None:
     state = GAME.reset(200, seeded(3))
     view, numbers = View(GAME, state), torch.rand(200, 4, generator=seeded(4))
     quiet, rule = NoisyPlayers(GAME, Noisy(0.0, Role(Kind.NH))), RulePlayers(GAME, [Kind.NH] * 4)
-    assert torch.equal(quiet.act(view, quiet.begin(200, seeded(0)), numbers)[0],
-                       rule.act(view, rule.begin(200, seeded(0)), numbers)[0])  # fmt: skip
+    assert torch.equal(
+        quiet.act(view, quiet.begin(200, seeded(0)), numbers)[0], rule.act(view, rule.begin(200, seeded(0)), numbers)[0]
+    )
 
 
 def test_a_keeper_is_the_same_in_every_episode_and_drawn_anew_for_a_new_team() -> None:

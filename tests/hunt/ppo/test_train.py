@@ -85,9 +85,13 @@ def test_a_run_and_its_agents(tmp_path: Path) -> None:
     assert (path / "figures" / "reward.png").stat().st_size > 10_000
     names = json.loads((path / "metrics.jsonl").read_text().splitlines()[-1])
     for name in (
-        "episode/reward", "seed_5/episode/reward_player_2",
-        "seed_2/ppo/player_1/value_error", "seed_2/ppo/player_2/value_loss", "time/rollout", "time/steps_per_second",
-    ):  # fmt: skip
+        "episode/reward",
+        "seed_5/episode/reward_player_2",
+        "seed_2/ppo/player_1/value_error",
+        "seed_2/ppo/player_2/value_loss",
+        "time/rollout",
+        "time/steps_per_second",
+    ):
         assert name in names, name
 
     agents = load_agents(path)

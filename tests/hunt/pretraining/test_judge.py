@@ -39,8 +39,9 @@ def test_history_run_is_complete(history_run: Path):
 @pytest.mark.parametrize(("gain", "words"), [(0.1, "Knowing goals helps"), (-0.1, "Knowing goals harms")])
 def test_verdicts(gain: float, words: str) -> None:
     scores = {
-        "moa": {"top1": 0.6, "rows": 100}, "gain": {"value": gain, "low": gain - 0.02, "high": gain + 0.02},
+        "moa": {"top1": 0.6, "rows": 100},
+        "gain": {"value": gain, "low": gain - 0.02, "high": gain + 0.02},
         "ceilings": {"known": {"top1": 0.7}},
-    }  # fmt: skip
+    }
     first, _ = texts(final_verdict({"splits": {"validation": scores}}), "run")
     assert first.startswith(words) and "60.0 % [50.2 %, 69.1 %]" in first and "70.0 % is the most" in first

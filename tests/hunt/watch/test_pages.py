@@ -92,10 +92,11 @@ def test_a_diagnosis_is_a_page_with_the_verdict_per_module_first(tmp_path: Path)
         "gate": 1.0, "sense": "at least", "original": None, "because": ["labels"],
     }  # fmt: skip
     section = {
-        "title": "Data", "remarks": ["odd"],
+        "title": "Data",
+        "remarks": ["odd"],
         "tables": [{"title": "Rows", "header": ["field", "share"], "rows": [["x", 1.0]]}],
         "pictures": [{"file": "a.png", "caption": "A"}],
-    }  # fmt: skip
+    }
     put(tmp_path / "diagnose" / "report.json", {"verdicts": [verdict], "sections": [section]})
     (page,) = pages.trained(run_at(tmp_path)).pages
     first, rows, picture = page.panels

@@ -122,8 +122,10 @@ def test_planted_faults_show_in_their_own_metric(data: Transitions) -> None:
     assert {"prey_missed_rate"} <= faults(kept) <= pixels | {"prey_missed_rate", "mask_accuracy"}
 
     assert faults(reward=data.reward + 0.3 * (data.reward_class == 0)) == {
-        "reward_mse", "reward_mse_by_class", "reward_off_share",
-    }  # fmt: skip
+        "reward_mse",
+        "reward_mse_by_class",
+        "reward_off_share",
+    }
 
 
 class Oracle(WorldModel):

@@ -57,9 +57,11 @@ def blank(rows: int = 1, game: GameConfig = GAME) -> torch.Tensor:
 def heads_for(model: StructuredModel, rows: int) -> Heads:
     game = model.game
     return Heads(
-        move=torch.full((rows, game.players, 6), -50.0), survive=torch.full((rows, game.cells, 2), 50.0),
-        reward=torch.zeros(rows, 2 * game.players), done=torch.zeros(rows, 2),
-    )  # fmt: skip
+        move=torch.full((rows, game.players, 6), -50.0),
+        survive=torch.full((rows, game.cells, 2), 50.0),
+        reward=torch.zeros(rows, 2 * game.players),
+        done=torch.zeros(rows, 2),
+    )
 
 
 def test_draws_what_the_heads_say() -> None:

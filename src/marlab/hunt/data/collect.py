@@ -56,9 +56,13 @@ class EpisodeBatch(NamedTuple):
 
 
 def collect(
-    config: HuntCollectConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: HuntCollectConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Collect a data set into a run directory, and check it row by row."""
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         try:
@@ -81,10 +85,15 @@ def judge_data(run: Run, config: HuntCollectConfig, quiet: bool) -> None:
     classes = class_report(data.rows)
     write_json(run.path / "data" / "integrity.json", integrity._asdict())
     write_json(run.path / "data" / "classes.json", classes)
-    run.add_results({
-        "rows": data.rows.size, "episodes": data.episodes, "replay_equality": integrity.equality,
-        "l1_to_original": classes["l1_to_original"], "stay_share": classes["actions"]["stay"]["share"],
-    })  # fmt: skip
+    run.add_results(
+        {
+            "rows": data.rows.size,
+            "episodes": data.episodes,
+            "replay_equality": integrity.equality,
+            "l1_to_original": classes["l1_to_original"],
+            "stay_share": classes["actions"]["stay"]["share"],
+        }
+    )
     sound = say("hunt.data_sound", rows=data.rows.size, episodes=data.episodes)
     if integrity.equality < 1:
         sound = say("hunt.data_unsound", rows=data.rows.size, equality=integrity.equality)

@@ -283,8 +283,11 @@ def _replay(config: GameConfig, rows: Rows) -> Integrity:
     seen = View(game, after).grid_of(rows.player.unsqueeze(1)).squeeze(1)
     done = (out.done[index, rows.player] == rows.done_i) & (out.over == rows.done_all)
     return Integrity(
-        rows=rows.size, next_obs=int((seen == rows.next_obs).flatten(1).all(1).sum()),
-        reward=int((out.reward[index, rows.player] == rows.r).sum()), done=int(done.sum()),
-        actions=int((out.executed == joint).all(1).sum()), label=int((rows.a == rows.joint_a[:, 0]).sum()),
+        rows=rows.size,
+        next_obs=int((seen == rows.next_obs).flatten(1).all(1).sum()),
+        reward=int((out.reward[index, rows.player] == rows.r).sum()),
+        done=int(done.sum()),
+        actions=int((out.executed == joint).all(1).sum()),
+        label=int((rows.a == rows.joint_a[:, 0]).sum()),
         mask=int((mask == rows.mask).all(1).sum()),
-    )  # fmt: skip
+    )

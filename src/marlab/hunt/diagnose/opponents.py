@@ -202,9 +202,12 @@ def _add_vae(run: OpponentRun, gates: Gates, section: Section) -> None:
 
 def _loss_table(run: OpponentRun) -> Table:
     last = (read_metrics(run.path / "metrics.jsonl") or [{}])[-1]
-    ours = (f"ours ({run.config.vae_loss}), {last.get('stage', '')} stage",
-            *(last.get(f"loss/{key}") for key in ("recon", "policy", "total", "kl")),
-            last.get("kl_factor"), last.get("updates"))  # fmt: skip
+    ours = (
+        f"ours ({run.config.vae_loss}), {last.get('stage', '')} stage",
+        *(last.get(f"loss/{key}") for key in ("recon", "policy", "total", "kl")),
+        last.get("kl_factor"),
+        last.get("updates"),
+    )
     titles = {"recon": "original", "moa": "original, actions only", "restored": "original, reconstruction put back"}
     rows = [ours, *((titles[key], *losses) for key, losses in VAE_LOSSES.items())]
     header = ("training", "reconstruction", "policy", "total", "KL [nats]", "KL factor", "optimiser steps")
@@ -274,10 +277,14 @@ def diagnose_transfer(run: OpponentRun, ppo: Sequence[PPORun], games: int, secti
         logits = {"given": answer.logits, "free": answer.free}
         by_players[name] = {k: score_actions(x, data.action, truth).to_dict() for k, x in logits.items()}
     rows: list[tuple[Any, ...]] = [
-        (name, *(found["given"][key] for key in SCORES), found["free"]["excess"],
-         offline["moa"]["top1"] - found["given"]["top1"])
+        (
+            name,
+            *(found["given"][key] for key in SCORES),
+            found["free"]["excess"],
+            offline["moa"]["top1"] - found["given"]["top1"],
+        )
         for name, found in by_players.items()
-    ]  # fmt: skip
+    ]
     published = (f"{low:g} to {high:g}" for low, high in ONLINE_BROKEN.values())
     rows.append(("original, online before its buffer was mended", None, *published, *(None,) * 4))
     header = ("players", "rows", "top-1", "top-3", "cross-entropy", "floor", "excess", "excess without goal",
@@ -318,9 +325,11 @@ def draw_opponents(run: OpponentRun, section: Section, out: Path) -> None:
     """What the run drew of its training, and pictures of what was measured here."""
     own = {"losses": "Losses, KL divergence and its weight", "epochs": "Top-1, top-3 and cross-entropy per epoch"}
     if run.own_data:
-        own |= {"predictions": "Confusion of actions and calibration, validation rows",
-                "codes": "Goal codes along their two main directions",
-                "belief": "Belief in the true type by step and by episode"}  # fmt: skip
+        own |= {
+            "predictions": "Confusion of actions and calibration, validation rows",
+            "codes": "Goal codes along their two main directions",
+            "belief": "Belief in the true type by step and by episode",
+        }
     section.pictures += run_pictures(run.path, out, run.name, own)
     section.pictures.append(_recall(run, out))
     if "transfer" in section.figures:
@@ -334,8 +343,10 @@ def _recall(run: OpponentRun, out: Path) -> Picture:
     figure, axes = panels(3, 1, size=(11.0, 3.2), title="Per action")
     size = len(ours.confusion)
     for ax, key in zip(axes, ("recall", "precision", "f1")):
-        series = {f"ours, {ours.rows:,} validation rows": getattr(ours, key).tolist(),
-                  "original, its training rows": getattr(ORIGINAL, key)[:size].tolist()}  # fmt: skip
+        series = {
+            f"ours, {ours.rows:,} validation rows": getattr(ours, key).tolist(),
+            "original, its training rows": getattr(ORIGINAL, key)[:size].tolist(),
+        }
         bars(ax, ACTION_NAMES[:size], series, ylabel=f"{key.upper() if key == 'f1' else key} [share]")
         ax.set_ylim(0, 1.15)
     legend(figure)
@@ -349,8 +360,10 @@ def _transfer(run: OpponentRun, transfer: Mapping[str, Any], out: Path) -> Pictu
     shares = {"top-1": [g["top1"] for g in given], "top-3": [g["top3"] for g in given]}
     bars(left, names, shares, ylabel="share of rows", title="accuracy")
     left.set_ylim(0, 1.12)
-    parts = {"the players' own randomness (floor)": [g["floor"] for g in given],
-             "cross-entropy of the model": [g["cross_entropy"] for g in given]}  # fmt: skip
+    parts = {
+        "the players' own randomness (floor)": [g["floor"] for g in given],
+        "cross-entropy of the model": [g["cross_entropy"] for g in given],
+    }
     bars(right, names, parts, ylabel="nats", title="what cannot be known, and what the model pays")
     legends(left, right)
     return save_picture(figure, out, f"transfer-{run.name}.png", "Accuracy, and cross-entropy over its floor")
@@ -360,8 +373,9 @@ def _belief_episodes(run: OpponentRun, out: Path, episodes: int = 3) -> Picture:
     """What player 1 believes about the others over some episodes in a row, exact and learned."""
     game = game_of(run.dataset)
     sources = {"exact rules": exact_source(game), "learned MOA": learned_source(run.loaded, game)}
-    figure, axes = panels(game.players - 1, 1, size=(12.0, 2.5), title="What player 1 believes over three episodes",
-                          share_x=True)  # fmt: skip
+    figure, axes = panels(
+        game.players - 1, 1, size=(12.0, 2.5), title="What player 1 believes over three episodes", share_x=True
+    )
     for i, (name, source) in enumerate(sources.items()):
         _draw_beliefs(axes, game, source, name, i, episodes)
     axes[-1].set_xlabel("step over all episodes (dotted: a new episode; mark: a capture)")

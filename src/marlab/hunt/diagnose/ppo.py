@@ -144,9 +144,12 @@ def _progress(run: PPORun) -> Table:
     hours = (run.metrics[-1]["time"] - run.metrics[0]["time"]) / 3600
     (_, start), (last, end) = (rewards[0], rewards[-1]) if rewards else ((0, None), (0, None))
     rows: list[tuple[Any, ...]] = [
-        ("mean reward at the start", start, PPO_START), ("iteration of a mean reward of 2.5", enough, 1500),
-        ("mean reward at the end", end, PPO_END), ("iterations", last, PPO_ITERATIONS), ("hours", hours, PPO_HOURS),
-    ]  # fmt: skip
+        ("mean reward at the start", start, PPO_START),
+        ("iteration of a mean reward of 2.5", enough, 1500),
+        ("mean reward at the end", end, PPO_END),
+        ("iterations", last, PPO_ITERATIONS),
+        ("hours", hours, PPO_HOURS),
+    ]
     return Table("Training", ("", "ours", "original"), rows)
 
 

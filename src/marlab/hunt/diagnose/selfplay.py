@@ -148,8 +148,10 @@ def read_pairs(rows: Sequence[dict[str, Any]]) -> PairScores:
                 lines.setdefault(int(tag[1]), np.full(len(rows), np.nan))[t] = value
     seeds = sorted({seed for named in by_pair.values() for lines in named.values() for seed in lines})
     never = np.full(len(rows), np.nan)
-    scores = {pair: {k: np.stack([lines.get(seed, never) for seed in seeds]) for k, lines in named.items()}
-              for pair, named in sorted(by_pair.items())}  # fmt: skip
+    scores = {
+        pair: {k: np.stack([lines.get(seed, never) for seed in seeds]) for k, lines in named.items()}
+        for pair, named in sorted(by_pair.items())
+    }
     return PairScores(np.array([row["step"] for row in rows]), scores)
 
 
@@ -284,8 +286,10 @@ def _draw_online(run: Training, pairs: PairScores, out: Path) -> Picture:
         ax.set_ylim(0, 2.0 if nats else 1.02)
         if run.game == GameConfig():
             reference_lines(ax, {"random": chance})
-    classes = {name.replace("_", " "): Curve(steps, over_seeds(pairs.over_pairs(f"per_class_acc/{a}")))
-               for a, name in enumerate(ACTION_NAMES)}  # fmt: skip
+    classes = {
+        name.replace("_", " "): Curve(steps, over_seeds(pairs.over_pairs(f"per_class_acc/{a}")))
+        for a, name in enumerate(ACTION_NAMES)
+    }
     title = "every action, mean over seeds"
     curves(axes[3], classes, xlabel="iteration", ylabel="recall [share of steps]", title=title)
     axes[3].set_ylim(-0.02, 1.02)
@@ -293,8 +297,10 @@ def _draw_online(run: Training, pairs: PairScores, out: Path) -> Picture:
         levels: dict[float, list[int]] = {}
         for action, value in original.recall.items():
             levels.setdefault(value, []).append(action)
-        names = {f"original's {'others' if len(a) > 1 else ACTION_NAMES[a[0]].replace('_', ' ')}": v
-                 for v, a in levels.items()}  # fmt: skip
+        names = {
+            f"original's {'others' if len(a) > 1 else ACTION_NAMES[a[0]].replace('_', ' ')}": v
+            for v, a in levels.items()
+        }
         reference_lines(axes[3], names)
     legends(*axes)
     caption = "Top-1, top-3, cross-entropy and recall, mean over pairs" + (f"; {original.remark}" if original else "")
@@ -317,14 +323,20 @@ def _draw_pairs(name: str, pairs: PairScores, out: Path) -> Picture:
     never = np.full((1, len(steps)), np.nan)
     for ax, (row, place) in zip(axes, np.ndindex(len(shown), len(observers))):
         score, i = shown[row], observers[place]
-        lines = {f"about player {j}": Curve(steps, over_seeds(pairs.scores.get((i, j), {}).get(score, never)))
-                 for j in others}  # fmt: skip
+        lines = {
+            f"about player {j}": Curve(steps, over_seeds(pairs.scores.get((i, j), {}).get(score, never)))
+            for j in others
+        }
         if score == "ce_loss":
             floors = [over_seeds(s.get("floor", never)) for (a, _), s in pairs.scores.items() if a == i]
             lines["floor, mean of the others"] = Curve(steps, over_seeds(np.stack(floors)))
         curves(ax, lines, xlabel="", ylabel="")
-        label(ax, "iteration" if row == len(shown) - 1 else "", SCORES[score] if place == 0 else "",
-              f"observer {i}" if row == 0 else None)  # fmt: skip
+        label(
+            ax,
+            "iteration" if row == len(shown) - 1 else "",
+            SCORES[score] if place == 0 else "",
+            f"observer {i}" if row == 0 else None,
+        )
         ax.set_ylim(0, 1 if score != "ce_loss" else None)
     legend(figure)
     return save_picture(figure, out, f"pairs-{name}.png", "Top-1, top-3 and cross-entropy of every pair")
@@ -337,8 +349,10 @@ def _draw_recall(name: str, pairs: PairScores, out: Path) -> Picture:
     figure, axes = panels(len(observers), wide, size=(4.4, 2.6), title="Recall of every action, by pair")
     never = np.full((1, len(pairs.steps)), np.nan)
     for place, (ax, ((i, j), named)) in enumerate(zip(axes, pairs.scores.items())):
-        lines = {action: Curve(pairs.steps, over_seeds(named.get(f"per_class_acc/{a}", never)))
-                 for a, action in enumerate(ACTION_NAMES)}  # fmt: skip
+        lines = {
+            action: Curve(pairs.steps, over_seeds(named.get(f"per_class_acc/{a}", never)))
+            for a, action in enumerate(ACTION_NAMES)
+        }
         x, y = "iteration" if i == observers[-1] else "", "" if place % wide else "recall"
         curves(ax, lines, xlabel=x, ylabel=y, title=f"{i} about {j}")
         ax.set_ylim(0, 1.03)
@@ -398,9 +412,13 @@ def _draw_original(shape: Axes, cost: Axes, index: int, training: Training) -> N
     iterations, reward = zip(*original.points)
     share = np.array(iterations) / original.iterations
     look: dict[str, Any] = {
-        "color": colour(index), "linestyle": ":", "marker": "o", "markersize": 9, "markerfacecolor": "white",
+        "color": colour(index),
+        "linestyle": ":",
+        "marker": "o",
+        "markersize": 9,
+        "markerfacecolor": "white",
         "markeredgewidth": 2,
-    }  # fmt: skip
+    }
     name = f"original's {training.title}, approximate points"
     for ax, x in ((shape, share), (cost, np.maximum(share, 1 / original.iterations) * original.hours)):
         ax.plot(x, reward, label=name, **look)

@@ -214,10 +214,12 @@ def as_dict(report: Report, gates: Gates) -> dict[str, Any]:
     ]  # fmt: skip
     sections = [{name: value for name, value in to_dict(s).items() if name != "checks"} for s in report.sections]
     return {
-        "runs": [str(path) for path in report.runs], "verdicts": found,
-        "checks": [{**to_dict(check), "met": check.met} for check in report.checks], "gates": to_dict(gates),
+        "runs": [str(path) for path in report.runs],
+        "verdicts": found,
+        "checks": [{**to_dict(check), "met": check.met} for check in report.checks],
+        "gates": to_dict(gates),
         "sections": sections,
-    }  # fmt: skip
+    }
 
 
 VERDICT_HEADER = ("module", "run", "verdict", "the figure that decides")
@@ -237,8 +239,9 @@ def as_markdown(report: Report) -> str:
         table(VERDICT_HEADER, verdict_rows),
         "*fail*: the module misses a gate and everything it rests on holds. *blocked*: it misses a gate, but so does "
         "something before it; look there first.",
-        "## All checks", table(CHECK_HEADER, [[plain(cell) for cell in row] for row in checks]),
-    ]  # fmt: skip
+        "## All checks",
+        table(CHECK_HEADER, [[plain(cell) for cell in row] for row in checks]),
+    ]
     for section in report.sections:
         parts.append(f"## {plain(section.title)}")
         if section.remarks:

@@ -113,10 +113,14 @@ def diagnose_world(run: WorldRun, gates: Gates, out: Path | None) -> Section:
         chosen = pick_samples(run, TRIPLETS)
         captions = {"losses": "Loss and errors per epoch"}
         section.pictures = [
-            *run_pictures(run.path, out, run.name, captions), _channels(run, names, out), _triplets(run, chosen, out),
-            _unrounded(run, names, chosen[0], out), _match(run, names, match, out), _calibration(run, names, out),
+            *run_pictures(run.path, out, run.name, captions),
+            _channels(run, names, out),
+            _triplets(run, chosen, out),
+            _unrounded(run, names, chosen[0], out),
+            _match(run, names, match, out),
+            _calibration(run, names, out),
             _drift(run, out),
-        ]  # fmt: skip
+        ]
     return section
 
 
@@ -167,9 +171,12 @@ def _tables(run: WorldRun, names: list[str]) -> list[Table]:
         Table("World model, held-out episodes", header, block),
         Table("MSE per channel, unrounded", ("channel", "ours", "copy of the last frame", "original"), channels),
         Table("Players (1 is the one who sees)", ("player", *(k.replace("_", " ") for k in keys)), players),
-        Table("Drift: after k imagined steps, worst player",
-              ("steps", "rows", "observation MSE", "position accuracy", *RATES, "reward MSE"), steps),
-    ]  # fmt: skip
+        Table(
+            "Drift: after k imagined steps, worst player",
+            ("steps", "rows", "observation MSE", "position accuracy", *RATES, "reward MSE"),
+            steps,
+        ),
+    ]
 
 
 def pick_samples(run: WorldRun, count: int) -> list[int]:
@@ -196,8 +203,11 @@ def _triplets(run: WorldRun, chosen: list[int], out: Path) -> Picture:
     figure, axes = panels(len(chosen), 3, size=(4.6, 4.9))
     for line, row in enumerate(chosen):
         joint = run.rows.joint[row].tolist()
-        facts = (f"self_a={joint[0]}, opp_as={joint[1:]}", f"true_rew {float(run.rows.reward[row]):.3f}",
-                 f"pred_rew {float(run.predicted.reward[row]):.3f}")  # fmt: skip
+        facts = (
+            f"self_a={joint[0]}, opp_as={joint[1:]}",
+            f"true_rew {float(run.rows.reward[row]):.3f}",
+            f"pred_rew {float(run.predicted.reward[row]):.3f}",
+        )
         planes = (run.rows.obs[row], run.rows.next_obs[row], run.predicted.planes[row])
         for ax, what, fact, shown in zip(axes[3 * line :], ("before", "true", "predicted"), facts, planes):
             _board(ax, run.game, shown.float().numpy(), f"#{row} {what}\n{fact}")
@@ -234,8 +244,11 @@ def _unrounded(run: WorldRun, names: list[str], row: int, out: Path) -> Picture:
     true, predicted = run.rows.next_obs[row].float(), run.predicted.planes[row]
     limits = (min(0.0, float(predicted.min())), max(1.0, float(predicted.max())))
     for c, name in enumerate(names):
-        shown = ((f"{name}, true", true, limits, None), ("predicted", predicted, limits, None),
-                 ("predicted - true", predicted - true, (-1.0, 1.0), 0.0))  # fmt: skip
+        shown = (
+            (f"{name}, true", true, limits, None),
+            ("predicted", predicted, limits, None),
+            ("predicted - true", predicted - true, (-1.0, 1.0), 0.0),
+        )
         for line, (title, planes, scale, centre) in enumerate(shown):
             ax = axes[line * len(names) + c]
             heat_map(ax, planes[..., c].numpy(), xlabel="", ylabel="", title=title, limits=scale, centre=centre,

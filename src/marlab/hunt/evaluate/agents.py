@@ -129,8 +129,13 @@ def _planner(path: Path, name: str, seed: int | None, options: str) -> Agent:
     seeds = _seeds(agents.seeds, seed, path)
     world = agents.mind.world[0]
     goals = agents.mind.goals
-    weights = [*agents.mind.state_dict().values(), *([] if world is None else world.state_dict().values()),
-               goals.candidates, goals.evidence, goals.common]  # fmt: skip
+    weights = [
+        *agents.mind.state_dict().values(),
+        *([] if world is None else world.state_dict().values()),
+        goals.candidates,
+        goals.evidence,
+        goals.common,
+    ]
     description = (
         f"{weights_digest(weights)}:{seeds}?{json.dumps(to_dict(agents.config))}{sorted(planners.settings.items())}"
     )

@@ -57,8 +57,9 @@ def belief_rows(by_agent: dict[str, Any]) -> list[list[str]]:
         prior = _mean([f["prior_by_episode"][10] for f in figures])
         turned = _mean([f["switch"]["share"] for f in figures])
         steps = _mean([f["switch"]["mean_steps"] for f in figures])
-        rows.append([name, str(len(figures)), *(f"{x:.3f}" for x in by_step), f"{prior:.3f}", f"{turned:.1%}",
-                     f"{steps:.1f}"])  # fmt: skip
+        rows.append(
+            [name, str(len(figures)), *(f"{x:.3f}" for x in by_step), f"{prior:.3f}", f"{turned:.1%}", f"{steps:.1f}"]
+        )
     return rows
 
 

@@ -182,12 +182,15 @@ class ScoreCard:
                 f"The score card is of scenario suite {stored.get('suite_version')}, expected {SUITE_VERSION}."
             )
         return ScoreCard(
-            stored["game"], [agent["name"] for agent in stored["agents"]],
+            stored["game"],
+            [agent["name"] for agent in stored["agents"]],
             stored["settings"],
             [Block(b["title"], [_line_from(line) for line in b["scenarios"]]) for b in stored["blocks"]],
             {a: {b: Score.from_dict(s) for b, s in row.items()} for a, row in stored["cross_play"].items()},
-            stored["self_play"], stored["beliefs"], stored["figures"],
-        )  # fmt: skip
+            stored["self_play"],
+            stored["beliefs"],
+            stored["figures"],
+        )
 
     # --- for people -----------------------------------------------------------------------------------------------
 
@@ -197,8 +200,13 @@ class ScoreCard:
         if self.self_play:
             shown.append(self._self_play_table())
         for block in self.blocks:
-            shown.append((block.title, ["scenario", "random", "reference", *self.agents],
-                          [self._row(line) for line in block.lines] + [self._mean_row(block)]))  # fmt: skip
+            shown.append(
+                (
+                    block.title,
+                    ["scenario", "random", "reference", *self.agents],
+                    [self._row(line) for line in block.lines] + [self._mean_row(block)],
+                )
+            )
             if len(self.agents) > 1:
                 shown.append(self._difference_table(block))
             if any(line.exact for line in block.lines):
@@ -271,8 +279,10 @@ class ScoreCard:
 
     def text(self) -> str:
         """The card for a terminal."""
-        parts = [f"{self.game}, scenario suite {SUITE_VERSION}; a cell: score ± half its interval = share of the way "
-                 "from random to the reference @ episodes to 90 %"]  # fmt: skip
+        parts = [
+            f"{self.game}, scenario suite {SUITE_VERSION}; a cell: score ± half its interval = share of the way "
+            "from random to the reference @ episodes to 90 %"
+        ]
         for title, header, rows in self.tables():
             wide = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
             lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide)).rstrip() for row in [header, *rows]]
@@ -284,9 +294,12 @@ class ScoreCard:
     def markdown(self) -> str:
         """The card as a page."""
         settings = ", ".join(f"{key} {value}" for key, value in self.settings.items())
-        parts = [f"# Score card: {plain(self.game)}", f"Scenario suite version {SUITE_VERSION}; {plain(settings)}.",
-                 "A cell is the mean focal reward per episode ± half its 95 % interval = the share of the way from a "
-                 "random player (0) to the reference (1), @ the episodes until 90 % of the score."]  # fmt: skip
+        parts = [
+            f"# Score card: {plain(self.game)}",
+            f"Scenario suite version {SUITE_VERSION}; {plain(settings)}.",
+            "A cell is the mean focal reward per episode ± half its 95 % interval = the share of the way from a "
+            "random player (0) to the reference (1), @ the episodes until 90 % of the score.",
+        ]
         if self.headline:
             shares = ", ".join(f"**{plain(a)} {v:.3f}**" for a, v in self.headline.items())
             some = f"Mean share of {len(self.blocks[0].lines)} scenarios, no headline"
@@ -321,11 +334,16 @@ def _line_dict(line: Line) -> dict[str, Any]:
         agents[name] = {**score.to_dict(), "share": _plain(share), "regret": _plain(regret)}
     s = line.scenario
     return {
-        "name": s.name, "focal": s.focal, "background": list(s.background), "tags": list(s.tags),
-        "description": s.description, "random": line.random.to_dict(), "reference": line.reference.to_dict(),
+        "name": s.name,
+        "focal": s.focal,
+        "background": list(s.background),
+        "tags": list(s.tags),
+        "description": s.description,
+        "random": line.random.to_dict(),
+        "reference": line.reference.to_dict(),
         "exact": None if line.exact is None else {"score": line.exact.score.to_dict(), "half": line.exact.half},
         "agents": agents,
-    }  # fmt: skip
+    }
 
 
 def _line_from(stored: dict[str, Any]) -> Line:
@@ -334,10 +352,12 @@ def _line_from(stored: dict[str, Any]) -> Line:
     )
     exact = stored["exact"]
     return Line(
-        scenario, Score.from_dict(stored["random"]), Score.from_dict(stored["reference"]),
+        scenario,
+        Score.from_dict(stored["random"]),
+        Score.from_dict(stored["reference"]),
         None if exact is None else Exact(Score.from_dict(exact["score"]), exact["half"]),
         {name: Score.from_dict(score) for name, score in stored["agents"].items()},
-    )  # fmt: skip
+    )
 
 
 def _plain(value: Measured | None) -> dict[str, Any] | None:

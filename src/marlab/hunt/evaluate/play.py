@@ -206,9 +206,13 @@ class _OneGenerator:
 
 @torch.no_grad()
 def play_stream(
-    game: Game, plan: SeatingPlan, starts: Starts, steps: int, chance: torch.Generator | Tapes,
+    game: Game,
+    plan: SeatingPlan,
+    starts: Starts,
+    steps: int,
+    chance: torch.Generator | Tapes,
     tick: Callable[[int], None] = lambda steps: None,
-) -> Stream:  # fmt: skip
+) -> Stream:
     """Play every run of the plan for `steps` steps; `tick` hears of the progress."""
     draws: Any = chance if isinstance(chance, Tapes) else _OneGenerator(chance)
     batch, device = len(plan.run), game.device

@@ -74,10 +74,13 @@ def summarise(played: Mapping[str, Played]) -> Proximity:
     middle = percentiles(float(iqm(means)), np.asarray(iqm(table, axis=1)))
     worst = max(played, key=lambda name: played[name].regret)
     return Proximity(
-        percentiles(float(means.mean()), table.mean(1)), middle, worst, played[worst].regret,
+        percentiles(float(means.mean()), table.mean(1)),
+        middle,
+        worst,
+        played[worst].regret,
         float(np.mean([one.first for one in played.values()])),
         {name: percentiles(float(one.proximity.mean()), drawn[name]) for name, one in played.items()},
-    )  # fmt: skip
+    )
 
 
 def gap(one: Mapping[str, Played], other: Mapping[str, Played]) -> Measured:

@@ -42,9 +42,14 @@ CARD_S = 6.0
 
 
 def evaluate(
-    config: HuntEvalConfig, options: RunOptions | None = None, *, engine: EngineConfig | str | None = None,
-    preset: Preset | None = None, command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: HuntEvalConfig,
+    options: RunOptions | None = None,
+    *,
+    engine: EngineConfig | str | None = None,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Measure what the run has not measured yet and write its score card; `read_card(run.path)` reads it."""
     asked = HuntEvalCommand.of(config)
     config, where, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
@@ -58,9 +63,14 @@ def evaluate(
         kept = partial(_conclude, lineup, run, measurements, quiet=quiet)
         try:
             measure_all(
-                lineup.bench, lineup.jobs(), measurements, where, cut=partial(_leave_if, run, run.must_stop),
-                left_s=run.budget.left, quiet=quiet,
-            )  # fmt: skip
+                lineup.bench,
+                lineup.jobs(),
+                measurements,
+                where,
+                cut=partial(_leave_if, run, run.must_stop),
+                left_s=run.budget.left,
+                quiet=quiet,
+            )
         except Interrupted:  # what was stopped has the card of what is measured
             kept()
             raise

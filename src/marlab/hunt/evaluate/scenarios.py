@@ -84,7 +84,7 @@ SUITE: tuple[Scenario, ...] = (
     _s("host_hare", "NH", 3, "all others are you, with a hare catcher as visitor", "resident", "coordination"),
     _s("host_random", "RAND", 3, "all others are you, with a random player as visitor", "resident", "noise"),
     _s("self_play", "", 4, "only copies of you", "resident", "coordination"),
-)  # fmt: skip
+)
 
 TEAMS: tuple[Scenario, ...] = tuple(
     team(text)
@@ -142,5 +142,6 @@ def by_name(name: str, players: int = SEATS) -> Scenario:
             return fitted(scenario, players)
     if re.search(r"[+()]|^\d|^[A-Z]", name):
         return team(name, players)
-    raise UserError(f"'{name}' is not a scenario, expected a team such as NS+2NH or one of: "
-                    f"{', '.join(s.name for s in SUITE)}.")  # fmt: skip
+    raise UserError(
+        f"'{name}' is not a scenario, expected a team such as NS+2NH or one of: {', '.join(s.name for s in SUITE)}."
+    )

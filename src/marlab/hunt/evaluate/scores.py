@@ -88,8 +88,9 @@ def scores_of(plan: SeatingPlan, stream: Stream, steps: int, window: int) -> lis
     seats = focal[stream.game.numpy()]  # [E, n]
     reward = (stream.reward.double().numpy() * seats).sum(1) / seats.sum(1)  # [E]
     cell = stream.game.numpy() // plan.runs
-    return [_score(plan, stream, c, np.flatnonzero(cell == c), reward, seats, steps, window) for c in
-            range(len(plan.cells))]  # fmt: skip
+    return [
+        _score(plan, stream, c, np.flatnonzero(cell == c), reward, seats, steps, window) for c in range(len(plan.cells))
+    ]
 
 
 def _score(

@@ -77,9 +77,13 @@ def _here(bench: Bench, jobs: Sequence[Job], measurements: Measurements, cut: Ca
 
 
 def _on_engine(
-    bench: Bench, jobs: Sequence[Job], measurements: Measurements, engine: EngineConfig, left_s: Callable[[], float],
+    bench: Bench,
+    jobs: Sequence[Job],
+    measurements: Measurements,
+    engine: EngineConfig,
+    left_s: Callable[[], float],
     quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     by_name = {measurements.name(*bench.key(job)): job for job in jobs}
     until = time.time() + left_s()
     tasks = [

@@ -107,9 +107,13 @@ def ceilings(game: Game, episodes: int, rngs: Rngs) -> Ceilings:
     reached = belief_sum[belief_sum[:, 1] > 0]
     row_count = known.score().rows
     return Ceilings(
-        known.score(), mixture.score(), bayes.score(), stays / row_count, uniform.score(),
+        known.score(),
+        mixture.score(),
+        bayes.score(),
+        stays / row_count,
+        uniform.score(),
         tuple((reached[:, 0] / reached[:, 1]).tolist()),
-    )  # fmt: skip
+    )
 
 
 def _updated(belief: Tensor, likelihood: Tensor, rows: Tensor) -> Tensor:

@@ -253,9 +253,13 @@ def _decode(game: Game, codes: Ints, start: State, patience: Sequence[int]) -> t
     place = torch.stack(cells[::-1], 1)
     alive = place < game.cells
     state = State(
-        map=start.map.expand(batch), cell=torch.where(alive, place, 0), alive=alive,
-        prey_cell=start.prey_cell.expand(batch, -1), prey_alive=torch.stack(prey[::-1], 1).bool(),
-        t=torch.zeros(batch, dtype=torch.int64), first_hunt=torch.full((batch,), -1),
+        map=start.map.expand(batch),
+        cell=torch.where(alive, place, 0),
+        alive=alive,
+        prey_cell=start.prey_cell.expand(batch, -1),
+        prey_alive=torch.stack(prey[::-1], 1).bool(),
+        t=torch.zeros(batch, dtype=torch.int64),
+        first_hunt=torch.full((batch,), -1),
         last_action=torch.full((batch, game.players), STAY),
-    )  # fmt: skip
+    )
     return state, waited

@@ -15,9 +15,12 @@ RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
 
 
 def make_game(
-    config: GameConfig, generator: torch.Generator | None = None, *, maps: int = DEFAULT_MAPS,
+    config: GameConfig,
+    generator: torch.Generator | None = None,
+    *,
+    maps: int = DEFAULT_MAPS,
     device: torch.device | str = "cpu",
-) -> Game:  # fmt: skip
+) -> Game:
     """The game of a config. `generator` (on the CPU) draws its obstacle maps; a game without obstacles needs none."""
     if generator is None:
         if config.max_block_comp:
@@ -59,10 +62,15 @@ def state_of_planes(config: GameConfig, grid: Tensor, t: Tensor, which: Tensor) 
     cells, present = zip(*(_listed(planes[:, n + 1 + k], amount) for k, amount in enumerate(config.prey_kinds)))
     cell = planes[:, :n].int().argmax(2)
     return State(
-        map=which, cell=cell, alive=planes[:, :n].any(2), prey_cell=torch.cat(cells, 1),
-        prey_alive=torch.cat(present, 1), t=t, first_hunt=torch.full_like(t, -1),
+        map=which,
+        cell=cell,
+        alive=planes[:, :n].any(2),
+        prey_cell=torch.cat(cells, 1),
+        prey_alive=torch.cat(present, 1),
+        t=t,
+        first_hunt=torch.full_like(t, -1),
         last_action=torch.full_like(cell, STAY),
-    )  # fmt: skip
+    )
 
 
 def batched(config: GameConfig, situation: Situation) -> tuple[Game, State]:
@@ -70,10 +78,15 @@ def batched(config: GameConfig, situation: Situation) -> tuple[Game, State]:
     s = situation
     blocks = torch.tensor([[bool(s.blocks >> cell & 1) for cell in range(config.cells)]])
     state = State(
-        map=torch.zeros(1, dtype=torch.int64), cell=torch.tensor([s.cell]), alive=torch.tensor([s.alive]),
-        prey_cell=torch.tensor([s.prey_cell]), prey_alive=torch.tensor([s.prey_alive]), t=torch.tensor([s.t]),
-        first_hunt=torch.tensor([s.first_hunt]), last_action=torch.tensor([s.last_action]),
-    )  # fmt: skip
+        map=torch.zeros(1, dtype=torch.int64),
+        cell=torch.tensor([s.cell]),
+        alive=torch.tensor([s.alive]),
+        prey_cell=torch.tensor([s.prey_cell]),
+        prey_alive=torch.tensor([s.prey_alive]),
+        t=torch.tensor([s.t]),
+        first_hunt=torch.tensor([s.first_hunt]),
+        last_action=torch.tensor([s.last_action]),
+    )
     return game_with_blocks(config, blocks), state
 
 

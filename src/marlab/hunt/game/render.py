@@ -60,14 +60,18 @@ def scene(game: Game, state: State, index: int = 0, outcome: Outcome | None = No
                 who = [i for i, c in enumerate(cells) if c == cell and hunters[i] > 0]
                 captures.append((cell, kind, f"{rewards[who[0]]:+.3g}"))
     return Scene(
-        config.height, config.width, config.rules, int(state.t[index]), config.final_time,
+        config.height,
+        config.width,
+        config.rules,
+        int(state.t[index]),
+        config.final_time,
         blocks=game.maps.blocks[int(state.map[index])].nonzero().flatten().tolist(),
         prey=[(cell, kind) for cell, kind, there in zip(prey_cell, kinds, prey_alive) if there],
         players=[cell if there else None for cell, there in zip(cells, alive)],
         got=["" if there else ("stag", "hare")[taken.get(cell, 1)] for cell, there in zip(cells, alive)],
         did=[WORDS[action] if state.t[index] > 0 else "starts" for action in state.last_action[index].tolist()],
         captures=captures,
-    )  # fmt: skip
+    )
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

@@ -145,9 +145,11 @@ class Game(ABC):
         column = torch.arange(self.cells, device=keys.device) % c.width
         away = c.hares // 2
         zones = [
-            (column == c.width - 1, c.stags), (column >= c.width - 2, c.hares - away), (column == 0, away),
+            (column == c.width - 1, c.stags),
+            (column >= c.width - 2, c.hares - away),
+            (column == 0, away),
             ((column == c.width // 2) | loose, c.players),
-        ]  # fmt: skip
+        ]
         chosen = []
         for zone, amount in zones:
             some = torch.where(zone, keys, 3.0).argsort(1)[:, :amount]

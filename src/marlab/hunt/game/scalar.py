@@ -77,9 +77,11 @@ class Rules:
         away = c.hares // 2
         middle = range(c.width) if c.layout == "loose" and rng.random() < 0.5 else (c.width // 2,)
         zones = (
-            ((c.width - 1,), c.stags), ((c.width - 2, c.width - 1), c.hares - away), ((0,), away),
+            ((c.width - 1,), c.stags),
+            ((c.width - 2, c.width - 1), c.hares - away),
+            ((0,), away),
             (middle, c.players),
-        )  # fmt: skip
+        )
         for columns, amount in zones:
             free = [cell for cell in range(c.cells) if cell % c.width in columns and cell not in taken]
             taken += rng.sample(free, amount)

@@ -147,9 +147,14 @@ class BeliefTracker:
     """
 
     def __init__(
-        self, game: Game, likelihoods: Likelihoods, config: BeliefConfig | None = None, evidence: Tensor | None = None,
-        first: Tensor | None = None, aims: Tensor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        game: Game,
+        likelihoods: Likelihoods,
+        config: BeliefConfig | None = None,
+        evidence: Tensor | None = None,
+        first: Tensor | None = None,
+        aims: Tensor | None = None,
+    ) -> None:
         """evidence: [3, G] probability of each outcome (none, stag, hare) under each goal; the default is {stag, hare}.
 
         The row of "none" is not used: a player without a capture keeps the belief that its actions gave. first: [G]
@@ -173,10 +178,14 @@ class BeliefTracker:
         prior = prior_of(counts, self.config.strength, self.first)
         outcome = torch.zeros(batch, self.game.players, dtype=torch.int64, device=self.game.device)
         return {
-            "belief": prior, "prior": prior.clone(), "counts": counts, "outcome": outcome,
-            "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device), **self.likelihoods.begin(batch),
+            "belief": prior,
+            "prior": prior.clone(),
+            "counts": counts,
+            "outcome": outcome,
+            "finished": torch.zeros(batch, dtype=torch.bool, device=self.game.device),
+            **self.likelihoods.begin(batch),
             **self._strangers(prior),
-        }  # fmt: skip
+        }
 
     def _strangers(self, prior: Tensor) -> Memory:
         """What is kept in mind of whether players keep their aims, before anything is known of them."""

@@ -210,8 +210,13 @@ def load_hop(path: Path) -> HopAgents:
 
 def agents_state(game: GameConfig, config: MindConfig, mind: Mind) -> dict[str, Any]:
     """What `agents_of` reads: a mind with its game, for a checkpoint."""
-    return {"game": to_dict(game), "config": to_dict(config), "seeds": list(mind.seeds), **mind_state(mind),
-            "world": _world_state(mind.world[0])}  # fmt: skip
+    return {
+        "game": to_dict(game),
+        "config": to_dict(config),
+        "seeds": list(mind.seeds),
+        **mind_state(mind),
+        "world": _world_state(mind.world[0]),
+    }
 
 
 def _world_state(world: WorldModel | None) -> dict[str, Any] | None:

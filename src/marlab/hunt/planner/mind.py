@@ -58,9 +58,14 @@ class Mind(nn.Module):
         self.others: OtherModels | None = None
         if config.parts.coplayers == "learned":
             self.others = OtherModels(
-                game, goals, config.hidden, seeds, observers=game.players if own_moa else 1, paths=config.paths,
+                game,
+                goals,
+                config.hidden,
+                seeds,
+                observers=game.players if own_moa else 1,
+                paths=config.paths,
                 history=history,
-            )  # fmt: skip
+            )
         self.goals = goals
         self.world = [world]  # shared by all seeds and not trained here: kept out of the parameters
 
@@ -99,9 +104,13 @@ class Mind(nn.Module):
         return Hypotheses(self.goals.to(self.others.candidates.device), followers, fates)
 
     def planner(
-        self, game: Game, plan: PlanConfig | None = None, rollout: float = 0.0, hypotheses: Hypotheses | None = None,
+        self,
+        game: Game,
+        plan: PlanConfig | None = None,
+        rollout: float = 0.0,
+        hypotheses: Hypotheses | None = None,
         loyalty: float = 0.0,
-    ) -> Planner:  # fmt: skip
+    ) -> Planner:
         c = self.config
         return Planner(
             game, self.players, self._coplayers(), self._dynamics(game), plan or c.plan,

@@ -119,9 +119,13 @@ class NativeStep:
         me = self._net(nets, chosen, total, goal=wish, critic=nets.critic.weight, critic_bias=nets.critic.bias)
         alone, joined = (prepared, None) if not planner.depend else prepared.unbind(0)
         them = self._net(
-            others, chosen, total, goal=alone.flatten(0, 1)[chosen], place=others.place,
+            others,
+            chosen,
+            total,
+            goal=alone.flatten(0, 1)[chosen],
+            place=others.place,
             joined=None if joined is None else joined.flatten(0, 1)[chosen],
-        )  # fmt: skip
+        )
         widest = max(me.hidden, them.hidden)
         self._mind = _Mind(
             roots=self.roots, players=game.players, prey=game.prey, stags=config.stags, kinds=layout.kinds,

@@ -75,9 +75,14 @@ class Planner:
 
     @torch.no_grad()
     def plan(
-        self, state: State, belief: Tensor, want: Tensor, generator: torch.Generator, beta: float | None = None,
+        self,
+        state: State,
+        belief: Tensor,
+        want: Tensor,
+        generator: torch.Generator,
+        beta: float | None = None,
         meant: Tensor | None = None,
-    ) -> JointPlan:  # fmt: skip
+    ) -> JointPlan:
         """Plan for the seats that `want` [B, n] to decide, with beliefs [B, n, S', K] about the others' goals (with
         hypotheses [B, n, S', G]).
 
@@ -104,9 +109,14 @@ class Planner:
     # --- searching ------------------------------------------------------------------------------------------------
 
     def _search(
-        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, real: Tensor,
+        self,
+        root: Embedding,
+        at: Evaluation,
+        believed: Tensor,
+        means: Tensor,
+        real: Tensor,
         generator: torch.Generator,
-    ) -> TreeResults:  # fmt: skip
+    ) -> TreeResults:
         trees = self.config.trees
         goals = draw_goals(believed, trees, generator)  # [GM, N, S']
         prepared = self._prepare(goals, means)
@@ -144,9 +154,14 @@ class Planner:
         return spread_out(summarise(found, trees), real)
 
     def _replay(
-        self, root: Evaluation, start: Embedding, prepared: Tensor, goal_input: Tensor | None, hunting: Tensor | None,
+        self,
+        root: Evaluation,
+        start: Embedding,
+        prepared: Tensor,
+        goal_input: Tensor | None,
+        hunting: Tensor | None,
         generator: torch.Generator,
-    ) -> SearchResult:  # fmt: skip
+    ) -> SearchResult:
         """The recorded search of this size; what is constant in a tree lies where the recording reads it."""
         constants = (prepared, goal_input, hunting)
         size = len(root.value)
@@ -199,9 +214,14 @@ class Planner:
         return expand
 
     def _look_ahead(
-        self, root: Embedding, at: Evaluation, believed: Tensor, means: Tensor, real: Tensor,
+        self,
+        root: Embedding,
+        at: Evaluation,
+        believed: Tensor,
+        means: Tensor,
+        real: Tensor,
         generator: torch.Generator,
-    ) -> TreeResults:  # fmt: skip
+    ) -> TreeResults:
         """Every action tried once per draw of goals and of the others' actions."""
         draws, actions = self.config.draws, self.game.actions
         drawn = draw_goals(believed, draws, generator)  # [GM, draws, S']

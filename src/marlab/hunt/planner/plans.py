@@ -80,14 +80,18 @@ def summarise(result: SearchResult, trees: int) -> TreeResults:
         return result.tree.line(LINE, torch.arange(len(first), device=first.device) * trees, first)
 
     return TreeResults(
-        by_decision(result.q), by_decision(result.visits), by_decision(result.value),
-        by_decision(result.low).amin(1), by_decision(result.high).amax(1), line,
+        by_decision(result.q),
+        by_decision(result.visits),
+        by_decision(result.value),
+        by_decision(result.low).amin(1),
+        by_decision(result.high).amax(1),
+        line,
         {
             "depth": by_decision(result.depth).mean(1),
             "depth_max": by_decision(result.deepest).amax(1).to(result.value.dtype),
             "terminal_share": by_decision(result.ended).mean(1),
         },
-    )  # fmt: skip
+    )
 
 
 def spread_out(results: TreeResults, real: Tensor) -> TreeResults:
@@ -132,10 +136,13 @@ def decision_metrics(
     apart = results.q.std(1, correction=0).masked_fill(off, 0.0).sum(1) / legal.sum(1)
     improvement = ((policy - prior) * q.masked_fill(off, 0.0)).sum(1)
     return {
-        "root_value": results.value.mean(1) * unit, "q_spread": spread * unit,
+        "root_value": results.value.mean(1) * unit,
+        "q_spread": spread * unit,
         "scaled_spread": spread / (results.high - results.low).clamp_min(1e-6),
         "entropy": -(policy * log_policy).sum(1),
         "kl_to_prior": (policy * (log_policy - prior.clamp_min(1e-30).log())).sum(1),
-        "improvement": improvement * unit, "improved_share": (improvement >= -1e-6).to(q.dtype),
-        "disagreement": apart * unit, **results.metrics,
-    }  # fmt: skip
+        "improvement": improvement * unit,
+        "improved_share": (improvement >= -1e-6).to(q.dtype),
+        "disagreement": apart * unit,
+        **results.metrics,
+    }

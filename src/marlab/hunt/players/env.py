@@ -117,8 +117,10 @@ class HuntEnv(ParallelEnv):
             action = index(actions[agent])
         except (KeyError, TypeError):
             given = f"is {actions[agent]!r}" if agent in actions else "is missing"
-            raise UserError(f"The action of {agent} {given}, expected {self._expected()} for every agent that plays "
-                            f"({', '.join(self.agents)}).") from None  # fmt: skip
+            raise UserError(
+                f"The action of {agent} {given}, expected {self._expected()} for every agent that plays "
+                f"({', '.join(self.agents)})."
+            ) from None
         if not 0 <= action < self.config.actions:
             raise UserError(f"The action of {agent} is {action}, expected {self._expected()}.")
         return action

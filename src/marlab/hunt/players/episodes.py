@@ -50,11 +50,16 @@ def episode_report(game: GameConfig, episodes: Episodes, learners: Sequence[int]
     mean = interval(reward.mean(1))
     stags = {f"stag_{k}": _share((outcome == STAG) & (hunters == k)) for k in range(2, game.players + 1)}
     return {
-        "episodes": len(reward), "reward": mean, "reward_learners": interval(reward[:, seats].mean(1)),
-        "optimum": team_optimum(game), "optimum_share": mean["value"] / team_optimum(game), "reward_player": players,
-        "seat_spread": max(means) - min(means), "length": float(episodes.length.float().mean()),
+        "episodes": len(reward),
+        "reward": mean,
+        "reward_learners": interval(reward[:, seats].mean(1)),
+        "optimum": team_optimum(game),
+        "optimum_share": mean["value"] / team_optimum(game),
+        "reward_player": players,
+        "seat_spread": max(means) - min(means),
+        "length": float(episodes.length.float().mean()),
         "outcomes": {"none": _share(outcome == NONE), "hare": _share(outcome == HARE), **stags},
-    }  # fmt: skip
+    }
 
 
 def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:

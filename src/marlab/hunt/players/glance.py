@@ -53,11 +53,14 @@ class Glance:
         mask, actions, alive = self.mask, self.actions, self.alive
         return {
             agent: {
-                "observation": row[:mask].reshape(self.shape), "action_mask": row[mask:actions],
-                "actions": row[actions:alive], "t": time, "alive": row[alive:],
+                "observation": row[:mask].reshape(self.shape),
+                "action_mask": row[mask:actions],
+                "actions": row[actions:alive],
+                "t": time,
+                "alive": row[alive:],
             }
             for agent, row in zip(agents, rows)
-        }  # fmt: skip
+        }
 
     def planes(self, rules: Rules, s: Situation) -> np.ndarray:
         """[H, W, channels] int8: the planes with the players in seat order."""
@@ -79,9 +82,7 @@ class Glance:
                 row[cell * channels + first + 1 + kind] = 1
         return bytes(row)
 
-    def _write(
-        self, memory: bytearray, start: int, rules: Rules, s: Situation, seat: int, last: Sequence[int]
-    ) -> None:  # fmt: skip
+    def _write(self, memory: bytearray, start: int, rules: Rules, s: Situation, seat: int, last: Sequence[int]) -> None:
         """Write what a seat sees of the players into its row, which begins at `start`."""
         channels, legacy = self.config.channels, self.config.legacy_global_prev_actions
         alive, cells = s.alive, s.cell

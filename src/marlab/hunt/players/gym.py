@@ -46,11 +46,14 @@ def checked(actions: Any, shape: tuple[int, ...], most: int) -> np.ndarray:
     given = np.asarray(actions)
     wanted = " x ".join(map(str, shape))
     if given.shape != shape or given.dtype.kind not in "iu":
-        raise UserError(f"The actions have the shape {list(given.shape)} and the type {given.dtype}; expected {wanted} "
-                        f"whole numbers from 0 to {most - 1}.")  # fmt: skip
+        raise UserError(
+            f"The actions have the shape {list(given.shape)} and the type {given.dtype}; expected {wanted} "
+            f"whole numbers from 0 to {most - 1}."
+        )
     if given.size and (given.min() < 0 or given.max() >= most):
-        raise UserError(f"The actions lie between {given.min()} and {given.max()}; expected whole numbers from 0 to "
-                        f"{most - 1}.")  # fmt: skip
+        raise UserError(
+            f"The actions lie between {given.min()} and {given.max()}; expected whole numbers from 0 to {most - 1}."
+        )
     return given
 
 
@@ -104,9 +107,13 @@ class HuntVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
-        self, num_envs: int = 1, game: GameConfig | str = "msh_4x4", device: str = "cpu", maps: int = DEFAULT_MAPS,
+        self,
+        num_envs: int = 1,
+        game: GameConfig | str = "msh_4x4",
+        device: str = "cpu",
+        maps: int = DEFAULT_MAPS,
         render_mode: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         _no_pictures(render_mode)
         if num_envs < 1:
             raise UserError(f"num_envs is {num_envs}, expected 1 or more.")

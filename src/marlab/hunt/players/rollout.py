@@ -56,9 +56,13 @@ def moments(game: Game, policy: Policy, start: State, memory: Memory, generator:
 
 
 def play(
-    game: Game, policy: Policy, games: int, generator: torch.Generator, start: State | None = None,
+    game: Game,
+    policy: Policy,
+    games: int,
+    generator: torch.Generator,
+    start: State | None = None,
     tick: Callable[[], None] = lambda: None,
-) -> Episodes:  # fmt: skip
+) -> Episodes:
     """One episode in each of `games` games, from fresh starts or from `start` [games]; `tick` is called after every
     step."""
     if start is None:

@@ -40,9 +40,13 @@ class RulePlayers(Policy):
     """
 
     def __init__(
-        self, game: Game, roles: Sequence[Role | Kind], *, ns_wait: Literal["stay", "hunt"] = "stay",
+        self,
+        game: Game,
+        roles: Sequence[Role | Kind],
+        *,
+        ns_wait: Literal["stay", "hunt"] = "stay",
         fallback: Literal["random", "stay", "hare"] = "random",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`ns_wait`: what NS does alone on a stag; `fallback`: what a player does once its prey is gone."""
         self.game, self.ns_wait, self.fallback = game, ns_wait, fallback
         self.roles = tuple(

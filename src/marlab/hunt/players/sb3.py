@@ -31,9 +31,14 @@ class HuntVecEnv(BatchEnv):
     """Games that begin anew at once, as stable-baselines3 expects."""
 
     def __init__(
-        self, num_envs: int = 1, game: GameConfig | str = "msh_4x4", others: str = "NS,NH,NH", device: str = "cpu",
-        seed: int = 0, maps: int = DEFAULT_MAPS,
-    ) -> None:  # fmt: skip
+        self,
+        num_envs: int = 1,
+        game: GameConfig | str = "msh_4x4",
+        others: str = "NS,NH,NH",
+        device: str = "cpu",
+        seed: int = 0,
+        maps: int = DEFAULT_MAPS,
+    ) -> None:
         """others: the rules of the other seats, such as NS,NH,MIX(0.5)."""
         config = game_config(game) if isinstance(game, str) else game
         self.game = make_game(config, torch.Generator().manual_seed(seed), maps=maps, device=device)

@@ -69,10 +69,15 @@ class PPOTrainConfig:
     """What a player's network looks like."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
-            n_steps=64, batch_size=4096, learning_rate=1e-3, lr_schedule="linear", gamma=0.99, gae_lambda=0.95,
+            n_steps=64,
+            batch_size=4096,
+            learning_rate=1e-3,
+            lr_schedule="linear",
+            gamma=0.99,
+            gae_lambda=0.95,
             entropy_coef=0.05,
         )
-    )  # fmt: skip
+    )
     """How PPO learns. entropy_coef falls linearly to 0; batch_size is that of a network that learns from all
     seats: one that learns from fewer takes as much smaller minibatches, so all take as many gradient steps."""
     eval_episodes: int = 2000

@@ -160,9 +160,11 @@ def load_agents(path: Path) -> Agents:
         agents = Agents(
             game=from_dict(GameConfig, stored["game"], where),
             network=from_dict(NetworkConfig, stored["network"], where),
-            seeds=tuple(stored["seeds"]), seats=tuple(stored["seats"]), shared=bool(stored["shared"]),
+            seeds=tuple(stored["seeds"]),
+            seats=tuple(stored["seats"]),
+            shared=bool(stored["shared"]),
             weights=stored["weights"],
-        )  # fmt: skip
+        )
         check_sizes(checkpoint.path, agents.weights, agents.network.hidden)
         _check_nets(agents)
     return agents

@@ -126,9 +126,12 @@ class PPOTrainer:
         return (sums[0] / sums[1].clamp_min(1) / REWARD_SCALE**2).tolist()
 
     def _metrics(
-        self, learned: Mapping[str, Mapping[str, float]], errors: list[list[float]], stats: list[dict[str, float]],
+        self,
+        learned: Mapping[str, Mapping[str, float]],
+        errors: list[list[float]],
+        stats: list[dict[str, float]],
         entropy: float,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Every seed's numbers under its own name, and their means over seeds without one."""
         per_seed: list[dict[str, float]] = []
         for place in range(len(self.seeds)):
@@ -198,15 +201,21 @@ class PPOTrainer:
     def state_dict(self) -> dict[str, Any]:
         config = self.config
         agents = {
-            "game": to_dict(config.game), "network": to_dict(config.network), "seeds": list(self.seeds),
-            "seats": list(self.seats), "shared": config.networks == "shared",
+            "game": to_dict(config.game),
+            "network": to_dict(config.network),
+            "seeds": list(self.seeds),
+            "seats": list(self.seats),
+            "shared": config.networks == "shared",
             "weights": {learner.key: learner.ppo.net.state_dict() for learner in self.learners},
-        }  # fmt: skip
+        }
         learners = {learner.key: learner.ppo.state_dict() for learner in self.learners}
         return {
-            "step": self.step, "agents": agents, "learners": learners, "world": self.world.state_dict(),
+            "step": self.step,
+            "agents": agents,
+            "learners": learners,
+            "world": self.world.state_dict(),
             "rngs": self.rngs.state_dict(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
@@ -217,9 +226,13 @@ class PPOTrainer:
 
 
 def train_ppo(
-    config: PPOTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: PPOTrainConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Train (or resume), and evaluate every seed on fresh episodes.
 
     The run holds checkpoints/model_iter_N.pt (networks) and state_N.pt (to go on from), metrics.jsonl, evaluation.json
@@ -238,7 +251,11 @@ def train_ppo(
         )  # fmt: skip
         figure = run.figure("reward.png")
         conclude(
-            run, trainer, size, done=done, quiet=quiet,
+            run,
+            trainer,
+            size,
+            done=done,
+            quiet=quiet,
             draw=lambda: draw_curves(run.path / "metrics.jsonl", figure, config.game, trainer.seeds),
-        )  # fmt: skip
+        )
     return run

@@ -155,10 +155,14 @@ class HuntWorld:
     def state_dict(self) -> dict[str, Any]:
         """Plain tensors: with the same game and seats, loading it continues bit for bit."""
         return {
-            "state": self.state._asdict(), "over": self.over, "tally": self.tally._asdict(),
-            "memory": dict(self.memory), "generator": self.generator.get_state(), "blocks": self.game.maps.blocks,
+            "state": self.state._asdict(),
+            "over": self.over,
+            "tally": self.tally._asdict(),
+            "memory": dict(self.memory),
+            "generator": self.generator.get_state(),
+            "blocks": self.game.maps.blocks,
             **({} if self.guests is None else {"guests": self.guests.state_dict()}),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         device = self.game.device

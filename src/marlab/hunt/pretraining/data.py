@@ -66,15 +66,24 @@ def batch_of(data: GoalData, rows: Tensor, turn: Turn) -> GoalBatch:
     """The rows [R] of a data set, seen through a symmetry of the grid."""
     see = turn.symmetry
     return GoalBatch(
-        see.planes(data.planes[rows]), data.seen[rows].index_select(-1, turn.columns), see.mask(data.mask[rows]),
-        data.time[rows], see.actions(data.action[rows]), see.actions(data.joint[rows]),
-    )  # fmt: skip
+        see.planes(data.planes[rows]),
+        data.seen[rows].index_select(-1, turn.columns),
+        see.mask(data.mask[rows]),
+        data.time[rows],
+        see.actions(data.action[rows]),
+        see.actions(data.joint[rows]),
+    )
 
 
 def goal_data(
-    game: GameConfig, part: Part, source: GoalSource, horizon: int, device: torch.device | str,
-    paths: bool = False, rows_after_exit: bool = False,
-) -> GoalData:  # fmt: skip
+    game: GameConfig,
+    part: Part,
+    source: GoalSource,
+    horizon: int,
+    device: torch.device | str,
+    paths: bool = False,
+    rows_after_exit: bool = False,
+) -> GoalData:
     """Tensors of a part of a data set.
 
     source: "type" labels rows by the player's true type, anything else by what it captured in the end.

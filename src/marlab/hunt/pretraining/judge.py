@@ -55,9 +55,13 @@ def open_split(models: GoalModels, dataset: Dataset, name: SplitName, horizon: i
 
 
 def judge(
-    models: GoalModels, dataset: Dataset, horizon: int, seed: int, codes: Path | None = None,
+    models: GoalModels,
+    dataset: Dataset,
+    horizon: int,
+    seed: int,
+    codes: Path | None = None,
     part_done: Callable[[], None] = lambda: None,
-) -> tuple[dict[str, Any], Codebook | None]:  # fmt: skip
+) -> tuple[dict[str, Any], Codebook | None]:
     """Scores on every split beside the best possible ones, and what codes hold; those of validation rows go to the file
     `codes`."""
     report: dict[str, Any] = {"goal_source": models.spec.goal_source, "spec": models.spec.to_dict(), "splits": {}}
@@ -209,6 +213,8 @@ def describe(report: Mapping[str, Any]) -> str:
     for name, belief in report.get("belief", {}).items():
         steps = " ".join(f"{value:.3f}" for value in belief["true_type_by_step"][:6])
         after, turned = belief["prior_by_episode"][-1], belief["switch"]["share"]
-        lines.append(f"belief, {name}: true type by step {steps}; prior after 10 episodes {after:.3f}; "
-                     f"turned after a switch {turned:.1%}")  # fmt: skip
+        lines.append(
+            f"belief, {name}: true type by step {steps}; prior after 10 episodes {after:.3f}; "
+            f"turned after a switch {turned:.1%}"
+        )
     return "\n".join(lines)

@@ -108,9 +108,13 @@ def label_noise(planes: Tensor, goal: Tensor | None, action: Tensor) -> float:
 
 
 def pretrain_goals(
-    config: PretrainGoalsConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: PretrainGoalsConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Train (or resume), evaluate and save the models."""
     with stage("reading the data", quiet=quiet):
         dataset = load_goal_dataset(config)
@@ -211,8 +215,10 @@ def _check_overfit(trainer: OthersTrainer, run: Run) -> None:
     report = overfit_one_batch(trainer.config, trainer.spec, trainer.data.train)
     outcome = {"loss": report.loss, "floor": report.floor, "steps": report.steps, "passed": report.passed}
     write_json(run.path / "eval" / "overfit.json", outcome)
-    run.log(f"one batch by heart: loss {report.loss:.4f} nats after {report.steps} steps, {report.excess:.4f} above "
-            f"the label noise: {'passed' if report.passed else 'FAILED'}")  # fmt: skip
+    run.log(
+        f"one batch by heart: loss {report.loss:.4f} nats after {report.steps} steps, {report.excess:.4f} above "
+        f"the label noise: {'passed' if report.passed else 'FAILED'}"
+    )
 
 
 def load_goal_dataset(config: PretrainGoalsConfig) -> Dataset:

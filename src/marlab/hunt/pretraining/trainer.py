@@ -109,9 +109,13 @@ class OthersTrainer:
     """`marlab.lab.runs.trainer.Trainer`: a unit is an epoch; it can be saved after any of its batches."""
 
     def __init__(
-        self, config: PretrainGoalsConfig, spec: ModelSpec, splits: Splits, folder: Path | None = None,
+        self,
+        config: PretrainGoalsConfig,
+        spec: ModelSpec,
+        splits: Splits,
+        folder: Path | None = None,
         say: Callable[[str], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """folder: where the evaluation files of every epoch go; say: called with a line about every epoch."""
         self.config, self.spec, self.data = config, spec, splits
         self.folder, self.say = folder, say
@@ -169,11 +173,16 @@ class OthersTrainer:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "step": self.step, "updates": self.updates, "stage_updates": self.stage_updates,
-            "spec": self.spec.to_dict(), "models": self.models.state_dict(), "target": self.target.state_dict(),
-            "optimiser": self.optimiser.state_dict(), "rngs": self.rngs.state_dict(),
+            "step": self.step,
+            "updates": self.updates,
+            "stage_updates": self.stage_updates,
+            "spec": self.spec.to_dict(),
+            "models": self.models.state_dict(),
+            "target": self.target.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "rngs": self.rngs.state_dict(),
             "epoch": None if self.epoch is None else vars(self.epoch),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step, self.updates, self.stage_updates = state["step"], state["updates"], state["stage_updates"]
@@ -356,9 +365,14 @@ class OthersTrainer:
         slot = torch.randint(slots, batch.action.shape, generator=self.rngs.torch("slots"), device=self.device)
         given, free = self.models.moa.rows(batch.seen, batch.time, goals, slot)
         return action_loss(
-            given, free if self.spec.goal_width else None, batch.action, batch.mask, weight,
-            balance=balance or c.class_balance, legacy_double_softmax=c.legacy_double_softmax,
-        )  # fmt: skip
+            given,
+            free if self.spec.goal_width else None,
+            batch.action,
+            batch.mask,
+            weight,
+            balance=balance or c.class_balance,
+            legacy_double_softmax=c.legacy_double_softmax,
+        )
 
     def _label_goals(self, data: GoalData, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Goals [R, G, W] to try and how probable each is [R, G]."""

@@ -22,9 +22,11 @@ MOST_GAMES = 16
 """Tables that are kept; beyond it the one that was not touched for the longest time is given up (its file stays)."""
 _ID = re.compile(r"[0-9a-f]{12}")
 _NEEDS = {
-    "start": {"do", "team", "seat"}, "look": {"do", "id"}, "again": {"do", "id"},
+    "start": {"do", "team", "seat"},
+    "look": {"do", "id"},
+    "again": {"do", "id"},
     "move": {"do", "id", "step", "action"},
-}  # fmt: skip
+}
 _games: OrderedDict[str, tuple[Any, str]] = OrderedDict()  # id -> (game, when it began)
 _lock = threading.Lock()
 

@@ -108,8 +108,12 @@ class HopLearner:
         loss = 0.5 * (policy_loss + value_loss) - entropy * spread
         norm = self._step(self.players, loss.sum(), lr)
         self._follow(self.slow.players, self.fast.players, self.config.follow)
-        return {"policy": policy_loss.detach(), "value": value_loss.detach(), "prior_entropy": spread.detach(),
-                "grad_norm": norm}  # fmt: skip
+        return {
+            "policy": policy_loss.detach(),
+            "value": value_loss.detach(),
+            "prior_entropy": spread.detach(),
+            "grad_norm": norm,
+        }
 
     def _goal_input(self, steps: Experience) -> Tensor | None:
         """Half of the steps are told the belief of that moment, as at a root, half what came out, as inside a tree."""
@@ -181,8 +185,12 @@ class HopLearner:
         self._follow(self.slow.others.moa, moa, self.config.moa_follow)
         online = steps.update >= 0
         age = (steps.update.max() - steps.update) * online
-        return {"ce": loss.given, "grad_norm": norm.mean(), "age": age.sum() / online.sum().clamp_min(1),
-                "offline_share": 1 - online.float().mean()}  # fmt: skip
+        return {
+            "ce": loss.given,
+            "grad_norm": norm.mean(),
+            "age": age.sum() / online.sum().clamp_min(1),
+            "offline_share": 1 - online.float().mean(),
+        }
 
     def _meant(self, models: OtherModels, code: Tensor) -> Tensor:
         """[P, N, S', K, V] what each goal means: for half of the steps with what histories say, as in trees, for half
@@ -252,9 +260,10 @@ class HopLearner:
         which = int(torch.randint(len(self.turns), (1,), generator=self._choose))
         turns = self.turns
         return steps._replace(
-            rows=steps.rows.index_select(-1, turns.rows[which]), action=turns.renamed[which][steps.action],
+            rows=steps.rows.index_select(-1, turns.rows[which]),
+            action=turns.renamed[which][steps.action],
             policy=steps.policy.index_select(-1, turns.by_action[which]),
-        )  # fmt: skip
+        )
 
     def _step(self, optimiser: torch.optim.Optimizer, loss: Tensor, lr: float) -> Tensor:
         """Move by a loss that sums over copies; returns the copies' gradient norms [P], each clipped on its own."""
@@ -283,9 +292,11 @@ class HopLearner:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "fast": self.fast.state_dict(), "slow": self.slow.state_dict(),
-            "optimisers": [o.state_dict() for o in self.optimisers()], "choose": self._choose.get_state(),
-        }  # fmt: skip
+            "fast": self.fast.state_dict(),
+            "slow": self.slow.state_dict(),
+            "optimisers": [o.state_dict() for o in self.optimisers()],
+            "choose": self._choose.get_state(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.fast.load_state_dict(state["fast"])

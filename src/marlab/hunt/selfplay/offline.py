@@ -75,11 +75,16 @@ def offline_experience(
     value = paid * config.plan.gamma ** (rows.steps - 1 - rows.t)
     goal, code = _goals_and_codes(dataset, part, config, models)
     experience = Experience(
-        rows=seen, time=rows.t / game.final_time, action=rows.a,
-        policy=one_hot(rows.a, game.actions).float(), value=value, goal=goal.unsqueeze(1),
-        believed=_beliefs(part, goal, game.players), code=code,
+        rows=seen,
+        time=rows.t / game.final_time,
+        action=rows.a,
+        policy=one_hot(rows.a, game.actions).float(),
+        value=value,
+        goal=goal.unsqueeze(1),
+        believed=_beliefs(part, goal, game.players),
+        code=code,
         update=torch.full_like(rows.a, -1),
-    )  # fmt: skip
+    )
     return Experience(*(field.to(device) for field in experience))
 
 

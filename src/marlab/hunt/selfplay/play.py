@@ -113,9 +113,12 @@ class SelfPlay:
         if mind.reads_histories:
             step = self.diary
             like = History(
-                step.rows[0, :, 0], step.action[0].unsqueeze(1).expand(-1, n, -1)[:, 0], step.there[0, :, 0],
-                step.believed[0, 0, 0, 0], step.action[0, 0, 0],
-            )  # fmt: skip
+                step.rows[0, :, 0],
+                step.action[0].unsqueeze(1).expand(-1, n, -1)[:, 0],
+                step.there[0, :, 0],
+                step.believed[0, 0, 0, 0],
+                step.action[0, 0, 0],
+            )
             self.histories = Replay(self.seeds, HISTORIES, like)
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
         self._pairs = others_of(game)
@@ -297,11 +300,16 @@ class SelfPlay:
         where, when, who = diaries.there.nonzero(as_tuple=True)
         seed = ended[where] // self.games
         steps = Experience(
-            diaries.rows[where, when, who], when / self.game.config.final_time, diaries.action[where, when, who],
-            diaries.policy[where, when, who], labels[where, when, who], goal[where, who],
-            torch.stack([diaries.believed[where, when, who], belief[where, who]], 1), diaries.code[where, when, who],
+            diaries.rows[where, when, who],
+            when / self.game.config.final_time,
+            diaries.action[where, when, who],
+            diaries.policy[where, when, who],
+            labels[where, when, who],
+            goal[where, who],
+            torch.stack([diaries.believed[where, when, who], belief[where, who]], 1),
+            diaries.code[where, when, who],
             torch.full_like(where, update),
-        )  # fmt: skip
+        )
         ring = seed * self.game.players + who
         replay.add(ring, steps)
         if successes is not None:
@@ -320,9 +328,12 @@ class SelfPlay:
             2, self.game.ego[who].unsqueeze(1).expand(-1, diaries.action.shape[1], -1)
         )
         new = History(
-            diaries.rows[where, :, who], actions, diaries.there[where, :, who], goal[where, who],
+            diaries.rows[where, :, who],
+            actions,
+            diaries.there[where, :, who],
+            goal[where, who],
             self.memory["outcome"][ended][where, who],
-        )  # fmt: skip
+        )
         self.histories.add(ended[where] // self.games, new)
 
     def _rank(self, ended: Tensor, diaries: Diary) -> Tensor:
@@ -340,12 +351,16 @@ class SelfPlay:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "state": self.state._asdict(), "memory": dict(self.memory), "rule_memory": dict(self.rule_memory),
-            "diary": self.diary._asdict(), "hunters": self.hunters, "generator": self.generator.get_state(),
+            "state": self.state._asdict(),
+            "memory": dict(self.memory),
+            "rule_memory": dict(self.rule_memory),
+            "diary": self.diary._asdict(),
+            "hunters": self.hunters,
+            "generator": self.generator.get_state(),
             "ranked": None if self.ranked is None else self.ranked.state_dict(),
             "guests": None if self.guests is None else self.guests.state_dict(),
             "histories": None if self.histories is None else self.histories.state_dict(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         device = self.game.device

@@ -105,9 +105,12 @@ class Guard:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "smooth": self.smooth, "best": self.best, "since": self.since, "rollbacks": self.rollbacks,
+            "smooth": self.smooth,
+            "best": self.best,
+            "since": self.since,
+            "rollbacks": self.rollbacks,
             "weights": self.best_weights.state_dict(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.smooth, self.best = list(state["smooth"]), list(state["best"])
@@ -326,8 +329,10 @@ class HopTrainer:
                 self.say(f"iteration {self.step}: alarm {name}: {state}")
         self._rung = {name for name, rings in alarms.items() if rings}
         for place in self.guard.follow([values.get("reward") for values in stats]):
-            self.say(f"iteration {self.step}: seed {self.seeds[place]} fell from {self.guard.best[place]:.3f} and goes "
-                     "back to its best weights")  # fmt: skip
+            self.say(
+                f"iteration {self.step}: seed {self.seeds[place]} fell from {self.guard.best[place]:.3f} and goes "
+                "back to its best weights"
+            )
         best = [value for value in self.guard.best if value > float("-inf")]
         return {
             **{f"alarm/{name}": float(rings) for name, rings in alarms.items()},

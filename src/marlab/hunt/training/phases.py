@@ -59,10 +59,15 @@ from marlab.lab.verdict import Sentence, say
 
 GATES = Gates()
 NAMES = {
-    "P0": "the game is the calibrated one", "P1": "offline data", "P2": "goal codes and models of others",
-    "P3": "the world model", "P4": "the PPO baseline", "P5": "one learner among rule-based players",
-    "P6": "self-play", "P7": "few-shot adaptation",
-}  # fmt: skip
+    "P0": "the game is the calibrated one",
+    "P1": "offline data",
+    "P2": "goal codes and models of others",
+    "P3": "the world model",
+    "P4": "the PPO baseline",
+    "P5": "one learner among rule-based players",
+    "P6": "self-play",
+    "P7": "few-shot adaptation",
+}
 SAVE_EVERY = 50
 """Iterations between checkpoints."""
 SHOWN = (REWARD, BEHAVIOUR_ENTROPY, EXCESS)
@@ -91,9 +96,7 @@ def refuse_missing(config: HopTrainConfig) -> None:
 NO_DATA = "There is no offline data: add P1 to --phases, or give --load-data."
 
 
-def drive_planners(
-    trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False
-) -> bool:  # fmt: skip
+def drive_planners(trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False) -> bool:
     """Train until the end (True), or leave the run at a safe point: between two updates of the warm start, two steps of
     the games, or two iterations. With `stay` the run is not left then, and False comes back."""
     size, seeds = trainer.config.eval_episodes, len(trainer.seeds)
@@ -133,9 +136,13 @@ class Pipeline:
     def prepare(self) -> HopTrainConfig:
         """All chosen phases before the training; returns the config with what they made."""
         steps: dict[str, Callable[[], list[Gate]]] = {
-            "P0": self._check, "P1": self._collect, "P2": self._goals, "P3": self._world, "P4": self._ppo,
+            "P0": self._check,
+            "P1": self._collect,
+            "P2": self._goals,
+            "P3": self._world,
+            "P4": self._ppo,
             "P5": self._single,
-        }  # fmt: skip
+        }
         for phase in self.config.chosen:
             if phase in steps:
                 self._pass(phase, steps[phase])
@@ -150,9 +157,11 @@ class Pipeline:
             return folder if given is None and (folder / "run.json").exists() else given
 
         return replace(
-            c, load_data=made(c.load_data, "p1_data"), load_moa=made(c.load_moa, "p2_goals"),
+            c,
+            load_data=made(c.load_data, "p1_data"),
+            load_moa=made(c.load_moa, "p2_goals"),
             load_wm=made(c.load_wm, "p3_world"),
-        )  # fmt: skip
+        )
 
     def finish(self) -> None:
         if "P7" in self.config.chosen:
@@ -223,8 +232,13 @@ class Pipeline:
     def tell_where(self) -> None:
         """The verdict of a run that was stopped in a phase before self-play: what that phase says, and where it was."""
         chosen = self.config.chosen
-        where = say("hunt.in_phase", phase=self.under_way, number=chosen.index(self.under_way) + 1, count=len(chosen),
-                    what=NAMES[self.under_way])  # fmt: skip
+        where = say(
+            "hunt.in_phase",
+            phase=self.under_way,
+            number=chosen.index(self.under_way) + 1,
+            count=len(chosen),
+            what=NAMES[self.under_way],
+        )
         known = read_run(self.run.path).verdict if self.under_way == "P7" else self.inner  # of self-play, or the phase
         said = [Sentence(entry["key"], entry["numbers"]) for entry in known[:1]]
         self.run.set_verdict(where, *said, say("lab.go_on"))
@@ -257,8 +271,10 @@ class Pipeline:
         pretrain_goals(made, self._options("p2_goals"), quiet=self.quiet)
         results = self._done("p2_goals")
         top1 = GATES.top1 if source != "none" else TOP1_WITHOUT_GOALS
-        return [least(f"P2 validation {name} of the models of others", results[f"validation_{name}"], limit)
-                for name, limit in (("top1", top1), ("top3", GATES.top3))]  # fmt: skip
+        return [
+            least(f"P2 validation {name} of the models of others", results[f"validation_{name}"], limit)
+            for name, limit in (("top1", top1), ("top3", GATES.top3))
+        ]
 
     def _data(self) -> Path:
         data = self.filled().load_data
@@ -270,28 +286,37 @@ class Pipeline:
         config = PretrainWorldConfig(data=self._data(), epochs=WORLD_EPOCHS, device=self.config.device)
         pretrain_world(config, self._options("p3_world"), quiet=self.quiet)
         results = self._done("p3_world")
-        return [most("P3 teleport rate", results["test_teleport_rate"], GATES.teleport),
-                most("P3 vanish rate", results["test_vanish_rate"], GATES.vanish)]  # fmt: skip
+        return [
+            most("P3 teleport rate", results["test_teleport_rate"], GATES.teleport),
+            most("P3 vanish rate", results["test_vanish_rate"], GATES.vanish),
+        ]
 
     def _ppo(self) -> list[Gate]:
         c = self.config
         config = PPOTrainConfig(
-            game=c.game, seeds=c.seeds, total_steps=PPO_STEPS, device=c.device,
+            game=c.game,
+            seeds=c.seeds,
+            total_steps=PPO_STEPS,
+            device=c.device,
             eval_episodes=c.eval_episodes,
-        )  # fmt: skip
+        )
         train_ppo(config, self._options("p4_ppo"), quiet=self.quiet)
         results, optimum = self._done("p4_ppo"), team_optimum(c.game)
         wide = GATES.seat_spread * optimum / OPTIMUM
-        return [least("P4 mean reward of PPO", results["reward_sampled"]["value"], GATES.reward_share * optimum),
-                most("P4 best minus worst seat of PPO", results["seat_spread_sampled"]["value"], wide)]  # fmt: skip
+        return [
+            least("P4 mean reward of PPO", results["reward_sampled"]["value"], GATES.reward_share * optimum),
+            most("P4 best minus worst seat of PPO", results["seat_spread_sampled"]["value"], wide),
+        ]
 
     def _single(self) -> list[Gate]:
         """One learner among rule-based players: its models of them must be nearly as good as possible."""
         c = self.filled()
         config = replace(
-            c, agent_roles=c.single_roles, total_steps=SINGLE_STEPS,
+            c,
+            agent_roles=c.single_roles,
+            total_steps=SINGLE_STEPS,
             guard=replace(c.guard, drop=0.0),
-        )  # fmt: skip
+        )
         with stage("one learner begins", quiet=self.quiet):
             trainer = HopTrainer(config, self.run.log)
         with Run.open("hunt", config, self._options("p5_single")) as run:
@@ -312,8 +337,9 @@ class Pipeline:
         device = choose_device(self.config.device)
         agents = load_hop(path)
         planners = Planners(agents, {})
-        agent = Agent("agent", agents.config.variant, planners.make, planners.make, agents.seeds, agents.game,
-                      path, "agent")  # fmt: skip
+        agent = Agent(
+            "agent", agents.config.variant, planners.make, planners.make, agents.seeds, agents.game, path, "agent"
+        )
         rngs = Rngs(ADAPTATION_SEED, device)
         game = make_game(self.config.game, rngs.torch("maps", "cpu"), device=device)
         teams = [fitted(team(text), game.players) for text in FEW_SHOT_FLOORS]
@@ -330,8 +356,10 @@ class Pipeline:
         write_json(path / "few_shot.json", [score.to_dict() for score in scores])
         if self.config.game != GameConfig():
             return []
-        return [least(f"P7 few-shot reward among {score.scenario}", score.mean, FEW_SHOT_FLOORS[score.scenario])
-                for score in scores]  # fmt: skip
+        return [
+            least(f"P7 few-shot reward among {score.scenario}", score.mean, FEW_SHOT_FLOORS[score.scenario])
+            for score in scores
+        ]
 
 
 def stayed(path: Path) -> float:

@@ -35,9 +35,13 @@ from marlab.lab.verdict import say
 
 
 def train_hop(
-    config: HopTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: HopTrainConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Go through the phases (or resume).
 
     The run holds phases.json with every gate, phases/ with the runs of earlier phases, agents.pt that
@@ -70,8 +74,13 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
 
     with stage("self-play begins", quiet=quiet):
         trainer = HopTrainer(config, tell)
-    run.add_stage(config.variant, lr=config.learn.learning_rate, steps=config.total_steps, trees=config.plan.trees,
-                  simulations=config.plan.search.simulations)  # fmt: skip
+    run.add_stage(
+        config.variant,
+        lr=config.learn.learning_rate,
+        steps=config.total_steps,
+        trees=config.plan.trees,
+        simulations=config.plan.search.simulations,
+    )
     done = drive_planners(trainer, run, quiet=quiet, stay=True)
     trainer.begin_warm()  # who was stopped in the warm start is judged by what it has learnt there
     if done:
@@ -83,9 +92,13 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
         f"{config.variant} in the stag hunt",
     )
     evaluation = conclude(
-        run, trainer, config.eval_episodes, done=done, quiet=quiet,
+        run,
+        trainer,
+        config.eval_episodes,
+        done=done,
+        quiet=quiet,
         draw=lambda: draw_training(metrics, figure, config.game, trainer.seeds, title),
-    )  # fmt: skip
+    )
     if not done or evaluation is None or run.stopped:
         return False
     pipeline.judge_self_play(evaluation)

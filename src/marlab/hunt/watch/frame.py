@@ -263,8 +263,11 @@ def _arrow(brush: Brush, at: tuple[float, float], way: tuple[int, int], size: fl
     (x, y), (dx, dy) = at, way
     tip = (x + dx * size, y + dy * size)
     base = (x - dx * size * 0.5, y - dy * size * 0.5)
-    points = [tip, (base[0] - dy * size * 0.8, base[1] + dx * size * 0.8),
-              (base[0] + dy * size * 0.8, base[1] - dx * size * 0.8)]  # fmt: skip
+    points = [
+        tip,
+        (base[0] - dy * size * 0.8, base[1] + dx * size * 0.8),
+        (base[0] + dy * size * 0.8, base[1] - dx * size * 0.8),
+    ]
     brush.polygon([(px * SMOOTH, py * SMOOTH) for px, py in points], fill=colour)
 
 

@@ -95,8 +95,12 @@ def card_panels(card: Mapping[str, Any]) -> list[Panel]:
     for block in card["blocks"]:
         rows = [_share_row(line, names[0]) for line in block["scenarios"] if line["agents"][names[0]]["share"]]
         if rows:
-            data = {"rows": rows, "unit": "hunt.card.unit", "better": "higher",
-                    "reference": {"name": "hunt.card.reference", "value": 1.0}}  # fmt: skip
+            data = {
+                "rows": rows,
+                "unit": "hunt.card.unit",
+                "better": "higher",
+                "reference": {"name": "hunt.card.reference", "value": 1.0},
+            }
             panels.append(Panel("intervals", f"{names[0]}: {block['title']}", data, "hunt.card.text"))
         shares, rewards = _block_tables(block, names)
         panels.append(Panel("table", block["title"], shares.data(), "hunt.card.table_text"))

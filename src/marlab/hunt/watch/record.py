@@ -153,23 +153,34 @@ def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
         slot = (other - seat - 1) % n
         opinions.append(
             Opinion(
-                other, float(explanation.stag[0, seat, slot]), explanation.expected[0, seat, slot].tolist(),
+                other,
+                float(explanation.stag[0, seat, slot]),
+                explanation.expected[0, seat, slot].tolist(),
                 float(explanation.follows[0, seat, slot]),
             )
-        )  # fmt: skip
+        )
     plan = explanation.plan
     line = [a for a in explanation.line[0, seat].tolist() if a >= 0]
     return Thought(
-        "own models", opinions, plan.policy[0, seat].tolist(), plan.visits[0, seat].tolist(), plan.q[0, seat].tolist(),
-        float(plan.value[0, seat]), line,
-    )  # fmt: skip
+        "own models",
+        opinions,
+        plan.policy[0, seat].tolist(),
+        plan.visits[0, seat].tolist(),
+        plan.q[0, seat].tolist(),
+        float(plan.value[0, seat]),
+        line,
+    )
 
 
 @torch.no_grad()
 def record(
-    game: Game, agents: Sequence[Agent], starts: Sequence[State], generator: torch.Generator, name: str,
+    game: Game,
+    agents: Sequence[Agent],
+    starts: Sequence[State],
+    generator: torch.Generator,
+    name: str,
     over: Callable[[], bool] = lambda: False,
-) -> Episode:  # fmt: skip
+) -> Episode:
     """Play an episode from each of `starts` (one game each) with the same players, and tell the last one.
 
     `over` is asked after every step; where it says so, what was told until then is the episode.

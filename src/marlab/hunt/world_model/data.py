@@ -61,11 +61,16 @@ def transitions(data: Dataset, split: SplitName, rows: int = 0) -> Transitions:
     last = chosen.t == chosen.steps - 1  # everybody takes part from step 0, so a player's steps are its times
     follow = torch.where(last, -1, torch.arange(1, chosen.size + 1))
     return Transitions(
-        obs=chosen.obs, joint=chosen.joint_a, t=chosen.t, reward=chosen.r, next_obs=chosen.next_obs,
+        obs=chosen.obs,
+        joint=chosen.joint_a,
+        t=chosen.t,
+        reward=chosen.r,
+        next_obs=chosen.next_obs,
         done=torch.stack([chosen.done_i, chosen.done_all], 1),
         outcome=outcomes(data.game, chosen.obs, chosen.next_obs),
-        reward_class=reward_classes(data.game, chosen.a, chosen.r), follow=follow,
-    )  # fmt: skip
+        reward_class=reward_classes(data.game, chosen.a, chosen.r),
+        follow=follow,
+    )
 
 
 def cells(planes: Tensor) -> Tensor:

@@ -51,11 +51,16 @@ def evaluate(game: GameConfig, predicted: Prediction, before: Tensor, row: Trans
     per_row = errors.mean((1, 2, 3))
     mse = float(errors.mean())
     report: dict[str, Any] = {
-        "rows": row.size, "obs_mse": mse, "channel_mse": errors.mean((0, 1, 2)).tolist(), "psnr_global": psnr(mse),
+        "rows": row.size,
+        "obs_mse": mse,
+        "channel_mse": errors.mean((0, 1, 2)).tolist(),
+        "psnr_global": psnr(mse),
         "psnr_sample": float((-10.0 * per_row.clamp_min(SMALLEST_MSE).log10()).mean()),
-        **_reward_metrics(game, predicted.reward, row), **_position_metrics(game, predicted.planes, before, true),
-        **_prey_metrics(game, predicted.planes, before, true), **_done_metrics(predicted.done, row.done),
-    }  # fmt: skip
+        **_reward_metrics(game, predicted.reward, row),
+        **_position_metrics(game, predicted.planes, before, true),
+        **_prey_metrics(game, predicted.planes, before, true),
+        **_done_metrics(predicted.done, row.done),
+    }
     expected, actual = legal_from_planes(game, predicted.planes), legal_from_planes(game, true)
     alive = true[..., 0].flatten(1).amax(1) >= OCCUPIED
     report["mask_accuracy"] = _share((expected == actual).all(1), alive)

@@ -261,9 +261,13 @@ def dense_loss(predicted: Prediction, row: Transitions, factors: Tensor) -> Tens
 
 
 def make_model(
-    kind: ModelKind, game: GameConfig, *, width: int = WIDTH, channel_weights: tuple[float, ...] = (),
+    kind: ModelKind,
+    game: GameConfig,
+    *,
+    width: int = WIDTH,
+    channel_weights: tuple[float, ...] = (),
     generator: torch.Generator | None = None,
-) -> WorldModel:  # fmt: skip
+) -> WorldModel:
     """A fresh model; `width` is the structured one's, `channel_weights` are the dense one's."""
     if kind == "structured":
         return StructuredModel(game, width, generator)

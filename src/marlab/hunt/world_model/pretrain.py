@@ -59,9 +59,11 @@ class WorldTrainer:
         train, validation = (transitions(data, split, config.rows) for split in ("train", "validation"))
         self.train, self.validation = train.to(self.device), validation.to(self.device)
         self.model = make_model(
-            config.model, data.game, channel_weights=config.channel_weights,
+            config.model,
+            data.game,
+            channel_weights=config.channel_weights,
             generator=self.rngs.torch("init"),
-        ).to(self.device)  # fmt: skip
+        ).to(self.device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), config.learning_rate)
         self.best_loss, self.best_step = math.inf, 0
         self.order: Tensor | None = None  # of the rows in the epoch that is under way
@@ -153,9 +155,13 @@ class WorldTrainer:
 
 
 def pretrain_world(
-    config: PretrainWorldConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: PretrainWorldConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Train (or resume), restore the best epoch, and measure it on every split.
 
     world_model.pt: the model. world_report.json: metrics per split, for validation and test also drift, for test also
@@ -232,8 +238,10 @@ def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path, kind: ModelKind) 
     curves(left, series, xlabel="epoch", ylabel="loss (its own units)", title="loss")
     if kind == "dense":  # only there the original's figure measures the same thing
         reference_lines(left, {"original, weighted": sum(WORLD_LOSS) / len(WORLD_LOSS), "original, unweighted": 0.01})
-    errors = {name: Curve(*column(list(rows), f"wm/validation/{key}")) for name, key in  # type: ignore[arg-type]
-              (("observation", "obs_mse"), ("reward", "reward_mse"))}  # fmt: skip
+    errors = {
+        name: Curve(*column(list(rows), f"wm/validation/{key}"))
+        for name, key in (("observation", "obs_mse"), ("reward", "reward_mse"))  # type: ignore[arg-type]
+    }
     curves(right, errors, xlabel="epoch", ylabel="validation MSE", title="errors")
     reference_lines(right, {"original, observation": WORLD_OBS_MSE})
     for ax in (left, right):
