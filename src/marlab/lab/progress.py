@@ -255,6 +255,7 @@ class _Heart:
                 bar = cls._bars[-1]
             if _real_monotonic() - cls.spoke_at >= bar._line_every:
                 with suppress(ValueError, OSError):  # the file was closed under us
+                    bar._last_line = time.monotonic()  # the next step need not say it once more
                     bar._print(bar.line())
 
 

@@ -79,7 +79,7 @@ def test_references_and_data_leave_ink(tmp_path: Path) -> None:
     full = plots.plot_survival(rows(), tmp_path / "a.png", TRAINING)
     plain = plots.plot_survival(rows(), tmp_path / "b.png", plots.TrainingReferences({}, 192))
     empty = plots.plot_survival(rows(known=False), tmp_path / "c.png", plots.TrainingReferences({}, 192))
-    assert darkness(full) > darkness(plain) > darkness(empty)
+    assert darkness(full) > darkness(plain) and not empty.exists()  # without data there is no figure
 
 
 def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -90,14 +90,14 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_run_that_has_just_begun_can_be_drawn(tmp_path: Path, count: int) -> None:
     made = plots.draw_run(rows(count), [], tmp_path / "r", REFERENCES, TRAINING)
-    assert len(made) == 7 and all(p.is_file() for p in made)
+    assert len(made) == 5 and not any("penalty" in p.name for p in made)  # there is none yet
 
 
 def test_histogram_and_polar_without_deaths(tmp_path: Path) -> None:
     plots.plot_death_histogram(np.full((2, 5), -1), tmp_path / "h.png")
-    plots.plot_step_one_polar([], tmp_path / "p.png")
     plots.plot_step_one_by_type({"ordinary": {"count": 0, "fish": 0}}, tmp_path / "t.png")
-    assert len(list(tmp_path.glob("*.png"))) == 3
+    assert len(list(tmp_path.glob("*.png"))) == 2
+    assert not plots.plot_step_one_polar([], tmp_path / "p.png").exists()
 
 
 def test_death_histogram_draws_taller_bars_for_more_deaths(tmp_path: Path) -> None:

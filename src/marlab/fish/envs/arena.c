@@ -17,7 +17,7 @@ typedef struct {
     const int64_t *actions; /* [fish] */
     float *observation;     /* [fish, OWN (+ SOCIAL)] */
     float *reward;          /* [fish] */
-    float *scratch;         /* [5, fish] */
+    float *scratch;         /* [4, fish] */
 } Sea;
 
 static void bounce(float *x, float *y, float *vx, float *vy, float restitution) {

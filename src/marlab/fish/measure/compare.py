@@ -35,6 +35,8 @@ LADDER = ("sidestep", "random", "hold", "brake", "flee", "south")
 """Scripted policies in the order in which they are played: the strongest is needed most."""
 RIVALS = ("slip", "dodge", "swerve", "evade", "sidestep", "flee", "random", "hold")
 """The same for seas whose predator is not the standard one."""
+SHOWN = 4
+"""Decimals of a verdict: what they do not show is not claimed."""
 ARENAS = 50
 """Arenas that are played at once. Networks round differently in batches of another size."""
 CODE = (
@@ -136,7 +138,7 @@ class EvalReport:
             sentences = [say("fish.survival", **told)]
         else:
             mean, *interval = self.against(script)
-            key = f"fish.{side(interval)}_script"
+            key = f"fish.{side([round(bound, SHOWN) for bound in interval])}_script"
             sentences = [say(key, **told, script=script, difference=mean, difference_interval=interval)]
         if self.bounds is not None:
             sentences.append(say("fish.of_possible", share=self.saved_share("policy"), possible=self.bounds[1]))

@@ -20,7 +20,7 @@ from marlab.fish.measure.config import SPEED_CLASSES
 from marlab.fish.sea.constants import EPISODE_STEPS
 from marlab.fish.starts.clusters import headings
 from marlab.lab.report.figures import Curve, bars, curves, label, polar_histogram, reference_lines
-from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, styled
+from marlab.lab.report.style import GREY, INK, colour, legend, panels, save, settle, styled
 from marlab.lab.runs.files import replacing
 from marlab.lab.stats import Measured, share_interval
 
@@ -318,38 +318,48 @@ def _percent(count: int, fish: int) -> Measured:
 
 
 def save_curve_gif(rows: Rows, path: Path, references: TrainingReferences, frames: int = GIF_FRAMES) -> Path:
-    """The survival curve as it grew, as a GIF that pauses on its last frame."""
+    """The survival curve as it grew, as a GIF that pauses on its last frame: the whole figure is drawn once, and once
+    without its curve; a frame shows the first as far as the training had come."""
     from PIL import Image
 
+    whole, bare, edges = _with_and_without_curve(rows, references)
+    shown = np.arange(whole.shape[1])[:, None]
     ends = np.unique(np.linspace(1, len(rows), min(frames, len(rows))).round().astype(int))
-    images = []
-    for end in ends:
-        image = _gif_frame(rows, int(end), references)
-        images.append(Image.fromarray(image).convert("P", palette=Image.Palette.ADAPTIVE, colors=32))
+    palette = Image.fromarray(whole).quantize(32)
+    images = [Image.fromarray(np.where(shown <= edges[end - 1], whole, bare)).quantize(palette=palette) for end in ends]
     with replacing(path) as temporary:
         times = [120] * (len(images) - 1) + [2500]  # milliseconds
         images[0].save(temporary, format="GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
     return path
 
 
-def _gif_frame(rows: Rows, end: int, references: TrainingReferences) -> NDArray[np.uint8]:
-    """The curve up to row `end` on the axes of the whole curve, [H, W, 3]."""
-    figure, (ax,) = panels(size=(8.0, 4.2))
-    whole = _curve(rows, "survival_rate")
-    part = {"survival": _curve(rows[:end], "survival_rate")}
-    title = f"Survival in training, iteration {rows[end - 1][ITERATION]}"
-    curves(ax, part, xlabel=ITERATION, ylabel="survival [share of fish]", title=title)
-    _mark_phases(ax, rows)
-    _survival_axis(ax, [whole.y], references.lines)
-    return _pixels(figure)
-
-
 @styled
-def _pixels(figure: Figure) -> NDArray[np.uint8]:
+def _with_and_without_curve(
+    rows: Rows, references: TrainingReferences
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
+    """Two pictures [H, W, 3], and the column at which each row's point stands; the last one's is the right edge."""
+    figure, (ax,) = panels(size=(8.0, 4.2))
+    line = _curve(rows, "survival_rate")
+    curves(ax, {"survival": line}, xlabel=ITERATION, ylabel="survival [share of fish]", title="Survival in training")
+    drawn = [*ax.lines, *ax.collections]
+    _mark_phases(ax, rows)
+    _survival_axis(ax, [line.y], references.lines)
     figure.set_dpi(90)
+    settle(figure)
+    figure.set_layout_engine("none")
+    whole = _pixels(figure)
+    for part in drawn:
+        part.set_visible(False)
+    bare = _pixels(figure)
+    iterations = column(rows, ITERATION)
+    edges = ax.transData.transform(np.stack([iterations, np.zeros_like(iterations)], 1))[:, 0] + 5  # a whole mark
+    edges[-1] = whole.shape[1]
+    return whole, bare, edges
+
+
+def _pixels(figure: Figure) -> NDArray[np.uint8]:
     canvas: Any = figure.canvas
     canvas.draw()
-    canvas.draw()  # the layout settles in the second pass
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
@@ -376,11 +386,10 @@ def draw_run(
     ]
     if probes:
         todo.append(lambda: plot_probe_timeline(probes, file("multi_eval_timeline"), references))
-    todo += [
-        lambda: plot_first_death(rows, file("first_death")),
-        lambda: plot_penalty_vs_first_death(rows, file("penalty_vs_first_death")),
-        lambda: plot_penalty_vs_entropy(rows, file("penalty_vs_entropy")),
-    ]
+    todo.append(lambda: plot_first_death(rows, file("first_death")))
+    if any(row.get("density_penalty_coef") for row in rows):
+        todo.append(lambda: plot_penalty_vs_first_death(rows, file("penalty_vs_first_death")))
+        todo.append(lambda: plot_penalty_vs_entropy(rows, file("penalty_vs_entropy")))
     if any(row.get("tail_stage_label") for row in rows):
         todo.append(lambda: plot_hard_starts(rows, file("hard_starts")))
     if probes:

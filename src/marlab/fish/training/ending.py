@@ -183,6 +183,9 @@ class Ending:
         models = {"final": self.store.steps()[-1]} | ({} if best is None else {"best": best[0]})
         judged: tuple[int, EvalReport] | None = None
         for label, step in models.items():
+            if judged is not None and step == judged[0]:  # the last model is the best one: it has been played
+                self._add_results(label, judged[1])
+                break
             if judged is not None and self.run.must_stop():
                 self.run.stop()
                 break
@@ -199,9 +202,12 @@ class Ending:
             if report is None or (judged is not None and not report.complete):
                 break  # the key figure is of the model that the verdict is about
             judged = step, report
-            self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
-            self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
+            self._add_results(label, report)
         return judged
+
+    def _add_results(self, label: str, report: EvalReport) -> None:
+        self.run.add_results({f"{label} model: {name}": value for name, value in report.results().items()})
+        self.run.add_cases(f"{label} model: survival", {self.config.seed: report.cases()})
 
 
 PROBE_COLUMNS = (

@@ -168,6 +168,7 @@ def save(figure: Figure, path: Path) -> Path:
             file.unlink(missing_ok=True)
         return path
     settle(figure)
+    figure.set_layout_engine("none")  # or every drawing would lay it out again, which is most of its time
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
     _save_drawing(figure, path.with_suffix(".svg"))
