@@ -1,4 +1,5 @@
-# Each target makes .venv and installs by itself; when nothing changed that costs a fraction of a second.
+# Each target makes .venv and installs by itself; when nothing changed that costs a fraction of a second. Packages come
+# from the indexes that pip is given, and from nowhere else: PIP_EXTRA_INDEX_URL adds one, such as PyTorch's for CPUs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -246,6 +246,15 @@ def test_a_closed_file_does_not_end_the_voice(monkeypatch: pytest.MonkeyPatch) -
     progress._Heart.leave(first)
 
 
+def test_what_was_said_in_silence_is_not_said_again_at_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(progress.LINE_EVERY, "0.6")
+    file = io.StringIO()
+    with Progress("slow", total=9, file=file) as bar:
+        wait_until(lambda: "slow: 0/9" in file.getvalue())
+        bar.advance()
+        assert file.getvalue().count("slow:") == 1
+
+
 def test_words_in_the_environment_are_no_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(progress.LINE_EVERY, "often")
     assert Progress("x")._line_every == 4.0

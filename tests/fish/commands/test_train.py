@@ -15,9 +15,11 @@ import pytest
 import torch
 
 import marlab.fish as fish
+import marlab.fish.training.train as train_module
 from marlab.cli import main as cli
 from marlab.fish.commands.train import main as command
 from marlab.fish.training.config import PRESETS, FishTrainConfig
+from marlab.fish.training.ending import Ending
 from marlab.fish.training.forecast import Pace
 from marlab.lab.command import RunCommand
 from marlab.lab.config import from_dict, load_preset
@@ -165,3 +167,32 @@ def test_the_question_on_a_real_terminal(tmp_path: Path) -> None:
         assert process.wait(60) == 2, said
     os.close(ours)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_the_quickstart_comes_level_with_the_best_script_on_every_seed(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 200 held-out arenas the paired interval reaches 0; figures cost less than half of what learning does."""
+    cost = dict.fromkeys(("drive", "_draw"), 0.0)
+
+    def timed(owner: Any, name: str) -> None:
+        work = getattr(owner, name)
+
+        def measured(*args: Any, **more: Any) -> Any:
+            began = time.process_time()
+            try:
+                return work(*args, **more)
+            finally:
+                cost[name] += time.process_time() - began
+
+        monkeypatch.setattr(owner, name, measured)
+
+    monkeypatch.chdir(tmp_path)
+    timed(train_module, "drive")
+    timed(Ending, "_draw")
+    run = fish.train(preset="quickstart", seed=seed, eval_multi_episodes=200, video_num_fish=0, quiet=True)
+    difference = run.results["final model: minus side-step"]
+    assert difference["high"] >= 0 and run.results["final model: survival"]["value"] > 0.98
+    assert cost["_draw"] < 0.5 * cost["drive"]

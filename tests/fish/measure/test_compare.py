@@ -71,6 +71,13 @@ def test_a_clear_difference_is_told(other: int, key: str) -> None:
     assert "fish.{key}_script:" not in texts(report.verdict(1), "")[0]
 
 
+@pytest.mark.parametrize(("low", "key"), [(0.00006, "above"), (0.00004, "unclear")])
+def test_what_its_digits_do_not_show_is_not_claimed(low: float, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody beats anything by an interval that begins at +0.0000."""
+    monkeypatch.setattr(EvalReport, "against", lambda self, script: (0.001, low, 0.002))
+    assert REPORT.verdict(1)[0].key == f"fish.{key}_script"
+
+
 def test_all_policies_meet_the_same_arenas() -> None:
     one = compare(lambda batch: ladder(CPU, ("hold", "random"), batch), CFG, [1, 2], CPU, bound=False)
     other = compare(lambda batch: ladder(CPU, ("hold",), batch), CFG, [1, 2], CPU, bound=False)
