@@ -34,7 +34,7 @@ def test_a_game_to_its_end_is_recorded_move_by_move() -> None:
     record = game.record()
     (episode,) = record["episodes"]
     assert record["human_seat"] == 1 and episode["players"] == game.players
-    assert episode["frames"][-1]["earned"] == game.earned.tolist()
+    assert episode["frames"][-1]["earned"] == game.shown()["earned"]
     assert len(episode["frames"]) == len(game.moments) + 1
     assert all(frame["thoughts"][1] is None for frame in episode["frames"])  # nobody reads the human's mind
     done = [frame["action"][1] for frame in episode["frames"] if frame["action"][1] is not None]

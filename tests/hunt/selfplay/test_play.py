@@ -16,7 +16,7 @@ from marlab.hunt.others.codes import Goals
 from marlab.hunt.planner.config import VariantName
 from marlab.hunt.players.guests import RuleGuests
 from marlab.hunt.selfplay.config import GuestConfig
-from marlab.hunt.selfplay.play import Guests, goal_weights
+from marlab.hunt.selfplay.play import ImaginedGuests, goal_weights
 from marlab.hunt.selfplay.trainer import HopTrainer
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded
@@ -76,7 +76,7 @@ def test_players_who_left_go_on_in_the_original_buffer() -> None:
 def test_no_guests_where_rules_play() -> None:
     assert HopTrainer(small_training(agent_roles="HOP,NS")).play.guests is None
     assert HopTrainer(small_training(guests=GuestConfig(0.0))).play.guests is None
-    assert isinstance(HopTrainer(small_training()).play.guests, Guests)
+    assert isinstance(HopTrainer(small_training()).play.guests, ImaginedGuests)
 
 
 @pytest.mark.parametrize("variant", ["mcts-random", "direct-om"])
@@ -95,8 +95,8 @@ def test_minds_without_goals_have_rule_based_guests(variant: VariantName) -> Non
     assert not torch.equal(play.guests.seats, seats)
 
 
-def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> Guests:
-    return Guests(GuestConfig(share, stay), Goals.hunt(), batch, 4, seeded(0))
+def party(share: float = 0.5, stay: float = 0.5, batch: int = 4000) -> ImaginedGuests:
+    return ImaginedGuests(GuestConfig(share, stay), batch, 4, seeded(0), goal_weights(Goals.hunt()))
 
 
 def test_half_of_the_parties_are_of_one_mind() -> None:

@@ -14,11 +14,10 @@ from torch import Tensor
 from marlab.hunt.evaluate.agents import Agent, find_agent
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.render import scene
-from marlab.hunt.game.rules import ACTION_NAMES, STAY, Outcome
+from marlab.hunt.game.rules import ACTION_NAMES, STAY
 from marlab.hunt.game.views import View
 from marlab.hunt.players.policy import Memory, Policy
-from marlab.hunt.watch.record import Episode, Moment, Table
+from marlab.hunt.watch.record import Episode, Moment, SeatedPlayers
 from marlab.lab.errors import UserError
 from marlab.lab.runs.rng import Rngs
 
@@ -58,88 +57,70 @@ class HumanGame:
         agents = [around[(place - seat) % len(around)] for place in range(len(around))]
         self.players = [agent.name for agent in agents]
         self.finished: list[Episode] = []
-        self._starts, self._players = rngs.torch("starts"), rngs.torch("players")
-        self._table = Table(self.game, agents, self._players)
+        self._starts = rngs.torch("starts")
+        self._seated = SeatedPlayers(self.game, agents, rngs.torch("players"))
         self._begin()
 
     # --- an episode -------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self.state = self.game.reset(1, self._starts)
-        self.outcome: Outcome | None = None
-        self.earned = torch.zeros(self.game.players)
-        self.moments: list[Moment] = []
-        self._think()
+        self._seated.begin(self.game.reset(1, self._starts))
+        self._seated.think()
+
+    @property
+    def moments(self) -> list[Moment]:
+        return self._seated.moments
 
     @property
     def over(self) -> bool:
-        return bool(self.game.over(self.state)[0])
+        return self._seated.over
 
     @property
     def episode(self) -> int:
         """Its number, from 0."""
         return len(self.finished) - (1 if self.over else 0)
 
-    @torch.no_grad()
-    def _think(self) -> None:
-        """The others decide, and can be asked what they believe."""
-        self._view = View(self.game, self.state)
-        self._actions, before = self._table.act(self._view)
-        self._thoughts = self._table.thoughts(self._view, before)
-
     def legal(self) -> list[str]:
         """What the human may do now."""
         if self.over:
             return []
-        mask = self._view.mask[0, self.seat].tolist()
+        mask = self._seated.view.mask[0, self.seat].tolist()
         return [name for name, allowed in zip(ACTION_NAMES, mask) if allowed]
 
     def move(self, action: str) -> None:
         """The human moves, and with it everybody; who has left watches the others to the end."""
         if action not in self.legal():
             raise UserError(f"'{action[:40]}' is no move here, expected one of {', '.join(self.legal()) or 'none'}.")
-        self._actions[0, self.seat] = ACTION_NAMES.index(action)
+        self._seated.actions[0, self.seat] = ACTION_NAMES.index(action)
         self._step()
-        while not self.over and not bool(self.state.alive[0, self.seat]):
+        while not self.over and not bool(self._seated.view.state.alive[0, self.seat]):
             self._step()
 
-    @torch.no_grad()
     def _step(self) -> None:
-        after, step = self.game.step(self.state, self._actions)
-        alive = self.state.alive[0].tolist()
-        doing = [a if there else None for a, there in zip(step.executed[0].tolist(), alive)]
-        told = [None if seat == self.seat else thought for seat, thought in enumerate(self._thoughts)]
-        self.moments.append(Moment(scene(self.game, self.state, 0, self.outcome), self.earned.tolist(), doing, told))
-        self._table.observe(self._view, step)
-        self.earned = self.earned + step.reward[0]
-        self.state, self.outcome = after, step
+        self._seated.step(hidden=self.seat)
         if self.over:
             self.finished.append(self._told())
         else:
-            self._think()
+            self._seated.think()
 
     def again(self) -> None:
         """The next episode of the same players."""
         if not self.over:
             raise UserError("The episode is not over yet.")
-        self._table.next_episode()
         self._begin()
 
     # --- what is told -----------------------------------------------------------------------------------------------
 
     def _told(self) -> Episode:
-        """The episode so far, with the situation now as its last moment."""
-        nobody: list[int | None] = [None] * self.game.players
-        now = Moment(scene(self.game, self.state, 0, self.outcome), self.earned.tolist(), nobody, [None] * len(nobody))
-        return Episode(self.name, self.players, len(self.finished), [*self.moments, now])
+        return Episode(self.name, self.players, len(self.finished), self._seated.told())
 
     def shown(self) -> dict[str, Any]:
         """What the human may see: the board, its moves, and what the others believe."""
-        thoughts = [] if self.over else self._thoughts
+        thoughts = [] if self.over else self._seated.thoughts
         return {
             "team": self.team, "seat": self.seat, "players": self.players, "step": len(self.moments),
-            "episode": self.episode, "over": self.over, "earned": self.earned.tolist(), "legal": self.legal(),
-            "scene": scene(self.game, self.state, 0, self.outcome)._asdict(),
+            "episode": self.episode, "over": self.over, "earned": self._seated.earned.tolist(), "legal": self.legal(),
+            "scene": self._seated.scene._asdict(),
             "opinions": [
                 [vars(o) for o in thought.opinions] if thought is not None and seat != self.seat else []
                 for seat, thought in enumerate(thoughts)

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from marlab.hunt.evaluate.agents import Agent, only_in
 from marlab.hunt.game.render import Scene, scene
@@ -80,8 +79,8 @@ class Episode:
                 "actions": list(ACTION_NAMES), "frames": frames}  # fmt: skip
 
 
-class Table:
-    """The players of one game, each behind its own policy, and the ideal observer beside them."""
+class SeatedPlayers:
+    """The players of one game, each behind its own policy, the ideal observer beside them, and their episode so far."""
 
     def __init__(self, game: Game, agents: Sequence[Agent], generator: torch.Generator) -> None:
         self.game, self.agents, self.generator = game, agents, generator
@@ -96,28 +95,62 @@ class Table:
         self.observer = BeliefTracker(game, ExactLikelihoods(game), BeliefConfig())
         self.rules = RulePlayers(game, [Kind.RAND] * game.players)
         self.seen = self.observer.begin(1)
+        self.state: State | None = None
 
-    def act(self, view: View) -> tuple[Tensor, list[Memory]]:
-        """(actions [1, n], memories before them)."""
-        before = list(self.memories)
-        actions = torch.full((1, self.game.players), STAY, device=self.game.device)
+    def begin(self, start: State) -> None:
+        """An episode from `start` (one game); those who have played together before remember it."""
+        if self.state is not None:
+            again = torch.ones(1, dtype=torch.bool, device=self.game.device)
+            self.memories = [p.reset(m, again, self.generator) for p, m in zip(self.policies, self.memories)]
+            self.seen = self.observer.reset(self.seen, again)
+        self.state, self.outcome, self.moments = start, None, list[Moment]()
+        self.earned = torch.zeros(self.game.players, device=self.game.device)
+
+    outcome: Outcome | None
+    moments: list[Moment]
+
+    @property
+    def over(self) -> bool:
+        assert self.state is not None
+        return bool(self.game.over(self.state)[0])
+
+    @torch.no_grad()
+    def think(self, tell: bool = True) -> None:
+        """Everybody decides: `actions` [1, n]; and where it is to be told, `thoughts` behind them."""
+        assert self.state is not None
+        self.view, before = View(self.game, self.state), list(self.memories)
+        self.actions = torch.full((1, self.game.players), STAY, device=self.game.device)
         for seat, policy in enumerate(self.policies):
-            chosen, self.memories[seat] = policy.act(view, self.memories[seat], self.generator)
-            actions[:, seat] = chosen[:, seat]
-        return actions, before
+            chosen, self.memories[seat] = policy.act(self.view, self.memories[seat], self.generator)
+            self.actions[:, seat] = chosen[:, seat]
+        self.thoughts = self._thoughts(self.view, before) if tell else [None] * self.game.players
 
-    def observe(self, view: View, outcome: Outcome) -> None:
+    @torch.no_grad()
+    def step(self, hidden: int | None = None) -> None:
+        """The decisions are executed, and told but for those of the `hidden` seat."""
+        after, done = self.game.step(self.view.state, self.actions)
+        alive = self.view.state.alive[0].tolist()
+        doing = [a if there else None for a, there in zip(done.executed[0].tolist(), alive)]
+        told = [None if seat == hidden else thought for seat, thought in enumerate(self.thoughts)]
+        self.moments.append(Moment(self.scene, self.earned.tolist(), doing, told))
         for seat, policy in enumerate(self.policies):
-            self.memories[seat] = policy.observe(view, outcome, self.memories[seat])
-        self.seen = self.observer.observe(view, outcome, self.seen)
+            self.memories[seat] = policy.observe(self.view, done, self.memories[seat])
+        self.seen = self.observer.observe(self.view, done, self.seen)
+        self.earned = self.earned + done.reward[0]
+        self.state, self.outcome = after, done
 
-    def next_episode(self) -> None:
-        again = torch.ones(1, dtype=torch.bool, device=self.game.device)
-        self.memories = [p.reset(m, again, self.generator) for p, m in zip(self.policies, self.memories)]
-        self.seen = self.observer.reset(self.seen, again)
+    @property
+    def scene(self) -> Scene:
+        assert self.state is not None
+        return scene(self.game, self.state, 0, self.outcome)
 
-    def thoughts(self, view: View, memories: list[Memory]) -> list[Thought | None]:
-        """What everybody thinks who decided in `view`; asked after `act`."""
+    def told(self) -> list[Moment]:
+        """The episode so far, with the situation now as its last moment."""
+        nobody: list[int | None] = [None] * self.game.players
+        return [*self.moments, Moment(self.scene, self.earned.tolist(), nobody, [None] * self.game.players)]
+
+    def _thoughts(self, view: View, memories: list[Memory]) -> list[Thought | None]:
+        """What everybody thinks who decided in `view`, from the memories before."""
         expected = self._expected(view)
         thoughts: list[Thought | None] = []
         for seat, policy in enumerate(self.policies):
@@ -185,37 +218,15 @@ def record(
 
     `over` is asked after every step; where it says so, what was told until then is the episode.
     """
-    table = Table(game, agents, generator)
-    moments: list[Moment] = []
+    players = SeatedPlayers(game, agents, generator)
     for number, start in enumerate(starts):
-        if number:
-            table.next_episode()
+        players.begin(start)
         last = number == len(starts) - 1
-        moments = _episode(table, start, over, tell=last)
+        while not players.over:
+            players.think(tell=last)
+            players.step()
+            if over():
+                break
         if not last and over():
             raise UserError("It was stopped before the episode began that was to be shown; give it more time.")
-    return Episode(name, [agent.name for agent in agents], len(starts) - 1, moments)
-
-
-def _episode(table: Table, state: State, over: Callable[[], bool], tell: bool) -> list[Moment]:
-    game, moments = table.game, list[Moment]()
-    outcome: Outcome | None = None
-    earned = torch.zeros(game.players, device=game.device)
-    while not bool(game.over(state)[0]):
-        view = View(game, state)
-        actions, before = table.act(view)
-        after, step = game.step(state, actions)
-        if tell:
-            alive = state.alive[0].tolist()
-            doing = [a if there else None for a, there in zip(step.executed[0].tolist(), alive)]
-            thoughts = table.thoughts(view, before)
-            moments.append(Moment(scene(game, state, 0, outcome), earned.tolist(), doing, thoughts))
-        table.observe(view, step)
-        earned = earned + step.reward[0]
-        state, outcome = after, step
-        if over():
-            break
-    if tell:
-        nobody: list[int | None] = [None] * game.players
-        moments.append(Moment(scene(game, state, 0, outcome), earned.tolist(), nobody, [None] * game.players))
-    return moments
+    return Episode(name, [agent.name for agent in agents], len(starts) - 1, players.told())
