@@ -25,9 +25,11 @@ from marlab.lab.errors import UserError
 
 SECONDS = 20.0
 """Of computing; what else the machine does meanwhile does not count."""
-WAITING = 300.0
+WAITING = 120.0
 """Seconds on the clock, for a case that waits."""
 MEMORY = 1 << 30  # bytes beyond what the process has when a case begins
+
+PIPE = "|"
 
 Kind = Literal["done", "refused", "began", "failed"]
 
@@ -45,7 +47,8 @@ class Case:
     source: Path | None = None
     """A folder whose content is copied there first."""
     files: Mapping[str, bytes | None] = field(default_factory=dict)
-    """Then these are put in place: content, or None for nothing; a name that ends with / is a folder."""
+    """Then these are put in place: content, or None for nothing; a name that ends with / is a folder, one that ends
+    with PIPE a pipe."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def run_case(case: Case) -> Ended:
 
 
 def _ended(case: Case, code: Any, said: str) -> Ended:
-    if code in (None, 0) or not isinstance(code, int):
+    if not isinstance(code, int) or code == 0:
         return Ended(case, "done")
     if code in (1, 2) and "Traceback" not in said:
         return Ended(case, "refused", said[-300:])
@@ -104,16 +107,18 @@ def _ended(case: Case, code: Any, said: str) -> Ended:
 
 def _prepare(case: Case, folder: Path) -> None:
     if case.source is not None:
-        shutil.copytree(case.source, folder)
+        shutil.copytree(case.source, folder, symlinks=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in case.files.items():
-        path = folder / name
+        path = folder / name.removesuffix(PIPE)
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
         if name.endswith("/"):
             path.mkdir(parents=True)
+        elif name.endswith(PIPE):
+            os.mkfifo(path)
         elif content is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -148,9 +153,3 @@ def _data_now() -> int:
         return 1 << 40
     line = next(line for line in status.read_text().splitlines() if line.startswith("VmData:"))
     return int(line.split()[1]) * 1024
-
-
-def clean_environment() -> None:
-    """Nothing of the caller's terminal changes what a case does."""
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-        os.environ.pop(name, None)

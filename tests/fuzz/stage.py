@@ -29,6 +29,18 @@ def _home() -> Path:
     return home
 
 
+def made(write: Callable[[Path], Any]) -> Callable[[], Path]:
+    """A folder that `write` fills when it is first asked for."""
+
+    @cache
+    def folder() -> Path:
+        place = Path(tempfile.mkdtemp(dir=_home()))
+        write(place)
+        return place
+
+    return folder
+
+
 def preset(config: Any) -> bytes:
     """The settings of a config as a preset file."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in changed(config).items()).encode()
@@ -111,7 +123,7 @@ def _goals(path: Path) -> None:
 def _world(path: Path) -> None:
     from marlab.hunt.world_model.model import make_model, save_world_model
 
-    save_world_model(path, make_model("structured", TINY, width=8), width=8, step=1)
+    save_world_model(path, make_model("structured", TINY), step=1)
 
 
 def _market(layer: str) -> Callable[[Path], None]:
@@ -205,6 +217,20 @@ def samples() -> Path:
 
 
 @cache
+def guide_samples() -> Path:
+    """A folder with the guide's files of samples."""
+    from marlab.market.samples.npz import save_l4_samples, save_samples
+    from marlab.market.samples.records import L4Samples, MacroSamples, MicroSamples
+    from tests.market.learn_cases import labelled_samples
+
+    folder, few = _home() / "guide", labelled_samples()
+    folder.mkdir()
+    save_samples(MacroSamples.view(few), MicroSamples.view(few), folder)
+    save_l4_samples(L4Samples.view(few), folder)
+    return folder
+
+
+@cache
 def starts() -> Path:
     """A folder with a start file and a run's records of step-one deaths."""
     from marlab.fish.starts.files import SHIPPED
@@ -215,6 +241,17 @@ def starts() -> Path:
     record = {"iteration": 1, "predator_position": [0.0, 1.0], "predator_velocity": [1.0, 0.5], "fish_idx": 3}
     probe = {"iteration": 1, "step_one_deaths": [record], "worst_episodes": [record], "episodes": [record]}
     (folder / "eval_multi_history.jsonl").write_text("".join(json.dumps(probe) + "\n" for _ in range(3)))
+    return folder
+
+
+@cache
+def everything() -> Path:
+    """A folder with all of these; data that commands only read are links."""
+    folder = _home() / "everything"
+    shutil.copytree(runs(), folder)
+    for place in (hunt_data(), market_logs(), recorded(), samples(), starts()):
+        for path in place.iterdir():
+            (folder / path.name).symlink_to(path)
     return folder
 
 

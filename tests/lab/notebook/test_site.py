@@ -45,6 +45,13 @@ def test_only_what_changed_is_made_again(root: Path) -> None:
     assert len(build(root, "zh").made) == 3  # another language
 
 
+def test_a_pipe_in_one_run_is_told_of_that_run_alone(root: Path) -> None:
+    (root / "fish" / "a" / "metrics.jsonl").unlink()
+    os.mkfifo(root / "fish" / "a" / "metrics.jsonl")
+    site = build(root)
+    assert [broken.path.name for broken in site.broken] == ["a"] and [path.name for path in site.made] == ["b"]
+
+
 def test_another_program_makes_all_pages_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(root)
     mark = program_mark()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import marlab.lab.runs.metrics as metrics
+from marlab.lab.errors import UserError
 from marlab.lab.runs.metrics import MetricsWriter, column, read_metrics, tail_metrics
 
 
@@ -101,3 +102,10 @@ def test_tensorboard_has_the_same_names(tmp_path: Path) -> None:
 
 def test_no_file_no_rows(tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "none.jsonl") == [] == tail_metrics(tmp_path / "none.jsonl", 3)
+
+
+def test_a_pipe_in_place_of_metrics_is_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    for use in (read_metrics, lambda path: tail_metrics(path, 3), MetricsWriter):
+        with pytest.raises(UserError, match="Not a regular file"):
+            use(tmp_path / "metrics.jsonl")

@@ -109,7 +109,7 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, limit: int = MOST) -> pa.Table:
-    """A Parquet file, or those of some columns that it has; ValueError or OSError where it is damaged."""
+    """A Parquet file, or those of some columns that it has; ValueError where it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,7 +120,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, limit: int = 
             _check_counts(file.metadata, path.stat().st_size, limit)
             known = set(file.schema_arrow.names)
             return file.read(None if columns is None else [name for name in columns if name in known])
-    except (pa.ArrowException, OverflowError, RecursionError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, OverflowError, RecursionError) as error:  # Arrow's own words are OSErrors
         raise ValueError(first_line(error)) from None
 
 

@@ -14,8 +14,9 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from marlab.lab.errors import UserError
 from marlab.lab.runs.files import open_regular
 
 BLOCK = 1 << 16  # bytes read at a time when a file is read from its end
@@ -80,7 +81,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if not path.exists():
         return rows
-    with open_regular(path) as file:
+    with _open(path) as file:
         for line in file:
             row = _parse(line)
             if row is None:
@@ -146,7 +147,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _lines_backwards(path: Path) -> Iterator[bytes]:
-    with open_regular(path) as file:
+    with _open(path) as file:
         position = file.seek(0, os.SEEK_END)
         rest = b""
         while position > 0:
@@ -159,11 +160,18 @@ def _lines_backwards(path: Path) -> Iterator[bytes]:
             yield rest
 
 
+def _open(path: Path) -> BinaryIO:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}).") from None
+
+
 def _end_broken_line(path: Path) -> None:
     """Make sure that the next record starts on a line of its own."""
     if not path.exists():
         return
-    open_regular(path).close()
+    _open(path).close()
     if path.stat().st_size == 0:
         return
     with path.open("rb+") as file:

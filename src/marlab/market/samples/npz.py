@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.arrays import read_npz
-from marlab.lab.runs.files import replacing
+from marlab.lab.runs.files import replacing, trusting
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.logs.worldlog import REJECT
 from marlab.market.rules.goals import GOAL_SIZE
@@ -131,21 +131,23 @@ def load_samples(in_dir: str | Path) -> tuple[Sequence[MacroSample], Sequence[Mi
         path = folder / "l2_samples.npz"
         columns = load_columns(path, ("state_static", "state_temporal", "x_roles", "goals"))
         columns.pop("horizon", None)
-        origin = Origin.unpacked(columns, str(path))
-        check_sizes(columns, path)
-        columns = with_defaults(columns, MacroSamples)
-        check_rows(columns, MacroSamples, path)
+        with trusting(f"{path} is damaged"):
+            origin = Origin.unpacked(columns, str(path))
+            check_sizes(columns, path)
+            columns = with_defaults(columns, MacroSamples)
+            check_rows(columns, MacroSamples, path)
         macro = MacroSamples(columns, origin=origin)
     if (folder / "l3_samples.npz").exists():
         path = folder / "l3_samples.npz"
         columns = load_columns(path, ("roles", "goals", "baselines", "residuals", "time_labels"))
-        origin = Origin.unpacked(columns, str(path))
-        check_sizes(columns, path)
-        slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
-        histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
-        columns = {**with_defaults(columns, MicroSamples, slots), **histories}
-        check_rows(columns, MicroSamples, path)
-        _check_days(columns["day_rows"], origin, path)
+        with trusting(f"{path} is damaged"):
+            origin = Origin.unpacked(columns, str(path))
+            check_sizes(columns, path)
+            slots = int(columns.pop("horizon", np.asarray(HORIZON))) + 1
+            histories = load_columns(folder / "l3_histories.npz", ("histories", "offsets"))
+            columns = {**with_defaults(columns, MicroSamples, slots), **histories}
+            check_rows(columns, MicroSamples, path)
+            _check_days(columns["day_rows"], origin, path)
         micro = MicroSamples(columns, origin=origin)
     return macro, micro
 
@@ -160,13 +162,9 @@ def load_l4_samples(in_dir: str | Path) -> L4Samples:
     """What `save_l4_samples` wrote."""
     path = Path(in_dir) / "l4_samples.npz"
     columns = load_columns(path, ("global_feats", "thread_feats", "offsets"))
-    origin = Origin.unpacked(columns, str(path))
-    lacks = [
-        name for name in ("days", *L4Samples.ragged.values(), "thread_index", "thread_names") if name not in columns
-    ]
-    if lacks:
-        raise UserError(f"{path} lacks {', '.join(lacks)}.")
-    check_rows(columns, L4Samples, path)
+    with trusting(f"{path} is damaged"):
+        origin = Origin.unpacked(columns, str(path))
+        check_rows(columns, L4Samples, path)
     return L4Samples(columns, origin=origin)
 
 

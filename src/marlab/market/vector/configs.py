@@ -135,11 +135,14 @@ def load(path: Path) -> Configs:
     """Read configs; a file that is something else, or no market, raises UserError."""
     arrays = read_npz(path, "a file of market configs")
     version = arrays.pop("version", np.array(-1))
-    if version.shape != () or int(version) != VERSION:
+    if version.shape != () or version.dtype.kind not in "iu" or int(version) != VERSION:
         raise UserError(f"{path} is not a file of market configs of version {VERSION}: export it again.")
     names = {f.name for f in fields(Configs)}
     if set(arrays) != names:
         raise UserError(f"{path} has the arrays {sorted(arrays)}, expected {sorted(names)}.")
+    for name, values in arrays.items():
+        if values.dtype.kind not in "iuf":
+            raise UserError(f"{path} is damaged: its {name} holds {values.dtype}, expected numbers.")
     for name in _RATES:
         arrays[name] = arrays[name] * RATE_UNIT
     wider = {name: v.astype(np.float64 if name in (*_RATES, "balance") else np.int64) for name, v in arrays.items()}
