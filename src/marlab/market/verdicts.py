@@ -4,6 +4,11 @@ from marlab.market.verdicts_zh import SENTENCES_ZH
 
 _DIFFERENCE = "{agent} minus {other} is {difference:+.3f} {interval:+.3f} of the opening balance over {markets} markets"
 
+_ONLINE = (
+    "it earns {difference:+.3f} {interval:+.3f} of the opening balance more in the same seats of the same worlds of "
+    "the vector market."
+)
+
 SENTENCES = {
     "en": {
         "collected": "{worlds:,} of {planned:,} worlds are recorded ({failed:,} failed), with {days:,} days and "
@@ -42,12 +47,9 @@ SENTENCES = {
         "differences to the rule have the same sign and size, correlation of ranks {correlation:.2f} ({markets} "
         "markets). Mend the clones before learning among them.",
         "fidelity_nothing": "No seat was played by all sellers in both markets yet.",
-        "online_above": "Training helped: in the same seats of the same worlds of the vector market the learner "
-        "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
-        "online_below": "Training did harm: in the same seats of the same worlds of the vector market the learner "
-        "earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
-        "online_unclear": "Training is not seen to help: in the same seats of the same worlds of the vector market the "
-        "learner earns {difference:+.3f} {interval:+.3f} of the opening balance beside the rule.",
+        "online_above": f"The learner is better than the rule: {_ONLINE}",
+        "online_below": f"The learner is worse than the rule: {_ONLINE}",
+        "online_unclear": f"The learner cannot be told from the rule: {_ONLINE}",
         "online_back": "Training helped: it began {start:+.3f} {before:+.3f} from the rule, with a start that was made "
         "bad, and ends at {now:+.3f} {after:+.3f}, in the same seats of the vector market.",
         "online_not_back": "Training did not clearly help: it began {start:+.3f} {before:+.3f} from the rule, with a "

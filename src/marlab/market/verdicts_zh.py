@@ -31,9 +31,9 @@ SENTENCES_ZH = {
     "cloned": "在从未拟合过的世界上，{experts} 个克隆中有 {better} 个比专家的平均份额更能预测其行为："
     "每个决策的交叉熵为 {value:.3f}，而非 {trivial:.3f}。",
     "cloned_scores": "在克隆的世界中，按智能体和链中位置的得分平均偏差为期初余额的 {gap:.3f}（{worlds} 个配置）。",
-    "online_above": f"训练有帮助：{_ONLINE}",
-    "online_below": f"训练有害：{_ONLINE}",
-    "online_unclear": f"看不出训练有帮助：{_ONLINE}",
+    "online_above": f"学习者优于规则：{_ONLINE}",
+    "online_below": f"学习者不如规则：{_ONLINE}",
+    "online_unclear": f"学习者与规则无法区分：{_ONLINE}",
     "online_back": "训练有帮助：起点被故意变差，与规则相差 {start:+.3f} {before:+.3f}，最后相差 {now:+.3f} {after:+.3f}"
     "（向量市场中的相同席位）。",
     "online_not_back": "看不出训练有明显帮助：起点被故意变差，与规则相差 {start:+.3f} {before:+.3f}，最后相差 "

@@ -11,6 +11,7 @@ import pytest
 from marlab.lab.notebook.run_page import write_single
 from marlab.lab.notebook.serve import Notebook
 from marlab.lab.notebook.site import build
+from marlab.lab.runs.folders import ELSEWHERE
 from marlab.lab.runs.records import read_run
 from tests.lab.notebook.browser import faults, fresh_page, open_page
 from tests.lab.notebook.served import serving
@@ -219,6 +220,24 @@ def test_a_served_page_follows_its_run(page: Any, tmp_path: Path) -> None:
         make_run(tmp_path, "fish/c")
         page.wait_for_function("() => document.querySelectorAll('#runs li').length === 3")
         assert page.get_by_label("Choose fish/b for a comparison").is_checked()
+
+
+def test_a_run_elsewhere_opens_from_the_index_and_not_through_a_server(page: Any, tmp_path: Path) -> None:
+    root = tmp_path / "work" / "runs"
+    make_run(root, "fish/a")
+    far = make_run(tmp_path / "disk", "fish/far", root="../../../work/runs")
+    (root / ELSEWHERE).write_text("../../disk/fish/far\n")
+    build(root)
+    open_page(page, root / "index.html")
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_role("link", name="fish/far").click()
+    page.wait_for_selector(".plot .main-svg")
+    assert page.url == (far / "report" / "index.html").as_uri()
+    with serving(Notebook(root)) as server:
+        open_page(page, server.address)
+        page.wait_for_selector("html[data-ready]")
+        assert page.get_by_role("link", name="fish/far").count() == 0 and page.get_by_text("fish/far").count() == 1
+        assert page.get_by_label("Choose fish/far for a comparison").is_disabled()
 
 
 def test_a_served_comparison_says_what_the_differences_are_worth(page: Any, root: Path) -> None:

@@ -16,7 +16,7 @@ PNG = bytes.fromhex(  # a red dot
 )
 
 
-def make_run(root: Path, run_id: str = "fish/a", config: dict[str, Any] | None = None, **fields: Any) -> Path:
+def make_run(root: Path, /, run_id: str = "fish/a", config: dict[str, Any] | None = None, **fields: Any) -> Path:
     """A finished run with everything in it; `fields` replace entries of run.json, None in `config` leaves it out."""
     world, name = run_id.split("/")
     path = root / world / name
