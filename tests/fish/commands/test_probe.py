@@ -22,9 +22,9 @@ def test_record_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "2 x 4 fish" in capsys.readouterr().out
     record = json.loads((out / "probe.json").read_text())
     assert record["iteration"] == 7 and len(record["episodes"]) == 2
-    assert {p.name for p in out.iterdir()} == {"probe.json"} | {
-        f"{figure}.{kind}" for figure in ("death_histogram", "step_one_polar") for kind in ("png", "svg")
-    }
+    drawn = ["death_histogram", *(["step_one_polar"] if record["step_one_deaths"] else [])]
+    files = {f"{figure}.{kind}" for figure in drawn for kind in ("png", "svg")}
+    assert {p.name for p in out.iterdir()} == {"probe.json"} | files
 
 
 def test_wrong_flags() -> None:

@@ -19,6 +19,9 @@ from tests.lab.report.drawings import (
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_helper_makes_a_complete_reproducible_figure(name: str, tmp_path: Path) -> None:
+    if name == "missing":  # there is nothing to draw: no figure is better than an empty one
+        assert not save(GALLERY[name](), tmp_path / "a.png").exists()
+        return
     figure = GALLERY[name]()
     settle(figure)
     assert overhang(figure) < 0.01, "something is cut off"

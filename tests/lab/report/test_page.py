@@ -106,9 +106,9 @@ def test_large_pictures_stay_beside_the_page(tmp_path: Path, monkeypatch: pytest
 def test_notes_link_to_pages_where_there_are_pages(tmp_path: Path) -> None:
     make_run(tmp_path, "fish/a")
     child = make_run(tmp_path, "fish/b", parent="fish/a")
-    assert 'href="../../../fish/a/note.md"' in write_page(child).read_text()
+    assert 'href="../../a/note.md"' in write_page(child).read_text()
     write_page(tmp_path / "fish" / "a")
-    assert 'href="../../../fish/a/report/index.html"' in write_page(child).read_text()
+    assert 'href="../../a/report/index.html"' in write_page(child).read_text()
 
 
 def test_same_headings_get_different_anchors(tmp_path: Path) -> None:
