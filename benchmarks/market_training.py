@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from machine import commit, describe
 
-from marlab.market.learn.settings import TrainSettings
+from marlab.market.learn.settings import TrainConfig
 from marlab.market.learn.tables import DayTable, DecisionTable
 from marlab.market.learn.trainers import ActionTrainer, DayGoalTrainer, new_executor, new_manager
 from marlab.market.samples.dataset import Samples, empty
@@ -70,7 +70,7 @@ def random_decisions(rows: int, distinct: int = 200_000) -> Samples:
 
 def l2_on_a_core(rows: int = 20_480) -> None:
     torch.set_num_threads(1)
-    settings = TrainSettings(device="cpu")
+    settings = TrainConfig(device="cpu")
     device = torch.device("cpu")
     trainer = DayGoalTrainer(
         new_manager(settings, Sizes()), DayTable(random_days(rows), device), None, settings, device
@@ -91,7 +91,7 @@ def flops_per_token(parameters: int, width: int, layers: int) -> float:
 
 def l3_on_a_gpu(rows: int, batch: int, compiled: bool) -> None:
     device = torch.device("cuda")
-    settings = TrainSettings(device="cuda", l3_batch_size=batch, compile=compiled)
+    settings = TrainConfig(device="cuda", l3_batch_size=batch, compile=compiled)
     samples = random_decisions(max(rows, 16 * batch))
     model = new_executor(settings, 40)
     trainer = ActionTrainer(model, DecisionTable(samples, device), None, settings, device)

@@ -95,7 +95,7 @@ class Watched:
                     key = int(at.state.day), thread.partner, thread.round, thread.received is not None
                     self.asked[key] = {
                         "baseline": np.stack(at.base, -1)[i], "aux": at.aux[i], "thread": at.thread_features[i],
-                        "x_static": at.morning.x_static, "goal": at.goal,
+                        "x_static": at.x_static, "goal": at.goal,
                     }  # fmt: skip
                 return decide(at, alpha)
 

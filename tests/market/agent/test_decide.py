@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from marlab.market.agent.decide import Weigh, ablated, heuristic_weights, pure_l1, uniform_weights
+from marlab.market.agent.decide import Weigh, ablated, pure_l1
 from marlab.market.agent.neural import Neural, NeuralWeights
 from marlab.market.networks.coordinator import GlobalCoordinator
+from marlab.market.rules.round_state import heuristic_weights, uniform_weights
 from tests.market.agent.test_neural import OFFER, columns, disturbed_network
 from tests.market.days import a_day
 from tests.market.network_cases import numpy_l3, numpy_l4

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from marlab.market.agent.decide import Intentions, RuleW, heuristic_weights, pure_l1
+from marlab.market.agent.decide import Intentions, RuleW, pure_l1
 from marlab.market.agent.neural import Neural, partly
 from marlab.market.agent.plan import make_plan
 from marlab.market.networks.executor import TemporalDecisionTransformer
+from marlab.market.rules.round_state import heuristic_weights
 from tests.market.network_cases import numpy_l3
 from tests.market.thread_cases import RULES, open_days, situation, some_threads
 

@@ -12,9 +12,7 @@ from marlab.market.agent.decide import (
     RuleW,
     by_decision,
     heuristic,
-    heuristic_weights,
     pure_l1,
-    uniform_weights,
 )
 from marlab.market.agent.neural import Neural, NeuralWeights
 from marlab.market.agent.plan import RoundPlan, make_plan
@@ -28,6 +26,7 @@ from marlab.market.rules.executor import Decision
 from marlab.market.rules.l1 import L1Options
 from marlab.market.rules.partners import Ended, PartnerBook
 from marlab.market.rules.plan import by_weight
+from marlab.market.rules.round_state import heuristic_weights, uniform_weights
 from tests.market.days import a_day, random_days
 from tests.market.network_cases import numpy_l3, numpy_l4
 from tests.market.thread_cases import RULES, open_days, situation, some_threads

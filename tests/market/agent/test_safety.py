@@ -26,7 +26,7 @@ def test_a_signed_sale_lowers_the_earlier_days_too() -> None:
     assert ledger.caps.sell.tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("options", [GUIDE, L1Options(production="platform"), ECONOMIC], ids=str)
+@pytest.mark.parametrize("options", [GUIDE, ECONOMIC], ids=str)
 def test_everything_planned_may_be_signed(options: L1Options) -> None:
     rng = np.random.default_rng(8)
     for state in (random_days(40, seed=9).take(i) for i in range(40)):
@@ -53,7 +53,7 @@ def test_everything_planned_may_be_signed(options: L1Options) -> None:
 
 def test_signed_deals_equal_the_completed_state() -> None:
     state = buying_day()
-    ledger = Ledger(state, L1Options(production="material"))
+    ledger = Ledger(state, ECONOMIC)
     ledger.sign(False, 6, 9, 2)
     ledger.sign(True, 3, 21, 4)
     signed = state.with_signed(schedule({2: 6}), schedule({2: 54}), schedule({4: 3}), schedule({4: 63}))
@@ -64,9 +64,9 @@ def test_signed_deals_equal_the_completed_state() -> None:
 
 
 def test_a_planned_purchase_is_nothing_to_sell_from() -> None:
-    state, options = a_day(), L1Options(production="material")
-    assert l1.SideLeft(state, options, True).cap(np.zeros_like(state.q_in))[0] == 0
-    ledger = Ledger(state, options)
+    state = a_day()
+    assert l1.SideLeft(state, ECONOMIC, True).cap(np.zeros_like(state.q_in))[0] == 0
+    ledger = Ledger(state, ECONOMIC)
     ledger.sign(False, 10, 10, 0)
     assert ledger.caps.sell[0] == 10
 
@@ -102,7 +102,7 @@ def test_the_layer_buys_unless_told_to_sell_and_masks_its_own_side() -> None:
 def test_a_day_is_open_on_the_side_that_can_still_deal() -> None:
     """Without material nothing can be sold for today, but material can be bought."""
     state = a_day()
-    layer = L1SafetyLayer(state.horizon, L1Options(production="material"))
+    layer = L1SafetyLayer(state.horizon, ECONOMIC)
     buying, selling = layer.compute(state, is_buying=True), layer.compute(state, is_buying=False)
     assert buying.Q_safe[0] > 0 == selling.Q_safe_sell[0]
     assert buying.time_mask[0] == 0 and selling.time_mask[0] == -np.inf

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.clones.settings import OURS, CloneConfig
+from marlab.market.clones.settings import CloneConfig
 from marlab.market.clones.worlds import FIT, HELD_OUT, VALIDATION, parts, planned, read_all
+from marlab.market.simulator.seating import OURS
 from tests.market.clone_cases import small_worlds, write_small_worlds
 
 

@@ -7,7 +7,7 @@ import torch
 
 from marlab.lab.errors import UserError
 from marlab.market.fidelity.plan import SELLERS
-from marlab.market.fidelity.sellers import VARIANTS, ManyRules, is_rule, population, seat_sellers, settings_of
+from marlab.market.fidelity.sellers import VARIANTS, is_rule, population, seat_sellers, settings_of
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.simulator.experts import split_alias
 from marlab.market.vector.builtin import Seated, play
@@ -41,7 +41,8 @@ def test_seats_with_options_of_their_own_play_as_the_rule_with_these_options() -
     options = [RuleOptions(), RuleOptions(lot=1, price="highest"), RuleOptions(opening_lots=(2,), hold=0)]
     both = market(len(options))
     number = torch.arange(len(options))[:, None, None].expand(both.setup.exists.shape)
-    rules = ManyRules(both, options, number, both.setup.exists)
+    rules = RuleW(both)
+    rules.vary(options, number)
     play(both, Seated(both, torch.ones_like(both.setup.lines), {1: rules}, None))
     for world, own in enumerate(options):
         alone = market()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from marlab.lab.runs.testing import assert_resume_equal
-from marlab.market.learn.settings import TrainSettings
+from marlab.market.learn.settings import TrainConfig
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
     ActionTrainer,
@@ -33,7 +33,7 @@ def samples() -> Samples:
     return labelled_samples()
 
 
-def phase_trainer(phase: str, samples: Samples, settings: TrainSettings = SMALL) -> PhaseTrainer:
+def phase_trainer(phase: str, samples: Samples, settings: TrainConfig = SMALL) -> PhaseTrainer:
     if phase == "l2":
         return DayGoalTrainer(
             new_manager(settings, samples.sizes), DayTable(samples, CPU), DayTable(samples, CPU), settings, CPU
@@ -68,7 +68,7 @@ def test_settings_decide_the_rate_after_a_resume_and_a_finished_phase_does_nothi
 
 @pytest.mark.long
 def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
-    settings = TrainSettings(
+    settings = TrainConfig(
         l2_epochs=1000, l2_batch_size=64, l2_lr=3e-3, weight_decay=0.0, max_grad_norm=1e9, device="cpu"
     )
     days = {name: values[:64] for name, values in samples.macro.items()}
@@ -80,7 +80,7 @@ def test_l2_learns_64_days_by_heart(samples: Samples) -> None:
 
 @pytest.mark.long
 def test_l3_learns_256_decisions_by_heart(samples: Samples) -> None:
-    settings = TrainSettings(
+    settings = TrainConfig(
         l3_epochs=300, l3_batch_size=256, l3_lr=3e-3, weight_decay=0.0, dropout=0.0, l3_width=64, l3_layers=2,
         max_grad_norm=5.0, device="cpu",
     )  # fmt: skip

@@ -37,7 +37,7 @@ def test_rules_of_thumb_follow_the_rules_of_l1() -> None:
 
 def test_in_play_the_network_says_what_the_backfill_tells_l3(tmp_path: Path) -> None:
     torch.manual_seed(4)
-    options = SampleOptions(features=FeatureOptions(balance_norm="own", channels=12))
+    options = SampleOptions(features=FeatureOptions(channels=12))
     network = HorizonManagerPPO(d_temporal=12, positive_q=False)
     torch.nn.init.normal_(network.mean.weight, std=2.0)
     save_network(tmp_path / "l2_bc.pt", network, data=to_dict(options))

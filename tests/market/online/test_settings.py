@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.online.settings import OnlineConfig, shape_of
+from marlab.market.online.settings import OnlineConfig
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,3 @@ from marlab.market.online.settings import OnlineConfig, shape_of
 def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(UserError):
         OnlineConfig(**wrong)  # type: ignore[arg-type]
-
-
-def test_shapes_are_levels_by_factories_or_official() -> None:
-    assert shape_of("3x4") == (3, 4)
-    assert shape_of("official") is None

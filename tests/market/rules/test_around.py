@@ -10,11 +10,11 @@ import torch
 
 from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import around, l1, plan
-from marlab.market.rules.l1 import Action
+from marlab.market.rules.l1 import ECONOMIC, Action
 from marlab.market.vector.builtin import Seated, play
 from marlab.market.vector.generate import generate
 from marlab.market.vector.market import Market
-from marlab.market.vector.rule_w import RULES, RuleW
+from marlab.market.vector.rule_w import RuleW
 from marlab.market.vector.seats import CONSUMERS
 from marlab.market.vector.setup import make_setup
 from marlab.market.vector.sync_random import SyncRandom
@@ -31,7 +31,7 @@ class Around(RuleW):
         sale = around.look(state, caps, threads, issue, alpha, self.options)
         logits = torch.zeros((*alpha.shape, around.CHOICES), dtype=alpha.dtype) + torch.tensor(around.prior(self.bonus))
         noise = -torch.rand(logits.shape, generator=self.noise).log().neg().log() if self.drawn else None
-        chosen = around.serve(sale, RULES, logits, noise, self.freedom)
+        chosen = around.serve(sale, ECONOMIC, logits, noise, self.freedom)
         self.seen.append((sale, chosen, logits))
         self.known.append(self.memory.known(rows, CONSUMERS))
         return chosen.answers
@@ -89,7 +89,7 @@ def test_what_is_drawn_is_open_fits_and_is_done() -> None:
         planned = torch.zeros_like(room)
         days = answers.day.long().clamp(0, room.shape[1] - 1)
         planned.scatter_add_(1, days, answers.quantity.to(room.dtype) * (answers.op != END))
-        assert (planned <= l1.caps(sale.state, RULES).sell + 1e-9).all()
+        assert (planned <= l1.caps(sale.state, ECONOMIC).sell + 1e-9).all()
         for kind in done:
             done[kind] += int((answers.op == kind).sum())
     assert done[ACCEPT] > 3 and done[REJECT] > 100
@@ -103,7 +103,7 @@ def test_who_chooses_outright_never_does_as_the_rule_in_an_offer() -> None:
     _, rule = played(Outright, drawn=True, bonus=0.0)
     assert isinstance(rule, Around)
     offered = 0
-    for sale, chosen, _ in rule.seen:
+    for _, chosen, _ in rule.seen:
         heads = chosen.mask.split(list(around.HEADS), -1)[1:]
         for head, mask in enumerate(heads, 1):
             others = mask[..., 1:].any(-1)
@@ -114,8 +114,6 @@ def test_who_chooses_outright_never_does_as_the_rule_in_an_offer() -> None:
         both = (lot > 0) & (day > 0)
         assert (chosen.answers.quantity[both] == lots[lot][both]).all()
         offered += int(both.sum())
-        buys = torch.as_tensor(around.day_inputs(sale.state, sale.room))[:, around.CAN_BUY]
-        assert torch.equal(buys > 0, torch.as_tensor(sale.state.can_buy) > 0)
     assert offered > 100
 
 
@@ -123,7 +121,7 @@ def test_masks_leave_out_what_would_be_the_rule() -> None:
     _, rule = played(Around, drawn=True, bonus=0.0)
     assert isinstance(rule, Around)
     for sale, chosen, logits in rule.seen:
-        greedy = around.serve(sale, RULES, logits + torch.tensor(around.prior(9.0)))
+        greedy = around.serve(sale, ECONOMIC, logits + torch.tensor(around.prior(9.0)))
         first = plan.ordered(sale.wishes, sale.threads)[:, 0]
         rows = torch.arange(len(first))
         changed = (chosen.choices[rows, first] > 0).any(-1)  # the first thread: nobody took room before it
@@ -142,5 +140,3 @@ def test_inputs_have_their_sizes_and_stay_small() -> None:
         x = around.inputs(sale, Action(nothing, nothing, nothing), partners)
         assert x.shape == (*sale.alpha.shape, around.INPUTS)
         assert x.isfinite().all() and x.abs().max() < 50
-        more = around.inputs(sale, Action(nothing, nothing, nothing), partners, torch.ones_like(x[..., :3]))
-        assert more.shape[-1] == around.INPUTS + 3

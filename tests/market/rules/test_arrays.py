@@ -23,10 +23,7 @@ from tests.market.days import random_days
 DAYS, K, T = 120, 5, 6
 OPTIONS = [
     L1Options(),
-    L1Options(production="material", sell_inventory="sellable", buy_cap="useful", include_exogenous=True),
-    L1Options(production="platform"),
     L1Options(rules="economic", short_reserve=True),
-    L1Options(rules="economic", supply="sure"),
 ]
 
 
@@ -149,9 +146,7 @@ def _stacked(rows: list[Any]) -> Any:
     return None if rows[0] is None else np.concatenate([np.asarray(row) for row in rows])
 
 
-@pytest.mark.parametrize(
-    "options", [FeatureOptions(), FeatureOptions(channels=12, balance_norm="own", pressure_base="demand")], ids=str
-)
+@pytest.mark.parametrize("options", [FeatureOptions(), FeatureOptions(channels=12)], ids=str)
 def test_features_for_batches_of_tensors(case: Case, options: FeatureOptions) -> None:
     rng = np.random.default_rng(3)
     row, columns = np.repeat(np.arange(DAYS), 7), rng.random((4, 7 * DAYS))
@@ -164,8 +159,8 @@ def test_features_for_batches_of_tensors(case: Case, options: FeatureOptions) ->
             features.static_features(state, options),
             features.temporal_features(state, slots, options),
         )
-        rows, many = state.per_thread(), l1.caps(state, OPTIONS[3]).per_thread()
-        issue, base = l1.issue_of(rows, c.sides), l1.baseline(rows, many, c.sides, OPTIONS[3], c.rounds)
+        rows, many = state.per_thread(), l1.caps(state, OPTIONS[1]).per_thread()
+        issue, base = l1.issue_of(rows, c.sides), l1.baseline(rows, many, c.sides, OPTIONS[1], c.rounds)
         cap = many.of(c.sides)
         there = Negotiations(c.sides, base, cap, l1.time_mask(cap, issue), c.table, c.rounds, c.relative_time)
         thread = features.thread_features(rows, x_temporal[:, None], c.goal[:, None], there)
@@ -191,7 +186,7 @@ def test_features_for_batches_of_tensors(case: Case, options: FeatureOptions) ->
     np.testing.assert_allclose(expected[3][..., 0], expected[4])
 
 
-@pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[3]], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_rule_w_and_its_plans_decide_alike_for_batches_of_tensors(case: Case, options: L1Options) -> None:
     def everything(state: DayState, c: Case) -> tuple[Any, ...]:
         caps = l1.caps(state, options)

@@ -27,7 +27,6 @@ def test_economic_caps_hold_one_day_of_stock_and_each_day_alone() -> None:
     assert caps.sell[:11].tolist() == [1, 4, 4, 3, 4, 4, 4, 4, 4, 4, 0]
     early = l1.caps(state.replace(day=np.array(10.0)), ECONOMIC)
     assert early.sell[:5].tolist() == [1, 4, 4, 8, 10]
-    assert l1.caps(state.replace(day=np.array(10.0)), L1Options(rules="economic", supply="sure")).sell[4] == 4
 
 
 def test_a_first_level_factory_fills_its_stock_before_it_sells_for_today() -> None:

@@ -15,8 +15,8 @@ from tests.market.days import a_day, random_days, schedule
 PLAIN = FeatureOptions()
 OPTIONS = [
     PLAIN,
-    FeatureOptions(balance_norm="own", channels=12, include_exogenous=True),
-    FeatureOptions(offers="none", pressure_base="demand", pressure_smoothing=5),
+    FeatureOptions(channels=12),
+    FeatureOptions(offers="none"),
 ]
 
 
@@ -204,7 +204,7 @@ def test_global_features_and_history_rows() -> None:
 def test_wrong_options_are_refused_by_name() -> None:
     with pytest.raises(UserError, match="channels is 11; it must be one of 10, 12"):
         FeatureOptions(channels=11)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="pressure_smoothing"):
-        FeatureOptions(pressure_smoothing=-1)
+    with pytest.raises(UserError, match="horizon of at least 1"):
+        FeatureOptions(horizon=0)
     with pytest.raises(ValueError, match="days ahead"):
         features.static_features(a_day(horizon=5), PLAIN)

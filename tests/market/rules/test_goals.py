@@ -85,15 +85,6 @@ def test_an_open_need_alone_makes_a_goal() -> None:
     assert (goal[:, 2] == 0).all()
 
 
-def test_bounded_labels_want_what_can_be_traded() -> None:
-    state = stack([a_day(needed_supplies=1000, needed_sales=5)])
-    goal = goals.goal_labels(state, NO_TRADES, NO_TRADES, bounded=True).reshape(4, 4)
-    assert goal[:, 0].tolist() == [30, 50, 30, 0]
-    np.testing.assert_allclose(goal[:, 2], 3 * goals.SPREAD * [1, 1, 1, 0])
-    ending = stack([a_day(day=95, needed_supplies=1000)])
-    assert goals.goal_labels(ending, NO_TRADES, NO_TRADES, bounded=True).reshape(4, 4)[:, 0].tolist() == [30, 20, 0, 0]
-
-
 def plain_label(day: DayState, deals: Trades, offers: Trades, row: int) -> np.ndarray:
     """The definition again, day by day and bucket by bucket."""
     goal = np.zeros((4, 2, 2))

@@ -1,7 +1,5 @@
 """L1: worked vectors, the bounds it promises, and the two rule sets."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -14,16 +12,7 @@ from tests.market.days import a_day, random_days, schedule
 
 GUIDE = L1Options()
 ECONOMIC = L1Options(rules="economic")
-EVERY_OPTION = [
-    L1Options(production=production, sell_inventory=stock, buy_cap=cap)  # type: ignore[arg-type]
-    for production, stock, cap in itertools.product(
-        ("full_load", "material", "platform"), ("output", "sellable"), ("capacity", "useful")
-    )
-] + [
-    L1Options(include_exogenous=True, short_reserve=True),
-    ECONOMIC,
-    L1Options(rules="economic", supply="sure", include_exogenous=True),
-]
+EVERY_OPTION = [GUIDE, L1Options(short_reserve=True), ECONOMIC]
 
 
 def buying_day(**given: object) -> DayState:
@@ -40,7 +29,7 @@ def test_the_worked_vector_of_buying() -> None:
     assert caps.buy[:6].tolist() == [862, 862, 862, 862, 860, 850]
     assert caps.buy[38:].tolist() == [520, 510, 510]
     assert caps.budget == 7655
-    assert l1.guide_baseline(state, caps, False, GUIDE) == (431, 9.5, 0)
+    assert l1.guide_baseline(state, caps, False) == (431, 9.5, 0)
     projected = l1.baseline(state, caps, False, GUIDE)
     assert projected == (30, 9.5, 0)
     offer = l1.clip_action(projected, caps.buy, caps.budget, False, l1.issue_of(state, False))
@@ -51,38 +40,23 @@ def test_the_worked_vector_of_selling() -> None:
     state = a_day(inventory_output=3, q_out=schedule({0: 6, 2: 25}))
     caps = l1.caps(state, GUIDE)
     assert caps.sell[:5].tolist() == [2, 2, 2, 12, 22]
-    assert l1.guide_baseline(state, caps, True, GUIDE) == (1.5, 21, 0)
+    assert l1.guide_baseline(state, caps, True) == (1.5, 21, 0)
     with_material = state.replace(inventory_input=np.array(5.0), q_in=schedule({0: 8}))
     assert l1.sellable(with_material) == 7
-    options = L1Options(sell_inventory="sellable")
-    assert l1.baseline(with_material, l1.caps(with_material, options), True, options).quantity == 3.5
 
 
-def test_material_and_platform_production_differ_in_what_becomes_of_stock() -> None:
+def test_lines_make_what_material_allows() -> None:
     state = a_day(inventory_input=14, q_in=schedule({1: 3, 4: 25}))
-    assert l1.production(state, "material", state.q_in)[:8].tolist() == [10, 7, 0, 0, 10, 10, 5, 0]
-    assert l1.production(state, "platform", state.q_in)[:8].tolist() == [10] * 8
-    empty = a_day(q_in=schedule({1: 4, 3: 16}))
-    assert l1.production(empty, "platform", empty.q_in)[:7].tolist() == [0, 4, 0, 10, 6, 6, 6]
+    assert l1.production(state, state.q_in)[:8].tolist() == [10, 7, 0, 0, 10, 10, 5, 0]
 
 
 def test_the_first_level_counts_on_its_mean_supply() -> None:
     state = a_day(input_product=0, output_product=1, inventory_input=2, exogenous_in_mean=6)
-    assert l1.production(state, "material", state.q_in)[:4].tolist() == [2, 6, 6, 6]
+    assert l1.production(state, state.q_in)[:4].tolist() == [2, 6, 6, 6]
 
 
-def test_useful_stock_is_one_day_of_production() -> None:
-    options = L1Options(buy_cap="useful")
-    assert (l1.caps(a_day(inventory_input=4, q_in=schedule({2: 3})), options).buy == 3).all()
-    assert (l1.caps(a_day(inventory_input=12), options).buy == 0).all()
-
-
-def test_exogenous_contracts_and_the_short_reserve_are_options() -> None:
-    state = a_day(exogenous_in_quantity=7, exogenous_in_price=70, exogenous_out_quantity=4, exogenous_out_price=88)
-    plain, counted = l1.caps(state, GUIDE), l1.caps(state, L1Options(include_exogenous=True))
-    assert plain.buy[0] - counted.buy[0] == 7
-    assert plain.sell[0] - counted.sell[0] == 4
-    assert plain.budget - counted.budget == 70
+def test_the_short_reserve_is_an_option() -> None:
+    state = a_day()
     assert l1.caps(state, L1Options(short_reserve=True)).budget == 9000 - 900
 
 
@@ -239,8 +213,8 @@ def test_no_room_means_no_offer() -> None:
 
 
 def test_wrong_options_are_refused_by_name() -> None:
-    with pytest.raises(UserError, match="production is 'none'; it must be one of full_load"):
-        L1Options(production="none")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="rules is 'none'; it must be one of guide"):
+        L1Options(rules="none")  # type: ignore[arg-type]
     assert L1Options(reserve=0).reserve == 0
     with pytest.raises(UserError, match="reserve"):
         L1Options(reserve=-1)
@@ -248,7 +222,7 @@ def test_wrong_options_are_refused_by_name() -> None:
 
 def test_a_short_budget_bounds_the_purchase_and_empty_lines_sell_nothing() -> None:
     poor = a_day(balance=1100)  # 1000 of it are the reserve
-    assert l1.guide_baseline(poor, l1.caps(poor, GUIDE), False, GUIDE).quantity == 10
+    assert l1.guide_baseline(poor, l1.caps(poor, GUIDE), False).quantity == 10
     assert (l1.caps(a_day(n_lines=0), GUIDE).sell == 0).all()
 
 

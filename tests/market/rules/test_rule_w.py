@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marlab.market.agent.decide import RuleW, heuristic_weights
+from marlab.market.agent.decide import RuleW
 from marlab.market.agent.plan import Answer, make_plan
 from marlab.market.agent.threads import Thread
 from marlab.market.logs.daystate import DayState
@@ -12,6 +12,7 @@ from marlab.market.logs.worldlog import ACCEPT, END, REJECT
 from marlab.market.rules import economic
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.partners import PartnerBook
+from marlab.market.rules.round_state import heuristic_weights
 from tests.market.agent.test_plan import RULES, sellers, situation
 from tests.market.days import a_day
 

@@ -19,7 +19,7 @@ LOGS = tracked_logs()
 IDS = [f"{log.agent_type}-{log.index}" for log in LOGS]
 OPTIONS = [
     SampleOptions(),
-    SampleOptions(l1=L1Options(rules="economic"), features=FeatureOptions(channels=12, balance_norm="own")),
+    SampleOptions(l1=L1Options(rules="economic"), features=FeatureOptions(channels=12)),
 ]
 
 

@@ -115,6 +115,6 @@ def test_impossible_requests_are_refused_before_any_work(model, tmp_path):
         Backfill("l2", tmp_path / "nothing.pt")
     with pytest.raises(UserError, match="was made for d_temporal 10, the samples have 12"):
         Backfill("l2", model, options=SampleOptions(features=FeatureOptions(channels=12))).network()
-    other = SampleOptions(features=FeatureOptions(balance_norm="own"))
-    with pytest.raises(UserError, match=r"learnt with features\.balance_norm = 'constant', the samples have 'own'"):
+    other = SampleOptions(features=FeatureOptions(offers="none"))
+    with pytest.raises(UserError, match=r"learnt with features\.offers = 'prev_day', the samples have 'none'"):
         Backfill("l2", model, options=other).network()

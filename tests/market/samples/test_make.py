@@ -232,13 +232,3 @@ def test_split_by_market_keeps_all_worlds_of_a_market_on_one_side(tmp_path):
     splits = json.loads((run / "world_split.json").read_text())["splits"]
     assert [len(splits[name]) for name in ("train", "val", "test")] == [4, 2, 2]
     assert all(len({name[:2] for name in splits[side]}) == len(splits[side]) // 2 for side in splits)
-
-
-def test_bounded_needs_ask_for_no_more_than_can_be_traded():
-    plain, bounded = (
-        concatenate([extract(log, SampleOptions(bounded_needs=bound)) for log in tracked_logs()]).macro["label"]
-        for bound in (False, True)
-    )
-    quantities = slice(None, None, 2)
-    assert (bounded[:, quantities] <= plain[:, quantities] + 1e-5).all() and (bounded != plain).any()
-    assert (bounded[:, 12::2] == 0).all() and plain[:, 12::2].any()  # nobody delivers in 15 days or more

@@ -25,7 +25,7 @@ from tests.market.parity_agent import ParityAgent, Played
 ME = f"{ParityAgent.__module__}:ParityAgent"
 RULES = {
     "guide": (L1Options(), FeatureOptions(extra=True)),
-    "economic": (L1Options(rules="economic"), FeatureOptions(extra=True, channels=12, balance_norm="own")),
+    "economic": (L1Options(rules="economic"), FeatureOptions(extra=True, channels=12)),
 }
 Game = tuple[WorldLog, dict[str, Played], SampleOptions]
 

@@ -24,7 +24,7 @@ from negmas.sao import ResponseType, SAOResponse
 from scml.std import StdSyncAgent
 
 from marlab.lab.config import to_dict
-from marlab.market.agent.decide import pure_l1, uniform_weights
+from marlab.market.agent.decide import pure_l1
 from marlab.market.agent.layers import Layers, load_layers
 from marlab.market.agent.log import DecisionLog
 from marlab.market.agent.plan import Answer, RoundPlan, make_plan
@@ -37,6 +37,7 @@ from marlab.market.rules import features
 from marlab.market.rules.goals import GOAL_SIZE
 from marlab.market.rules.offers import OfferBook, offer_slots
 from marlab.market.rules.partners import Ended, PartnerBook, Talk, extra_features, pooled_features
+from marlab.market.rules.round_state import uniform_weights
 from marlab.market.simulator.awi import Reader, reports_of, without_bankrupt
 
 WORDS = {ACCEPT: "accept", REJECT: "offer", END: "end"}

@@ -10,28 +10,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import torch
 from torch import nn
 
 from marlab.lab.errors import UserError
-from marlab.market.agent.layers import Parts, load_parts
+from marlab.market.agent.layers import load_parts
 from marlab.market.agent.neural import rounded_weights
 from marlab.market.agent.settings import AgentSettings
 from marlab.market.logs.daystate import SCHEDULES, DayState
-from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.coordinator import GlobalCoordinator
 from marlab.market.networks.executor import L3Inputs, TemporalDecisionTransformer
 from marlab.market.networks.manager import HorizonManagerPPO
 from marlab.market.networks.weights import from_plain
-from marlab.market.rules import executor, features, goals, l1, plan, records, rule_w
-from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator, rule_accepts
-from marlab.market.rules.l1 import Action, Caps, Issue
+from marlab.market.rules import executor, features, goals, l1, plan, records
+from marlab.market.rules.executor import Decision
+from marlab.market.rules.features import FeatureOptions
+from marlab.market.rules.l1 import Action, Caps, L1Options
 from marlab.market.rules.offers import OfferSlots
 from marlab.market.rules.partners import POOL_SIZE, extra_features
 from marlab.market.rules.plan import Wishes
+from marlab.market.rules.round_state import (
+    RoundState,
+    heuristic_weights,
+    plain_decision,
+    rule_wishes,
+    thumb_decision,
+    uniform_weights,
+    wishes_of,
+)
 from marlab.market.vector.market import Market
 from marlab.market.vector.memory import Memory
 from marlab.market.vector.rounds import ROUNDS, Moves
@@ -52,127 +60,46 @@ class Today:
     sold: Tensor  # [..., S]
 
 
-@dataclass(frozen=True)
-class Round:
-    """One joint decision of N factories. Costly features are computed when they are first asked for."""
+@dataclass
+class Round(RoundState):
+    """One joint decision of N factories."""
 
-    state: DayState  # [N], the morning with the deals signed since
+    state: DayState
     caps: Caps
-    parts: Parts
-    goal: Tensor  # [N, 16]
-    x_static: Tensor  # [N, 12]
-    signed: Tensor  # [N, K, S] units signed today on the thread's side
-    slots: OfferSlots  # [N, 2, S] offers known so far
-    there: Tensor  # [N, K]
-    selling: Tensor  # [N, K]
+    l1_options: L1Options
+    feature_options: FeatureOptions
+    goal: Tensor
+    x_static: Tensor
+    signed: Tensor
+    slots: OfferSlots
+    there: Tensor
+    selling: Tensor
     half: int
-    table: Action  # each [N, K]: the partner's offer, which is the latest of both; nan without one
-    sides: dict[int, plan.Threads]  # [N, A] each; a side without any thread is missing
+    latest: Action  # the partner's offer is the latest of both
+    sides: dict[bool, plan.Threads]
     history: Tensor  # [N, K, T, 4] the latest offers, at least one row
     partners: Tensor  # [N, K, 10] statistics of the partners; [N, K, 0] where no network asks for them
 
-    @cached_property
-    def rounds(self) -> Tensor:
-        """[N, K]"""
-        return torch.full(self.there.shape, float(self.half // 2), dtype=self.goal.dtype, device=self.goal.device)
+    def __post_init__(self) -> None:
+        self.batch, self.batch_caps, self.table = self.state, self.caps, self.latest
+        nothing: Tensor = torch.zeros(self.there.shape, dtype=self.goal.dtype, device=self.goal.device)
+        self.rounds = nothing + self.half // 2
+        self.length = nothing + self.half  # both have made an offer in every round
+        self.relative_time = (self.rounds + 1) / (ROUNDS + 1)
 
-    @property
-    def relative_time(self) -> Tensor:
-        """[N, K]"""
-        return (self.rounds + 1) / (ROUNDS + 1)
-
-    @cached_property
-    def threads_state(self) -> DayState:
-        """The state with an axis for threads."""
-        return self.state.per_thread()
-
-    @cached_property
-    def issue(self) -> Issue:
-        """[N, K] each"""
-        return l1.issue_of(self.threads_state, self.selling)
-
-    @cached_property
-    def cap(self) -> Tensor:
-        """[N, K, S]"""
-        return self.caps.per_thread().of(self.selling)
-
-    @cached_property
-    def mask(self) -> Tensor:
-        """[N, K, S]"""
-        return l1.time_mask(self.cap, self.issue)
-
-    @cached_property
-    def base(self) -> Action:
-        """L1's baseline, [N, K] each."""
-        return l1.baseline(self.threads_state, self.caps.per_thread(), self.selling, self.parts.l1, self.rounds)
-
-    @cached_property
-    def accepts(self) -> Tensor:
-        """[N, K] whether L1's rule takes the offer on the table."""
-        budget = self.caps.budget[:, None]
-        return rule_accepts(self.table, self.goal[:, None], self.cap, budget, self.selling, self.issue)
-
-    @cached_property
-    def days(self) -> Tensor:
-        """delta* [N, K]"""
-        return features.latest_day(self.table.day, self.base.day, self.state.horizon)
-
-    @cached_property
-    def _negotiations(self) -> features.Negotiations:
-        length: Tensor = torch.full_like(self.rounds, float(self.half))  # both have made an offer in every round
-        return features.Negotiations(
-            self.selling, self.base, self.cap, self.mask, self.table, length, self.relative_time
-        )
-
-    @property
-    def length(self) -> Tensor:
-        """[N, K] offers of both parties so far."""
-        return self._negotiations.history_length
-
-    @property
-    def priorities(self) -> Tensor:
-        """[N, K]"""
-        return features.priorities(self.state, self.slots, self.parts.features, self.goal, self._negotiations)
-
-    @property
-    def thread_features(self) -> Tensor:
-        """[N, K, 24]"""
-        temporal = features.temporal_features(self.state, self.slots, self.parts.features)
-        goal = self.goal[:, None]
-        return features.thread_features(self.threads_state, temporal[:, None], goal, self._negotiations)
-
-    @property
-    def context(self) -> Tensor:
-        """global_feat [N, 30]"""
-        buying, selling = ((self.there & side).sum(1) for side in (~self.selling, self.selling))
-        return features.global_features(self.goal, self.x_static, buying, selling)
-
-    @property
-    def aux(self) -> Tensor:
-        """[N, K, 7]"""
-        return features.micro_aux(
-            self.threads_state, self.caps.budget[:, None], self.selling, self.issue, self.relative_time,
-            self.table.day, self.base.day, self.goal[:, None], self.signed,
-        )  # fmt: skip
-
-    def l3_inputs(self) -> L3Inputs:
+    def network_inputs(self) -> L3Inputs:
         """The threads [N K] as L3's network takes them."""
-        open_mask: Tensor = l1.open_mask(self.mask, self.base.day)
-        goal = self.goal[:, None].expand(*self.there.shape, self.goal.shape[1])
-        present = torch.full(self.history.shape[:3], self.half > 0, device=goal.device)
-        rule_op = torch.where(self.accepts, ACCEPT, REJECT)
-        numbers = (self.history, goal, torch.stack(cast(Any, tuple(self.base)), -1), self.aux, self.partners)
-        history, goal, baseline, aux, known = (values.flatten(0, 1).float() for values in numbers)
-        others = (present, self.selling.long(), open_mask == 0, rule_op)
-        present, role, time_open, rule_op = (values.flatten(0, 1) for values in others)
-        return L3Inputs(history, present, goal, role, baseline, aux, time_open, rule_op, known)
+        present = torch.full(self.history.shape[:3], self.half > 0, device=self.goal.device)
+        arrays: Any = self.l3_inputs(self.history, cast(Any, present), self.partners)
+        found = [part.flatten(0, 1) for part in arrays]
+        return L3Inputs(*(part.float() if part.is_floating_point() else part for part in found))
 
-    def side(self, values: Any, side: int) -> Any:
-        """The half of an array [N, K, ...], or of each array of a tuple, that belongs to one side."""
+    def part(self, values: Any, selling: bool) -> Any:
+        """Half of values [N, K, ...]: suppliers stand before consumers."""
         if isinstance(values, tuple):
-            return type(values)(*(self.side(part, side) for part in values))
+            return type(values)(*(self.part(column, selling) for column in values))
         half = values.shape[1] // 2
-        return values[:, half:] if side == CONSUMERS else values[:, :half]
+        return values[:, half:] if selling else values[:, :half]
 
 
 class Batched(RuleW):
@@ -218,12 +145,11 @@ class Batched(RuleW):
         alpha = self._alpha(at)
         wished = self._wishes(at, alpha)
         moves, places = [], []
-        for side, threads in at.sides.items():
-            selling = side == CONSUMERS
+        for selling, threads in at.sides.items():
             issue = l1.issue_of(at.state, selling)
-            answers: Any = plan.plan(at.state, self.parts.l1, selling, threads, issue, wished[side], explain=False)
+            answers: Any = plan.plan(at.state, self.parts.l1, selling, threads, issue, wished[selling], explain=False)
             moves.append([values[threads.there].to(torch.int32) for values in answers[:4]])
-            places.append(rows.threads[:, side][threads.there])
+            places.append(rows.threads[:, int(selling)][threads.there])
         return Moves(*(torch.cat(parts) for parts in zip(*moves))), torch.cat(places)
 
     # --- what is known --------------------------------------------------------------------------------------------
@@ -247,7 +173,7 @@ class Batched(RuleW):
         selling = torch.arange(2, device=there.device).repeat_interleave(market.wide) == CONSUMERS
         selling = selling.expand(there.shape)
         sides = {
-            side: self._threads(market, rows, side, running[:, side])
+            bool(side): self._threads(market, rows, side, running[:, side])
             for side in (SUPPLIERS, CONSUMERS)
             if bool(running[:, side].any())
         }
@@ -260,7 +186,7 @@ class Batched(RuleW):
         ))  # fmt: skip
         signed = torch.where(selling[..., None], sold[:, None], bought[:, None])
         return Round(
-            state, l1.caps(state, self.parts.l1), self.parts, self._today.goal[rows.seat],
+            state, l1.caps(state, self.parts.l1), self.parts.l1, self.parts.features, self._today.goal[rows.seat],
             self._today.x_static[rows.seat], signed, self._slots(rows), there, selling, market.half, latest, sides,
             self._history(market, rows), self._statistics(market, rows),
         )  # fmt: skip
@@ -324,18 +250,17 @@ class Batched(RuleW):
     def _alpha(self, at: Round) -> Tensor:
         """L4's weights [N, K]."""
         if self._coordinator is not None:
-            alpha, _ = self._coordinator(
-                at.thread_features.float(), at.days.long(), at.selling.long(), at.context.float(), at.there
-            )
+            threads: Tensor = at.thread_features
+            days: Tensor = at.days
+            context: Tensor = at.context
+            alpha, _ = self._coordinator(threads.float(), days.long(), at.selling.long(), context.float(), at.there)
             return rounded_weights(alpha.to(self.mornings.dtype))
-        if self.parts.l4 == "uniform":
-            return at.there / at.there.sum(1, keepdim=True).clamp(min=1).to(self.mornings.dtype)
-        return HeuristicL4Coordinator().weights(at.days, at.priorities, at.there)
+        return uniform_weights(at) if self.parts.l4 == "uniform" else heuristic_weights(at)
 
-    def _wishes(self, at: Round, alpha: Tensor) -> dict[int, Wishes]:
+    def _wishes(self, at: Round, alpha: Tensor) -> dict[bool, Wishes]:
         """L3's wishes for suppliers and for consumers."""
         if self.settings.is_pure_l1:
-            return self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
+            return wishes_of(at, alpha, plain_decision(at))
         if self._executor is None:
             own = self._rule(at, alpha)
         else:
@@ -344,41 +269,23 @@ class Batched(RuleW):
             if only_sales or least > 0:
                 may = (chances >= least) & (at.selling | (not only_sales))
                 rule = self._rule(at, alpha)
-                own = {side: executor.divided(own[side], rule[side], at.side(may, side)) for side in own}
+                own = {side: executor.divided(own[side], rule[side], at.part(may, side)) for side in own}
         if self.settings.residual_off or self.settings.op_head_off:
-            plain = self._by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
+            plain = wishes_of(at, alpha, plain_decision(at))
             switches = self.settings.residual_off, self.settings.op_head_off
             own = {side: executor.ablated(mine, plain[side], *switches) for side, mine in own.items()}
         return own
 
-    def _by_decision(
-        self, at: Round, alpha: Tensor, decision: Decision, strength: Tensor | float = 0.0, days: Tensor | None = None
-    ) -> dict[int, Wishes]:
-        slots = at.state.horizon + 1
-        return {
-            side: executor.wishes_of(
-                at.side(at.base, side), at.side(decision, side), at.side(alpha, side), slots,
-                strength if isinstance(strength, float) else at.side(strength, side),
-                None if days is None else at.side(days, side),
-            )
-            for side in at.sides
-        }  # fmt: skip
-
-    def _rule(self, at: Round, alpha: Tensor) -> dict[int, Wishes]:
+    def _rule(self, at: Round, alpha: Tensor) -> dict[bool, Wishes]:
         """Rule W, or the rule of thumb of the guide."""
-        if not self.parts.is_rule_w:
-            decision = HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts)
-            return self._by_decision(at, alpha, decision, strength=alpha)
-        found = {}
-        for side, threads in at.sides.items():
-            shared = (at.state, at.caps, threads, l1.issue_of(at.state, side == CONSUMERS), at.side(alpha, side))
-            found[side] = rule_w.sell(*shared, self.options)[0] if side == CONSUMERS else rule_w.buy(*shared)
-        return found
+        if self.parts.is_rule_w:
+            return rule_wishes(at, alpha, self.options)[0]
+        return wishes_of(at, alpha, thumb_decision(at), strength=alpha)
 
-    def _network(self, at: Round, alpha: Tensor) -> tuple[dict[int, Wishes], Tensor]:
+    def _network(self, at: Round, alpha: Tensor) -> tuple[dict[bool, Wishes], Tensor]:
         """L3's network: its wishes, and how probable its operators are [N, K]."""
         assert self._executor is not None
-        output = self._executor(at.l3_inputs())
+        output = self._executor(at.network_inputs())
         op_logits, residual, time_logits = (values.unflatten(0, at.there.shape) for values in output)
         chances = op_logits.softmax(-1).amax(-1)
         if self.settings.decode == "sample":
@@ -387,7 +294,7 @@ class Batched(RuleW):
         day = time_logits.argmax(-1).to(self.mornings.dtype)
         decision = Decision(op_logits.argmax(-1), quantity, price, day)
         strength = alpha if self.settings.modulation else 0.0
-        return self._by_decision(at, alpha, decision, strength, time_logits.to(self.mornings.dtype)), chances
+        return wishes_of(at, alpha, decision, strength, time_logits.to(self.mornings.dtype)), chances
 
     def _noise(self, logits: Tensor) -> Tensor:
         """Gumbel noise: added to logits, the largest is a draw from their softmax."""

@@ -16,10 +16,11 @@ from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.rules import executor, rule_w
 from marlab.market.rules.bargain import ManyOptions, RuleOptions, learnt_options
-from marlab.market.rules.executor import Decision, HeuristicL3Executor, HeuristicL4Coordinator
+from marlab.market.rules.executor import Decision
 from marlab.market.rules.habits import Learnt, position_of
-from marlab.market.rules.l1 import Action, Bools
+from marlab.market.rules.l1 import Bools
 from marlab.market.rules.plan import Revise, Wishes
+from marlab.market.rules.round_state import plain_decision, rule_wishes, thumb_decision, wishes_of
 
 Weigh = Callable[[Situation], Array]
 """L4: weights [K] of the threads, summing to 1."""
@@ -44,23 +45,6 @@ class Decider(Protocol):
         """Look at a round once."""
 
 
-def wishes_of(
-    at: Situation, alpha: Array, decision: Decision, strength: Array | float = 0.0, days: Array | None = None
-) -> dict[bool, Wishes]:
-    """Wishes for all threads of a round, made at once, by `executor.wishes_of`; arguments are [K] and [K, H+1]."""
-    sides = {}
-    for selling in (False, True):
-        here = at.of_side(selling)
-        if len(here):
-            base = Action(*(part[None, here] for part in at.base))
-            quantity, price, day = (part[None, here] for part in decision[1:])
-            some = Decision(np.asarray(decision.op)[None, here], quantity, price, day)
-            more = strength[None, here] if isinstance(strength, np.ndarray) else strength
-            score = None if days is None else days[None, here]
-            sides[selling] = executor.wishes_of(base, some, alpha[None, here], at.state.horizon + 1, more, score)
-    return sides
-
-
 def by_decision(at: Situation, alpha: Array, decision: Decision, strength: Array | float = 0.0) -> Intentions:
     """Intentions that follow a decision about all threads at once."""
     return Intentions(wishes_of(at, alpha, decision, strength), residual_of(decision))
@@ -73,13 +57,12 @@ def residual_of(decision: Decision) -> Callable[[int, bool], dict[str, Any]]:
 
 def pure_l1(at: Situation, alpha: Array) -> Intentions:
     """L1's baseline and its acceptance rule, nothing else."""
-    return by_decision(at, alpha, executor.plain_decision(at.base, at.mask, at.accepts))
+    return by_decision(at, alpha, plain_decision(at))
 
 
 def heuristic(at: Situation, alpha: Array) -> Intentions:
     """The rule of thumb that concedes in price with every offer."""
-    decision = HeuristicL3Executor().decide(at.base, at.mask, at.selling, at.length, at.accepts)
-    return by_decision(at, alpha, decision, strength=alpha)
+    return by_decision(at, alpha, thumb_decision(at), strength=alpha)
 
 
 class RuleW:
@@ -95,23 +78,15 @@ class RuleW:
 
     def __call__(self, at: Situation, alpha: Array) -> Intentions:
         """Look at a round once."""
-        sides: dict[bool, Wishes] = {}
+        sides, worth = rule_wishes(at, alpha, self._of(at))
         reasons = np.zeros(len(at.threads), np.int64)
         money = np.full((3, len(at.threads)), np.nan)  # of taking the offer, of the own lot, of waiting
-        for selling in (False, True):
-            here = at.of_side(selling)
-            if len(here) == 0:
-                continue
-            threads, issue = at.side(selling)
-            shared = (at.batch, at.batch_caps, threads, issue, alpha[None, here])
-            if selling:
-                wished, worth = rule_w.sell(*shared, self._of(at))
-                cost = float(at.state.production_cost)
-                taken = threads.received.quantity[0] * (threads.received.price[0] - cost)
-                money[:, here] = taken, wished.quantity[0] * (wished.price[0] - cost), worth[0]
-            else:
-                wished = rule_w.buy(*shared)
-            sides[selling], reasons[here] = wished, wished.reason[0]
+        for selling, wished in sides.items():
+            reasons[at.of_side(selling)] = wished.reason[0]
+        if worth is not None:
+            received, wished, cost = at.sides[True].received, sides[True], float(at.state.production_cost)
+            taken = received.quantity[0] * (received.price[0] - cost)
+            money[:, at.of_side(True)] = taken, wished.quantity[0] * (wished.price[0] - cost), worth[0]
 
         def explain(i: int, no_room: bool) -> dict[str, Any]:
             full = no_room and reasons[i] >= rule_w.FIRST_SALE_REASON
@@ -145,17 +120,7 @@ def ablated(inner: Decider, residual_off: bool, op_head_off: bool) -> Decider:
 def divided(at: Situation, first: Intentions, second: Intentions, by_first: Bools) -> Intentions:
     """The first's wishes in some threads [K], the second's in the others and its order in all."""
     sides = {
-        side: executor.divided(first.wishes[side], other, by_first[at.of_side(side)][None])
+        side: executor.divided(first.wishes[side], other, at.part(by_first, side))
         for side, other in second.wishes.items()
     }
     return Intentions(sides, lambda i, no_room: (first if by_first[i] else second).explain(i, no_room))
-
-
-def uniform_weights(at: Situation) -> Array:
-    """[K] all the same."""
-    return np.full(len(at.threads), 1 / max(1, len(at.threads)))
-
-
-def heuristic_weights(at: Situation) -> Array:
-    """[K] by the teacher's rule."""
-    return HeuristicL4Coordinator().weights(at.days, at.priorities)

@@ -12,10 +12,10 @@ from marlab.lab.config import diff, from_dict, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import read_json
 from marlab.market.agent import decide
-from marlab.market.agent.decide import Decider, RuleW, Weigh, heuristic_weights, uniform_weights
+from marlab.market.agent.decide import Decider, RuleW, Weigh
 from marlab.market.agent.learned import Learned
 from marlab.market.agent.neural import Neural, NeuralWeights, partly
-from marlab.market.agent.settings import ECONOMIC, AgentSettings, Place
+from marlab.market.agent.settings import AgentSettings, Place
 from marlab.market.networks import around
 from marlab.market.networks.forward import L2_KIND, L3_KIND, L4_KIND, Plain, PlainCoordinator, PlainExecutor, plain
 from marlab.market.networks.learnt import LearntWith, learnt_with
@@ -23,7 +23,8 @@ from marlab.market.networks.play import L2StrategicManager, load_for_play
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.habits import Learnt
-from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.l1 import ECONOMIC, L1Options
+from marlab.market.rules.round_state import heuristic_weights, uniform_weights
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 """Where weights lie that come with the package."""
@@ -97,7 +98,7 @@ def load_parts(settings: AgentSettings) -> Parts:
         if weighing == "neural":
             raise UserError("LitaAgentHRL in heuristic mode has no network for l4: take heuristic or uniform.")
         rules = settings.l1_options() or ECONOMIC
-        features = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
+        features = FeatureOptions(horizon=settings.horizon)
         manager = L2StrategicManager("heuristic", settings.horizon, l1=rules)
         return Parts(rules, features, manager, None, None, weighing)
     l2_path = None if settings.l2_model_path == UNTRAINED else find_weights("l2", settings.place_of("l2"))
@@ -107,7 +108,7 @@ def load_parts(settings: AgentSettings) -> Parts:
     learnt = _learnt({layer: network for layer, network in trained.items() if network is not None}, settings)
     rules = _agreed_l1(settings, learnt)
     manager = L2StrategicManager("heuristic" if l2_path is None else "neural", settings.horizon, l2_path, rules)
-    usual = FeatureOptions(horizon=settings.horizon, include_exogenous=rules.include_exogenous)
+    usual = FeatureOptions(horizon=settings.horizon)
     features = usual if learnt is None else learnt.features
     return Parts(
         rules, features, manager, cast("PlainExecutor | None", executor), cast("PlainCoordinator | None", coordinator),
@@ -117,7 +118,7 @@ def load_parts(settings: AgentSettings) -> Parts:
 
 def _make(settings: AgentSettings) -> Layers:
     parts = load_parts(settings)
-    weigh = heuristic_weights if parts.l4 == "heuristic" else uniform_weights
+    weigh: Weigh = heuristic_weights if parts.l4 == "heuristic" else uniform_weights
     if parts.coordinator is not None:
         weigh = NeuralWeights(parts.coordinator)
     return Layers(parts.l1, parts.features, parts.l2, _decider(parts, settings), weigh)

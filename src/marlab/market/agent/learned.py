@@ -12,7 +12,7 @@ from marlab.market.logs.daystate import Array
 from marlab.market.networks.around import AroundNet
 from marlab.market.rules import around
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.rules.l1 import Action
+from marlab.market.rules.l1 import Action, issue_of
 
 
 class Learned:
@@ -46,8 +46,8 @@ class Learned:
 
     def looked(self, at: Situation, alpha: Array) -> tuple[around.Sale, Array]:
         """The rule's view of the selling threads, and the network's inputs [1, K, D]."""
-        threads, issue = at.side(True)
-        sale = around.look(at.batch, at.batch_caps, threads, issue, alpha[None, at.of_side(True)], self._options)
+        threads, issue = at.sides[True], issue_of(at.batch, True)
+        sale = around.look(at.batch, at.batch_caps, threads, issue, at.part(alpha, True), self._options)
         partners = around.partner_inputs(threads.records, at.batch.day)
         return sale, around.inputs(sale, last_offers(at), partners)
 

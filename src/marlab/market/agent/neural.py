@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from marlab.market.agent.decide import Decider, Intentions, divided, residual_of, wishes_of
+from marlab.market.agent.decide import Decider, Intentions, divided, residual_of
 from marlab.market.agent.threads import Situation
 from marlab.market.logs.daystate import Array
-from marlab.market.logs.worldlog import ACCEPT, REJECT
 from marlab.market.networks.forward import L3Arrays, PlainCoordinator, PlainExecutor, softmax
-from marlab.market.rules import features, l1
+from marlab.market.rules import features
 from marlab.market.rules.arrays import namespace
 from marlab.market.rules.executor import Decision
+from marlab.market.rules.round_state import wishes_of
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,8 @@ def l3_inputs(at: Situation, partners: bool) -> L3Arrays:
             history[i, -len(rows) :] = features.history_rows(quantity, price, delta, mine > 0, horizon)
             present[i, -len(rows) :] = True
     statistics = at.partners() if partners else np.zeros((len(threads), 0))
-    goal = np.broadcast_to(at.goal, (len(threads), len(at.goal)))
-    return L3Arrays(
-        history=history.astype(np.float32), present=present, goal=goal.astype(np.float32),
-        role=at.selling.astype(np.int64), baseline=np.stack(at.base, -1).astype(np.float32),
-        aux=at.aux.astype(np.float32), time_open=l1.open_mask(at.mask, at.base.day) == 0,
-        rule_op=np.where(at.accepts, ACCEPT, REJECT), partner=statistics.astype(np.float32),
-    )  # fmt: skip
+    found = at.l3_inputs(history, present, statistics)
+    return L3Arrays(*(part.astype(np.float32) if part.dtype.kind == "f" else part for part in found))
 
 
 def rounded_weights(weights: Array) -> Array:

@@ -10,6 +10,7 @@ from marlab.market.agent.threads import Offer, Situation
 from marlab.market.logs.daystate import Array
 from marlab.market.logs.worldlog import ACCEPT, END
 from marlab.market.rules import plan as rules
+from marlab.market.rules.l1 import issue_of
 from marlab.market.rules.plan import REASONS
 
 
@@ -37,9 +38,8 @@ def make_plan(at: Situation, intentions: Intentions, alpha: Array, explain: bool
     answers: dict[str, Answer] = {}
     unsafe = 0
     for selling, wishes in intentions.wishes.items():
-        threads, issue = at.side(selling)
-        revise = intentions.revise if selling else None
-        made = rules.plan(at.batch, at.l1_options, selling, threads, issue, wishes, explain, revise)
+        revise, issue = intentions.revise if selling else None, issue_of(at.batch, selling)
+        made = rules.plan(at.batch, at.l1_options, selling, at.sides[selling], issue, wishes, explain, revise)
         unsafe += int(made.unsafe.sum())
         table = zip(*(column[0].tolist() for column in made))
         for i, (op, quantity, price, ahead, why) in zip(at.of_side(selling).tolist(), table):

@@ -11,13 +11,11 @@ from marlab.lab.config import from_dict
 from marlab.lab.errors import UserError
 from marlab.market.logs.daystate import HORIZON
 from marlab.market.rules.bargain import RuleOptions
-from marlab.market.rules.l1 import L1Options
+from marlab.market.rules.l1 import ECONOMIC, L1Options
 
 LAYERS = ("l2", "l3", "l4")
 MOST_DAYS = 1000
 """Furthest that a plan may look; games of the league have at most 200 days."""
-ECONOMIC = L1Options(rules="economic", short_reserve=True)
-"""L1 of an agent without networks, unless it is told otherwise."""
 
 Mode = Literal["heuristic", "neural", "learned"]
 Place = str | Path | None

@@ -14,8 +14,9 @@ from marlab.lab.report import figures, style
 from marlab.lab.stats import Measured, mean_interval, written
 from marlab.market.arena.plan import label
 from marlab.market.arena.report import Result, ranked, signed
-from marlab.market.arena.stats import POSITIONS, closed, means_by_config
+from marlab.market.arena.stats import closed, means_by_config
 from marlab.market.arena.world import money_parts
+from marlab.market.simulator.seating import POSITIONS
 from marlab.market.simulator.settlement import MONEY
 
 _READABLE: dict[str, Any] = {"path_effects": [withStroke(linewidth=3, foreground="white")]}

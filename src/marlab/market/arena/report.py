@@ -20,8 +20,9 @@ from marlab.lab.runs.judged import Judged
 from marlab.lab.stats import written
 from marlab.market.arena import stats
 from marlab.market.arena.plan import PlayConfig, label
-from marlab.market.arena.stats import POSITIONS, Comparison, Seat, mean_of, score_interval
+from marlab.market.arena.stats import Comparison, Seat, mean_of, score_interval
 from marlab.market.arena.world import money_parts
+from marlab.market.simulator.seating import POSITIONS
 from marlab.market.simulator.settlement import MONEY
 
 BOUNDS = ("no_trade", "captured", "mean_price", "issue")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marlab.lab.stats import bootstrap, confidence_sequence, student
+from marlab.market.simulator.seating import POSITIONS
 
 Seat = dict[str, Any]
 """One tested factory of one world: the record of `world.measured_world` with `config`, `turn` and `world_id`."""
-POSITIONS = ("first", "middle", "last")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from marlab.lab.report import figures, style
 from marlab.lab.runs.run import Run
 from marlab.lab.stats import Measured
-from marlab.market.clones.scores import POSITIONS
+from marlab.market.simulator.seating import POSITIONS
 from marlab.market.vector.rounds import ROUNDS
 
 FEWEST = 20

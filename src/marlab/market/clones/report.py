@@ -12,7 +12,7 @@ from marlab.lab.report import markdown
 from marlab.lab.stats import Measured
 from marlab.lab.verdict import Sentence, say
 from marlab.market.clones.fit import PARTS
-from marlab.market.clones.scores import POSITIONS
+from marlab.market.simulator.seating import POSITIONS
 from marlab.market.vector.builtin import BUILTIN
 from marlab.market.vector.clones import ClonePack
 from marlab.market.vector.clones.pack import OURS

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from marlab.lab.stats import Measured, mean_interval
+from marlab.market.simulator.seating import POSITIONS
 from marlab.market.vector.builtin import play
 from marlab.market.vector.clones import ClonePack
 from marlab.market.vector.configs import join
@@ -18,7 +19,6 @@ from marlab.market.vector.market import Market
 from marlab.market.vector.replay import Recorded, seats_of
 from marlab.market.vector.setup import make_setup
 
-POSITIONS = ("first", "middle", "last")
 MOST = 256
 """Worlds that are played together."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -10,15 +9,9 @@ from typing import ClassVar
 from marlab.lab.checks import at_least, at_most, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
+from marlab.market.simulator.seating import ENTRANTS, EXPERTS, OURS, shape_of
 
-OURS = 'marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")'
-ENTRANTS = (
-    "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent",
-    "UltraSuperMiracleSoraFinalAgentZ", "Rohn", "COW",
-)  # fmt: skip
-"""The entrants of the reference population."""
-REFERENCE = (*ENTRANTS, "SyncRandomStdAgent", "RandomStdAgent", OURS)
-SHAPE = re.compile(r"([2-4])x([1-8])")
+REFERENCE = (*EXPERTS, OURS)
 
 
 @dataclass(frozen=True)
@@ -93,5 +86,5 @@ class CloneConfig:
         if twice:
             raise UserError(f"{twice[0]} is named twice among the experts.")
         for shape in self.shapes or ("",):
-            if SHAPE.fullmatch(shape) is None:
+            if shape_of(shape) is None:
                 raise UserError(f"'{shape}' is not a shape, expected LEVELSxFACTORIES from 2x1 to 4x8.")

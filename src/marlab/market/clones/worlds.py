@@ -11,8 +11,9 @@ from marlab.lab.engine.tasks import EngineConfig, TaskResult
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
 from marlab.lab.runs.run import Run
-from marlab.market.clones.settings import SHAPE, CloneConfig
+from marlab.market.clones.settings import CloneConfig
 from marlab.market.simulator.experts import find_player
+from marlab.market.simulator.seating import Deck, processes_of, shape_of
 from marlab.market.simulator.worlds import WorldSpec, play_worlds
 from marlab.market.vector.clones.pack import plain_name
 from marlab.market.vector.replay import Recorded, read_folder
@@ -27,15 +28,12 @@ def planned(config: CloneConfig) -> list[WorldSpec]:
     draw = random.Random(f"clones {config.seed}")
     known = {plain_name(name) for name in config.population}
     everybody = [*config.population, *(name for name in config.experts if plain_name(name) not in known)]
-    waiting: list[str] = []
-    specs = []
+    deck, specs = Deck(everybody, draw), []
     for number in range(config.worlds):
-        levels, wide = (int(part) for part in _shape(config.shapes[number % len(config.shapes)]))
-        while len(waiting) < levels * wide:
-            waiting += draw.sample(everybody, len(everybody))
-        agents, waiting = waiting[: levels * wide], waiting[levels * wide :]
-        draw.shuffle(agents)
-        processes = tuple(level for level in range(levels) for _ in range(wide))
+        shape = shape_of(config.shapes[number % len(config.shapes)])
+        assert shape is not None  # the settings were checked
+        processes = processes_of([shape[1]] * shape[0])
+        agents = deck.deal(len(processes))
         days = draw.randint(*config.days)
         seeds = (draw.randrange(2**31), draw.randrange(2**31))
         specs.append(
@@ -44,12 +42,6 @@ def planned(config: CloneConfig) -> list[WorldSpec]:
             )
         )
     return specs
-
-
-def _shape(text: str) -> tuple[str, ...]:
-    found = SHAPE.fullmatch(text)
-    assert found is not None  # the settings were checked
-    return found.groups()
 
 
 def play(config: CloneConfig, run: Run, engine: EngineConfig, quiet: bool) -> None:

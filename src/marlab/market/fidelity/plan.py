@@ -18,6 +18,7 @@ from marlab.lab.checks import at_least, at_most
 from marlab.lab.errors import UserError
 from marlab.market.collect.plan import check_range
 from marlab.market.simulator.experts import split_alias
+from marlab.market.simulator.seating import EXPERTS, processes_of
 from marlab.market.simulator.worlds import WorldSpec
 
 RULE = "rule"
@@ -34,10 +35,7 @@ SELLERS = (
     f"lots-of-1={_OURS}, rule={{'lot': 1}})",
 )
 """Four that differ coarsely from each other, and four that differ from the rule in one respect each."""
-POPULATION = (
-    "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "XenoSotaAgent", "UltraSuperMiracleSoraFinalAgentZ",
-    "Rohn", "COW", "SyncRandomStdAgent", "RandomStdAgent",
-)  # fmt: skip
+POPULATION = tuple(name for name in EXPERTS if name != "PenguinAgent")
 """The reference population without PenguinAgent, whose seats are played."""
 SHAPES = ((6, 6), (4, 4, 4), (3, 3, 3, 3))
 """Factories by level, in turn from config to config."""
@@ -118,7 +116,7 @@ class Seat(NamedTuple):
 
     def world(self, seller: str) -> WorldSpec:
         """The world of the simulator in which this seller has the seat."""
-        levels = tuple(level for level, size in enumerate(self.sizes) for _ in range(size))
+        levels = processes_of(self.sizes)
         agents = self.agents(seller)
         world = (self.market_seed, self.seed, self.days, levels, agents, (False,) * len(agents))
         digest = hashlib.sha256(json.dumps(world).encode()).hexdigest()[:10]

@@ -12,48 +12,22 @@ from marlab.lab.errors import UserError
 from marlab.market.agent.batched import Batched
 from marlab.market.agent.layers import UNTRAINED, find_learned, load_habits, load_layers
 from marlab.market.agent.settings import AgentSettings
-from marlab.market.logs.daystate import DayState
 from marlab.market.networks import around
 from marlab.market.online.net import AroundRule
 from marlab.market.online.player import Player
-from marlab.market.rules import l1, plan, rule_w
-from marlab.market.rules.bargain import RuleOptions, many_options
+from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.habits import Learnt
 from marlab.market.simulator.experts import find_player
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.clones import ClonePack
 from marlab.market.vector.market import Market
-from marlab.market.vector.quick.native import option_values
-from marlab.market.vector.rule_w import RULES, RuleW
-from marlab.market.vector.seats import Policy, Rows
+from marlab.market.vector.rule_w import RuleW
+from marlab.market.vector.seats import Policy
 
 Tensor = Any
 """A torch.Tensor; the rules' types name numpy's arrays."""
 VARIANTS, FIRST_OTHER = 101, 102
 """Numbers of the policies of sellers; smaller ones are the population's."""
-
-
-class ManyRules(RuleW):
-    """Rule W with options that differ from seat to seat: `number` [B, L, A] is the place of a seat's options."""
-
-    def __init__(
-        self, market: Market, options: Sequence[RuleOptions], number: Tensor, chosen: Tensor, quick: bool = False
-    ) -> None:  # fmt: skip
-        super().__init__(market, chosen=chosen, quick=quick)
-        like: Any = torch.zeros((), dtype=self.mornings.dtype, device=market.device)
-        self.many, self.number = many_options(options, like), number.to(market.device)
-        self.option_table = like.new_tensor([option_values(each) for each in options])
-        self.option_number = self.number.clamp(min=0)
-        self._sells_itself = False
-
-    def sale(
-        self, market: Market, rows: Rows, state: DayState, caps: l1.Caps, threads: plan.Threads, issue: l1.Issue,
-        alpha: Tensor,
-    ) -> plan.Answers:  # fmt: skip
-        """What these rows answer their consumers."""
-        options = self.many.take(self.number[rows.seat])
-        wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, options)
-        return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
 
 
 def settings_of(agent: str) -> AgentSettings:
@@ -92,7 +66,8 @@ def seat_sellers(market: Market, seated: Seated, agents: Sequence[AgentSettings]
     variants = torch.isin(seller, torch.tensor(rules, device=seller.device, dtype=seller.dtype))
     if bool(variants.any()):
         kind[variants] = VARIANTS
-        policies[VARIANTS] = ManyRules(market, [agents[i].rule_options() for i in rules], number, variants, quick=True)
+        policies[VARIANTS] = rule = RuleW(market, chosen=variants, quick=True)
+        rule.vary([agents[i].rule_options() for i in rules], number)
     for place, settings in enumerate(agents):
         mine = seller == place
         if place in rules or not bool(mine.any()):

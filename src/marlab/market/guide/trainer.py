@@ -142,10 +142,10 @@ class HRLXFTrainer:
 
     def _learn(self, phase: _Phase) -> History:
         kind = TRAINERS[phase.name]
-        table = kind.table(phase.samples, self.device, self.config.l3_leaky, phase.advantage)
+        table = kind.table(phase.samples, self.device, phase.advantage)
         judged = None
         if phase.val is not None:
-            judged = kind.table(phase.val, self.device, self.config.l3_leaky, phase.val_advantage)
+            judged = kind.table(phase.val, self.device, phase.val_advantage)
         trainer = kind(phase.model, table, judged, self.config, self.device)
         if phase.resume is not None:
             trainer.load_state_dict(phase.resume)

@@ -9,7 +9,8 @@ from typing import ClassVar
 from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
-from marlab.market.online.settings import EXPERTS, MOST_WORLDS, RULE, shape_of
+from marlab.market.online.settings import MOST_WORLDS, RULE
+from marlab.market.simulator.seating import EXPERTS, shape_of
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from marlab.market.habits import evolve
 from marlab.market.habits.evolve import Moments
 from marlab.market.habits.ground import CENTRE, DRAWN, THE_RULE, Batch, Sold, plays_of, sell
 from marlab.market.habits.settings import HabitsConfig
-from marlab.market.online.settings import RULE, shape_of
+from marlab.market.online.settings import RULE
 from marlab.market.rules.habits import POSITIONS, WORDS, Learnt
+from marlab.market.simulator.seating import shape_of
 from marlab.market.vector.clones import load
 
 HELD_OUT = 10_000

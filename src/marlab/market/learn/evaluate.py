@@ -229,11 +229,9 @@ def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDA
     return report
 
 
-def evaluate_actions(
-    model: nn.Module, samples: Samples, device: torch.device, majority_op: int, *, leaky: bool = False
-) -> dict[str, Any]:
+def evaluate_actions(model: nn.Module, samples: Samples, device: torch.device, majority_op: int) -> dict[str, Any]:
     """L3 and the trivial predictors on one split, and how far L3's errors are below the best trivial ones."""
-    predicted = predicted_actions(model, DecisionTable(samples, device, leaky=leaky))
+    predicted = predicted_actions(model, DecisionTable(samples, device))
     report = {"L3": action_report(samples, predicted["op"].argmax(1), predicted["residual"], predicted["day"])}
     for name, guess in trivial_actions(samples, majority_op).items():
         report[name] = action_report(samples, guess["op"], guess["residual"], guess["day"])

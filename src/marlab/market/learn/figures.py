@@ -57,7 +57,7 @@ def _logarithmic_if_wide(ax: Axes) -> None:
 
 
 def draw_phase(
-    run: Run, phase: Phase, model: nn.Module, samples: Samples, found: dict[str, Any], device: torch.device, leaky: bool
+    run: Run, phase: Phase, model: nn.Module, samples: Samples, found: dict[str, Any], device: torch.device
 ) -> None:
     """What a trained layer does on validation worlds, beside what it should do."""
     if phase == "l2":
@@ -66,7 +66,7 @@ def draw_phase(
         assert isinstance(model, GlobalCoordinator)
         _draw_weights(run, model, samples, device)
     else:
-        _draw_actions(run, NAMES[phase], model, samples, found, device, leaky)
+        _draw_actions(run, NAMES[phase], model, samples, found, device)
 
 
 def _draw_goals(run: Run, found: dict[str, Any]) -> None:
@@ -83,9 +83,9 @@ def _draw_goals(run: Run, found: dict[str, Any]) -> None:
 
 
 def _draw_actions(
-    run: Run, name: str, model: nn.Module, samples: Samples, found: dict[str, Any], device: torch.device, leaky: bool
+    run: Run, name: str, model: nn.Module, samples: Samples, found: dict[str, Any], device: torch.device
 ) -> None:
-    predicted = predicted_actions(model, DecisionTable(samples, device, leaky=leaky))
+    predicted = predicted_actions(model, DecisionTable(samples, device))
     wanted = np.asarray(samples.micro["op"], np.int64)
     offered = (wanted == REJECT) & np.asarray(samples.micro["time_valid"])
     figure, (matrix, sure) = panels(1, 2, size=(5.8, 4.8), title="L3's operators on validation worlds")

@@ -223,7 +223,7 @@ class _Work:
 
     def _trainer(self, phase: Phase) -> PhaseTrainer:
         config, device, sizes = self.config, self.device, self.dataset.sizes
-        kind, leaky = TRAINERS[phase], config.l3_leaky
+        kind = TRAINERS[phase]
         train, val = self.samples("train"), self.samples("val")
         if train is None:
             raise UserError(f"The split 'train' of {self.dataset.folder} is empty.")
@@ -242,8 +242,8 @@ class _Work:
             if judged_by is not None and not np.isfinite(judged_by).any():
                 self.run.log("no day of the validation worlds has a reward: epochs of awr are judged by cloning loss")
                 judged_by = None
-        judged = kind.table(val, device, leaky, judged_by) if val else None
-        made = kind(model, kind.table(train, device, leaky, advantage), judged, config, device)
+        judged = kind.table(val, device, judged_by) if val else None
+        made = kind(model, kind.table(train, device, advantage), judged, config, device)
         made.model.data = dict(self.dataset.options)  # type: ignore[assignment]
         return made
 
@@ -278,8 +278,7 @@ class _Work:
                 report = evaluate.evaluate_weights(model, samples, self.device)
                 self.run.add_results({f"L4 KL, {split}": report["kl"], f"L4 top-1, {split}": report["top1"]})
             else:
-                leaky = self.config.l3_leaky
-                report = evaluate.evaluate_actions(model, samples, self.device, majority, leaky=leaky)
+                report = evaluate.evaluate_actions(model, samples, self.device, majority)
                 self.run.add_results(_action_results(report, split, phase))
                 if split == "val" and phase == "l3":
                     advice = evaluate.plan_advice(report["L3"])
@@ -288,7 +287,7 @@ class _Work:
                         print(advice)
             write_json(self.run.path / "eval" / f"{NAMES[phase]}_{split}.json", report)
             if split == "val":
-                figures.draw_phase(self.run, phase, model, samples, report, self.device, self.config.l3_leaky)
+                figures.draw_phase(self.run, phase, model, samples, report, self.device)
         figures.draw_losses(self.run, phase)
 
 

@@ -62,44 +62,44 @@ class TrainSettings:
     """How quantities are compared: as they are, by log(1 + Q), or by their root."""
     l2_q_weight: float = 1.0
     """Weight of quantities beside prices."""
-    l2_positive: bool = True
-    """L2's quantities go through softplus, so that none is negative."""
     l3_plan: Literal["E", "F"] = "E"
     """E: residuals on L1's baseline; F: the network names the action itself."""
     l3_residual_loss: ResidualLoss = "mse"
     """How residuals are compared: squares, or squares that grow linearly from a tenth of a unit on."""
-    l3_leaky: bool = False
-    """Show L3 the offer it is to predict, as the published figures did; for comparison only."""
     l3_width: int = 128
     """Width of the L3 network."""
     l3_layers: int = 4
     """Layers of the L3 network."""
-    dropout: float = 0.1
-    """Share of L3's activations that is dropped in training."""
-    awr_beta: float = 1.0
-    """Temperature of advantages: larger is closer to plain cloning."""
-    awr_clip: float = 20.0
-    """Largest weight of a decision before weights are brought to mean 1."""
     gamma: float = 0.98
     """Discount per day of the returns that advantages are made of."""
-    weight_decay: float = 1e-4
-    """AdamW's weight decay."""
-    max_grad_norm: float = 0.5
-    """Largest norm of the gradient."""
     patience: int = 0
     """Stop a phase after this many epochs without a better validation loss; 0 never does."""
     save_every: int = 1
     """Epochs between checkpoints."""
     allow_zero_goal: bool = False
     """Train L3 even if more than 1 % of the days have a goal of zeros."""
-    mixed_precision: bool = True
-    """On a GPU, compute L3 in bfloat16 where it pays; a CPU always uses float32."""
-    compile: bool = False
-    """Fuse L3's step with torch.compile."""
     seed: int = 42
     """Seed of weights, shuffling and dropout."""
     device: str = "auto"
     """cpu, cuda, cuda:N or auto."""
+
+    # constants of the command; the guide's TrainConfig lets them be changed
+    l2_positive = True
+    """L2's quantities go through softplus, so that none is negative."""
+    dropout = 0.1
+    """Share of L3's activations that is dropped in training."""
+    awr_beta = 1.0
+    """Temperature of advantages: larger is closer to plain cloning."""
+    awr_clip = 20.0
+    """Largest weight of a decision before weights are brought to mean 1."""
+    weight_decay = 1e-4
+    """AdamW's weight decay."""
+    max_grad_norm = 0.5
+    """Largest norm of the gradient."""
+    mixed_precision = True
+    """On a GPU, compute L3 in bfloat16 where it pays; a CPU always uses float32."""
+    compile = False
+    """Fuse L3's step with torch.compile."""
 
     def __post_init__(self) -> None:
         at_least(self, 1, "l2_batch_size", "l3_batch_size", "l4_batch_size", "save_every", "l3_layers")
@@ -156,6 +156,14 @@ class TrainConfig(TrainSettings):
     """Where weights and checkpoints are written."""
     horizon: int = 40
     """Days a plan looks ahead; that of the samples and the networks."""
+    l2_positive: bool = True
+    dropout: float = 0.1
+    awr_beta: float = 1.0
+    awr_clip: float = 20.0
+    weight_decay: float = 1e-4
+    max_grad_norm: float = 0.5
+    mixed_precision: bool = True
+    compile: bool = False
     l2_resume_path: str | Path | None = None
     """Checkpoint (`*.ckpt.pt`) that L2 continues from."""
     l3_bc_resume_path: str | Path | None = None

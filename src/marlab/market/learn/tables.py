@@ -85,28 +85,21 @@ class DecisionBatch(NamedTuple):
 
 
 class DecisionTable:
-    """What L3 learns from. `leaky` also shows it the very offer it is to predict, for comparison with old figures.
+    """What L3 learns from. With `advantage` [micro], only decisions whose advantage is known are rows of the table."""
 
-    With `advantage` [micro], only decisions whose advantage is known are rows of the table.
-    """
-
-    def __init__(
-        self, samples: Samples, device: torch.device, *, leaky: bool = False,
-        advantage: NDArray[np.float32] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, samples: Samples, device: torch.device, *, advantage: NDArray[np.float32] | None = None) -> None:
         micro = samples.micro
         _check_numbers(micro, ("baseline", "residual", "aux", "partner"), "micro")
         _check_numbers(samples.macro, ("goal",), "macro")
         self.samples, self.device = samples, device
-        shown = (micro["op"] == REJECT) & leaky  # one offer more
-        self.length = np.minimum(micro["history_length"].astype(np.int64) + shown, HISTORY)
-        zeros = np.zeros(len(shown), np.float32)
-        known = np.ones(len(shown), bool) if advantage is None else np.isfinite(advantage)
+        self.length = np.minimum(micro["history_length"].astype(np.int64), HISTORY)
+        zeros = np.zeros(len(self.length), np.float32)
+        known = np.ones(len(zeros), bool) if advantage is None else np.isfinite(advantage)
         self._chosen = None if known.all() else torch.from_numpy(np.flatnonzero(known)).to(device)
         self.advantage = zeros if advantage is None else advantage[known]
         columns = {
             "day": np.asarray(micro["macro"]), "length": self.length, "rule_op": rule_operators(samples),
-            "end": (micro["history"] + micro["history_length"] + shown).astype(np.int64),
+            "end": (micro["history"] + micro["history_length"]).astype(np.int64),
             "advantage": zeros if advantage is None else advantage,
             **{name: micro[name].astype(np.int64) for name in ("op", "role", "time_label")},
             **{name: micro[name] for name in ("baseline", "residual", "time_valid", "time_open", "aux", "partner")},

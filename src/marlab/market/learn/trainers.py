@@ -57,10 +57,8 @@ class PhaseTrainer(ABC):
 
     @staticmethod
     @abstractmethod
-    def table(
-        samples: Samples, device: torch.device, leaky: bool = False, advantage: NDArray[np.float32] | None = None
-    ) -> Table:
-        """Samples as the phase learns from them; only L3 can be shown more than it knows, and has advantages."""
+    def table(samples: Samples, device: torch.device, advantage: NDArray[np.float32] | None = None) -> Table:
+        """Samples as the phase learns from them; only L3 has advantages."""
 
     @property
     def batch_size(self) -> int:
@@ -172,7 +170,7 @@ class DayGoalTrainer(PhaseTrainer):
     phase: Phase = "l2"
 
     @staticmethod
-    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> DayTable:
+    def table(samples: Samples, device: torch.device, advantage: Any = None) -> DayTable:
         return DayTable(samples, device)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -197,8 +195,8 @@ class ActionTrainer(PhaseTrainer):
         self._run = torch.compile(model, dynamic=False) if settings.compile else model
 
     @staticmethod
-    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> DecisionTable:
-        return DecisionTable(samples, device, leaky=leaky, advantage=advantage)
+    def table(samples: Samples, device: torch.device, advantage: Any = None) -> DecisionTable:
+        return DecisionTable(samples, device, advantage=advantage)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         assert isinstance(table, DecisionTable)
@@ -263,7 +261,7 @@ class WeightTrainer(PhaseTrainer):
     phase: Phase = "l4"
 
     @staticmethod
-    def table(samples: Samples, device: torch.device, leaky: bool = False, advantage: Any = None) -> RoundTable:
+    def table(samples: Samples, device: torch.device, advantage: Any = None) -> RoundTable:
         return RoundTable(samples, device)
 
     def losses(self, table: Table, index: Tensor) -> tuple[Tensor, dict[str, Tensor]]:

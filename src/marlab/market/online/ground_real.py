@@ -28,7 +28,8 @@ from marlab.lab.runs.files import replacing, trusting
 from marlab.market.agent.learning import Experience, played_by
 from marlab.market.online.credit import Rewards
 from marlab.market.online.ground_vector import Rows
-from marlab.market.online.settings import OnlineConfig, shape_of
+from marlab.market.online.settings import OnlineConfig
+from marlab.market.simulator.seating import Deck, processes_of, shape_of
 from marlab.market.simulator.worlds import WorldSpec
 from marlab.market.vector.rounds import ROUNDS
 
@@ -43,16 +44,12 @@ RECORDED, LIVED = "recorded", "experience"
 def planned(config: OnlineConfig, count: int, turn: int) -> list[WorldSpec]:
     """Worlds of the config's shapes: experts drawn so that everybody plays equally often, the learner sells."""
     draw = random.Random(f"real ground {config.seed} {turn}")
-    waiting: list[str] = []
-    specs = []
+    deck, specs = Deck(config.experts, draw), []
     for number in range(count):
         shape = shape_of(config.shapes[number % len(config.shapes)])
         sizes = [draw.randint(3, 6) for _ in range(draw.randint(2, 4))] if shape is None else [shape[1]] * shape[0]
-        processes = tuple(level for level, size in enumerate(sizes) for _ in range(size))
-        while len(waiting) < len(processes):
-            waiting += draw.sample(config.experts, len(config.experts))
-        agents, waiting = waiting[: len(processes)], waiting[len(processes) :]
-        draw.shuffle(agents)
+        processes = processes_of(sizes)
+        agents = deck.deal(len(processes))
         sells = [place for place, level in enumerate(processes) if level < len(sizes) - 1]
         for place in draw.sample(sells, min(config.learners, len(sells))):
             agents[place] = LEARNER

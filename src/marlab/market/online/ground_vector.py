@@ -15,8 +15,9 @@ import torch
 from marlab.market.online.credit import Rewards, signing_round
 from marlab.market.online.player import Player
 from marlab.market.online.pool import Pool
-from marlab.market.online.settings import OnlineConfig, shape_of
+from marlab.market.online.settings import OnlineConfig
 from marlab.market.rules import around, worth
+from marlab.market.simulator.seating import shape_of
 from marlab.market.vector.builtin import Seated
 from marlab.market.vector.configs import Configs
 from marlab.market.vector.generate import generate_like

@@ -18,8 +18,8 @@ from marlab.market.networks.around import AroundNet, untrained
 from marlab.market.online.net import arrays_of
 from marlab.market.online.player import Player
 from marlab.market.rules import around, l1, plan
+from marlab.market.rules.l1 import ECONOMIC
 from marlab.market.vector.market import Market
-from marlab.market.vector.rule_w import RULES
 from marlab.market.vector.seats import Rows
 
 Tensor = Any
@@ -101,7 +101,7 @@ class OrderPlayer(Player):
             parts = (x, base, there, order, logp)
             seats = self.number[rows.seat]
             self.notes.note(OrderRows(step, seats[some], torch.zeros_like(some), *(part[some] for part in parts)))
-        return plan.plan(state, RULES, True, threads, issue, again.wishes, explain=False)
+        return plan.plan(state, ECONOMIC, True, threads, issue, again.wishes, explain=False)
 
 
 class OrderPPO(PPO):

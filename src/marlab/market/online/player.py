@@ -14,9 +14,9 @@ import torch
 from marlab.lab.ppo.choices import apply_mask, log_prob
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import around, l1, plan
-from marlab.market.rules.l1 import Action
+from marlab.market.rules.l1 import ECONOMIC, Action
 from marlab.market.vector.market import Market
-from marlab.market.vector.rule_w import RULES, Outlooks, RuleW
+from marlab.market.vector.rule_w import Outlooks, RuleW
 from marlab.market.vector.seats import CONSUMERS, Rows
 
 Tensor = Any
@@ -89,7 +89,7 @@ class Player(SharedRule):
         sale = around.look(state, caps, threads, issue, alpha, self.options, told)
         x = self.seen(market, rows, sale)
         logits: Tensor = self.net.logits(x)
-        chosen: Any = around.serve(sale, RULES, logits, self.noise(logits), self.net.freedom)
+        chosen: Any = around.serve(sale, ECONOMIC, logits, self.noise(logits), self.net.freedom)
         if self.notes is not None:
             logp = log_prob(apply_mask(logits, chosen.mask), chosen.choices, around.HEADS)
             self.notes.add(market, self.number[rows.seat], x, chosen, logp)

@@ -9,14 +9,10 @@ from typing import ClassVar, Literal
 from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
+from marlab.market.simulator.seating import EXPERTS, shape_of
 
 Algo = Literal["ppo", "ippo", "mappo"]
 Ground = Literal["vector", "real"]
-EXPERTS = (
-    "HorizonAwareAgent", "TakaLinkAgent", "SBD", "AS0", "Std", "PenguinAgent", "XenoSotaAgent",
-    "UltraSuperMiracleSoraFinalAgentZ", "Rohn", "COW", "SyncRandomStdAgent", "RandomStdAgent",
-)  # fmt: skip
-"""The reference population."""
 BUILTINS = ("rule", "RandomStdAgent", "SyncRandomStdAgent", "GreedyStdAgent")
 """Opponents that need no file."""
 MOST_WORLDS, MOST_DAYS, MOST_UNITS = 100_000, 10_000, 16_384
@@ -172,13 +168,3 @@ class OnlineConfig:
     def judged_by(self) -> Judged:
         """What it earns more than the rule, in the vector market."""
         return Judged(("learner minus rule",), "steer/gain", "higher")
-
-
-def shape_of(text: str) -> tuple[int, int] | None:
-    """Levels and factories of a level; None for worlds of official shape."""
-    if text == "official":
-        return None
-    levels, x, factories = text.partition("x")
-    if not (x and levels.isdigit() and factories.isdigit() and 2 <= int(levels) <= 4 and 2 <= int(factories) <= 8):
-        raise UserError(f"The shape '{text}' is not levels x factories such as 3x4 (2 to 4 levels), or official.")
-    return int(levels), int(factories)

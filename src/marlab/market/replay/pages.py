@@ -12,9 +12,9 @@ from marlab.lab.notebook.panels import Cell, Contribution, Page, Panel, Table
 from marlab.lab.runs.records import RunInfo
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.arena.report import BOUNDS
-from marlab.market.arena.stats import POSITIONS
 from marlab.market.replay import tournament
 from marlab.market.replay.world import WorldReplay
+from marlab.market.simulator.seating import POSITIONS
 
 MOST_WORLDS = 12
 """Replay pages of one tournament; a world of 200 days takes one to three megabytes."""

@@ -15,7 +15,8 @@ from marlab.lab.runs.files import trusting
 from marlab.lab.stats import mean_interval, student
 from marlab.market.arena.plan import PlayConfig, label
 from marlab.market.arena.report import BOUNDS
-from marlab.market.arena.stats import POSITIONS, Comparison, Seat, closed, compare, mean_of, means_by_config
+from marlab.market.arena.stats import Comparison, Seat, closed, compare, mean_of, means_by_config
+from marlab.market.simulator.seating import POSITIONS
 
 FEW = 8
 """Configs below which Student's interval is shown: a bootstrap over fewer is too narrow."""

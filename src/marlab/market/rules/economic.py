@@ -56,9 +56,9 @@ def for_today(units: Array, state: DayState) -> Array:
     return xp.where(xp.arange(state.horizon + 1, state.day) == 0, xp.maximum(0, units)[..., None], 0.0)
 
 
-def sell_cap(state: DayState, expected: bool) -> Array:
+def sell_cap(state: DayState) -> Array:
     """[..., H+1]: what can be made for each day less what is sold for it; 0 after the end of the game."""
-    return room(ability(state, expected), state.q_out)
+    return room(ability(state), state.q_out)
 
 
 def room(able: Array, sold: Array) -> Array:
@@ -66,12 +66,12 @@ def room(able: Array, sold: Array) -> Array:
     return namespace(able).maximum(0, able - sold)
 
 
-def ability(state: DayState, expected: bool) -> Array:
+def ability(state: DayState) -> Array:
     """[..., H+1]: units that can be made for each day, 0 after the end of the game.
 
-    Sure supply is today's exogenous input. With `expected`, a first-level factory also counts on most of its mean
-    supply tomorrow and on full lines from the day after, and holds back today's sales until its stock is full; a
-    middle factory counts on full lines from the third day on while the game is long enough to buy again.
+    Beside today's exogenous input a first-level factory counts on most of its mean supply tomorrow and on full lines
+    from the day after, and holds back today's sales until its stock is full; a middle factory counts on full lines
+    from the third day on while the game is long enough to buy again.
     """
     xp = namespace(state.day)
     slots = xp.arange(state.horizon + 1, state.day)
@@ -80,13 +80,11 @@ def ability(state: DayState, expected: bool) -> Array:
     supply = state.exogenous_in_quantity[..., None] * (slots == 0)
     made = xp.minimum(lines, stock + state.q_in + supply)
     left = (state.n_steps - state.day)[..., None]
-    if expected:
-        mean = SURE_SHARE * state.exogenous_in_mean[..., None]
-        later = xp.where((stock >= lines) | (slots >= 2), lines, xp.minimum(lines, stock + state.q_in + mean))
-        first = xp.where(slots == 0, xp.where(stock >= lines, made, 0.0), later)
-        middle = xp.where((slots >= 3) & (left > REFILL_DAYS), lines, made)
-        made = xp.where(state.can_buy[..., None], middle, first)
-    return xp.where(slots < left, made, 0.0)
+    mean = SURE_SHARE * state.exogenous_in_mean[..., None]
+    later = xp.where((stock >= lines) | (slots >= 2), lines, xp.minimum(lines, stock + state.q_in + mean))
+    first = xp.where(slots == 0, xp.where(stock >= lines, made, 0.0), later)
+    middle = xp.where((slots >= 3) & (left > REFILL_DAYS), lines, made)
+    return xp.where(slots < left, xp.where(state.can_buy[..., None], middle, first), 0.0)
 
 
 def need(state: DayState) -> Array:

@@ -34,39 +34,27 @@ class FeatureOptions:
 
     horizon: int = HORIZON
     """Days ahead: X_temporal has one row more."""
-    balance_norm: Literal["constant", "own"] = "constant"
-    """Money is divided by 10,000 or by the factory's opening balance."""
     offers: Literal["prev_day", "none", "same_day_full"] = "prev_day"
     """Offers L2 may see: yesterday's, none, or all of the same day (not known in play; for comparisons only)."""
     channels: Literal[10, 12] = 10
     """12 adds projections of raw and of finished stock under material-limited production."""
     extra: bool = False
     """Also give stock, room and partner statistics (`partners.extra_features`)."""
-    include_exogenous: bool = False
-    """Count today's exogenous contracts among the commitments; must equal the L1 option."""
-    pressure_base: Literal["capacity", "demand"] = "capacity"
-    """What pressure is measured against: capacity left, or the larger of one day's lines and what is committed."""
-    pressure_smoothing: float = 0.0
-    """Units added to that measure."""
 
     def __post_init__(self) -> None:
         """Refuse values outside the lists above, wherever the options come from."""
-        words = {
-            "balance_norm": ("constant", "own"), "offers": ("prev_day", "none", "same_day_full"),
-            "channels": (10, 12), "pressure_base": ("capacity", "demand"),
-        }  # fmt: skip
+        words = {"offers": ("prev_day", "none", "same_day_full"), "channels": (10, 12)}
         for field, allowed in words.items():
             value, right = getattr(self, field), ", ".join(map(str, allowed))
             if value not in allowed:
                 raise UserError(f"feature option {field} is {value!r}; it must be one of {right}.")
-        if self.horizon < 1 or not self.pressure_smoothing >= 0:
-            raise UserError("feature options need a horizon of at least 1 and a pressure_smoothing of at least 0.")
+        if self.horizon < 1:
+            raise UserError("feature options need a horizon of at least 1.")
 
 
-def _seen(state: DayState, options: FeatureOptions) -> DayState:
+def _same_horizon(state: DayState, options: FeatureOptions) -> None:
     if state.horizon != options.horizon:
         raise ValueError(f"the state looks {state.horizon} days ahead, the features {options.horizon}")
-    return l1.with_exogenous(state) if options.include_exogenous else state
 
 
 def stock_norm(state: DayState) -> Array:
@@ -74,20 +62,14 @@ def stock_norm(state: DayState) -> Array:
     return namespace(state.day).maximum(1, state.n_lines * state.n_steps)
 
 
-def balance_norm(state: DayState, options: FeatureOptions) -> Array:
-    """The divisor of money [...]."""
-    xp, own = namespace(state.day), options.balance_norm == "own"
-    return xp.maximum(1, state.initial_balance) if own else xp.full_like(state.balance, BALANCE)
-
-
 def static_features(state: DayState, options: FeatureOptions) -> Array:
     """x_static [..., 12]."""
-    state = _seen(state, options)
+    _same_horizon(state, options)
     xp = namespace(state.day)
-    units, money = stock_norm(state), balance_norm(state, options)
+    units = stock_norm(state)
     return xp.stack(
         [
-            xp.clip(state.balance / money, 0, 2),
+            xp.clip(state.balance / BALANCE, 0, 2),
             xp.clip(state.inventory_input / units, 0, 1),
             xp.clip(state.inventory_output / units, 0, 1),
             state.day / xp.maximum(1, state.n_steps),
@@ -97,19 +79,19 @@ def static_features(state: DayState, options: FeatureOptions) -> Array:
             xp.clip(state.price_out / PRICE, 0, 2),
             xp.clip(state.q_in.sum(-1) / units, 0, 1),
             xp.clip(state.q_out.sum(-1) / units, 0, 1),
-            xp.clip(state.pay.sum(-1) / money, 0, 1),
-            xp.clip(state.receive.sum(-1) / money, 0, 1),
+            xp.clip(state.pay.sum(-1) / BALANCE, 0, 1),
+            xp.clip(state.receive.sum(-1) / BALANCE, 0, 1),
         ]
     )
 
 
 def temporal_features(state: DayState, slots: OfferSlots, options: FeatureOptions) -> Array:
     """X_temporal [..., H+1, 10 or 12]: commitments, projections, prices and pressure by delivery day."""
-    state = _seen(state, options)
+    _same_horizon(state, options)
     xp = namespace(state.day)
     if options.offers == "none":
         slots = no_offers(horizon=options.horizon, like=state.day)
-    units, money = stock_norm(state)[..., None], balance_norm(state, options)[..., None]
+    units = stock_norm(state)[..., None]
     lines = xp.expand(state.n_lines[..., None], state.q_in.shape)
     left = l1.capacity(state)
     stock = state.inventory_input[..., None] + xp.cumsum(state.q_in - lines)
@@ -120,13 +102,13 @@ def temporal_features(state: DayState, slots: OfferSlots, options: FeatureOption
         lines / units,
         xp.clip(stock / units, -1, 2),
         xp.clip((left - stock) / units, -1, 2),
-        xp.clip((state.balance[..., None] + xp.cumsum(spent)) / money, -1, 2),
+        xp.clip((state.balance[..., None] + xp.cumsum(spent)) / BALANCE, -1, 2),
         _price_difference(state.pay, state.q_in, slots, goals.BUY, state.price_in),
         _price_difference(state.receive, state.q_out, slots, goals.SELL, state.price_out),
-        *_pressures(state, slots, options),
+        *_pressures(state, slots),
     ]
     if options.channels == 12:
-        made = l1.production(state, "material", state.q_in)
+        made = l1.production(state, state.q_in)
         supply = l1.later_supply(state, lines.shape[-1])
         raw = state.inventory_input[..., None] + xp.cumsum(state.q_in + supply - made)
         finished = state.inventory_output[..., None] + xp.cumsum(made - state.q_out)
@@ -134,13 +116,10 @@ def temporal_features(state: DayState, slots: OfferSlots, options: FeatureOption
     return xp.stack(channels)
 
 
-def _pressures(state: DayState, slots: OfferSlots, options: FeatureOptions) -> tuple[Array, Array]:
+def _pressures(state: DayState, slots: OfferSlots) -> tuple[Array, Array]:
     """The two channels of pressure, each [..., H+1]: on buyers (what is sold) and on sellers (what is bought)."""
     xp = namespace(state.day)
-    base = l1.capacity(state)
-    if options.pressure_base == "demand":
-        base = xp.maximum(state.n_lines[..., None], state.q_in + state.q_out)
-    base = xp.maximum(1, base + options.pressure_smoothing)
+    base = xp.maximum(1, l1.capacity(state))
     on_buyers = xp.clip((state.q_out + slots.pressure[..., goals.SELL, :]) / base, 0, 1)
     return on_buyers, xp.clip((state.q_in + slots.pressure[..., goals.BUY, :]) / base, 0, 1)
 
@@ -224,7 +203,7 @@ def priorities(
     xp = namespace(state.day)
     selling, latest = negotiations.selling, negotiations.latest
     day = latest_day(latest.day, negotiations.base.day, state.horizon)
-    on_buyers, on_sellers = _pressures(_seen(state, options), slots, options)
+    on_buyers, on_sellers = _pressures(state, slots)
     pressure = xp.where(selling, _at_days(on_buyers, day), _at_days(on_sellers, day))
     _, price = goals.part(goal[..., None, :], selling, goals.bucket_of(day))
     return priority(day, pressure, negotiations.relative_time, _gap(latest.price, price) / PRICE)

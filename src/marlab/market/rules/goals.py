@@ -73,12 +73,8 @@ def roles(state: DayState) -> Array:
     return xp.stack([xp.floats(side, state.day) for side in (state.can_buy, state.can_sell)])
 
 
-def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = False) -> Array:
-    """v2 goals [N, 16] of N days from the deals signed and the offers on the table that day.
-
-    `bounded` keeps the share of an open need within what lines can make in a bucket and leaves out buckets the league's
-    horizon cannot reach; the plain labels do neither.
-    """
+def goal_labels(state: DayState, deals: Trades, offers: Trades) -> Array:
+    """v2 goals [N, 16] of N days from the deals signed and the offers on the table that day."""
     days = len(state)
     signed = _Sums.of(days, deals)
     active = _Sums.of(days, offers)
@@ -89,8 +85,6 @@ def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = 
 
     needs = np.maximum(0, np.stack([state.needed_supplies, state.needed_sales], -1))  # [N, 2]
     gap = GAP * needs[..., None] * SPREAD
-    if bounded:
-        gap = np.minimum(gap, _reachable_days(state)[:, None] * state.n_lines[:, None, None])
     undecided = ~dealt.any(-1, keepdims=True) & wished.any(-1, keepdims=True)
     quantity = signed.quantity + gap + 0.15 * active.quantity * undecided
 
@@ -100,14 +94,6 @@ def goal_labels(state: DayState, deals: Trades, offers: Trades, bounded: bool = 
     price = np.select([dealt & wished, dealt, wished], [both, deal, 0.575 * wish_price + 0.425 * spot], plain)
     goal = np.stack([quantity, price], -1).transpose(0, 2, 1, 3).reshape(days, GOAL_SIZE)  # bucket, side, (Q, P)
     return mask_goal(goal, roles(state))
-
-
-def _reachable_days(state: DayState) -> Array:
-    """How many delivery days of each bucket a negotiation of that day can name: [N, 4]."""
-    last = np.minimum(state.league_horizon, state.n_steps - 1 - state.day)[:, None]
-    first = np.array([0, 3, 8, 15])
-    end = np.append(first[1:], np.inf)
-    return np.maximum(0, np.minimum(end, last + 1) - first)
 
 
 class _Sums(NamedTuple):

@@ -36,34 +36,21 @@ class L1Options:
 
     rules: Literal["guide", "economic"] = "guide"
     """guide: capacity times days left; economic: per-day checks with a stock of one day's production."""
-    production: Literal["full_load", "material", "platform"] = "full_load"
-    """Production in the guide's sell cap: every line every day, what material allows, or the simulator's rule."""
-    sell_inventory: Literal["output", "sellable"] = "output"
-    """What the guide's sell baseline halves: finished stock, or what can be made and delivered today."""
-    buy_cap: Literal["capacity", "useful"] = "capacity"
-    """useful: the guide's buy cap is also bounded by one day's production less stock and arrivals."""
-    supply: Literal["expected", "sure"] = "expected"
-    """Supply that the economic sell cap counts on: also what will most likely arrive, or what is certain today."""
     reserve: float = 1000.0
     """Money that is never spent on purchases."""
     short_reserve: bool = False
     """Reserve at most a tenth of the opening balance, for short games."""
-    include_exogenous: bool = False
-    """Count today's exogenous contracts among the commitments (`with_exogenous`)."""
 
     def __post_init__(self) -> None:
         """Refuse a word that is not in the lists above, wherever the options come from."""
-        for field, words in _WORDS.items():
-            if getattr(self, field) not in words:
-                raise UserError(f"L1 option {field} is {getattr(self, field)!r}; it must be one of {', '.join(words)}.")
+        if self.rules not in ("guide", "economic"):
+            raise UserError(f"L1 option rules is {self.rules!r}; it must be one of guide, economic.")
         if not self.reserve >= 0:
             raise UserError(f"L1 option reserve is {self.reserve}; it must be 0 or more.")
 
 
-_WORDS = {
-    "rules": ("guide", "economic"), "production": ("full_load", "material", "platform"),
-    "sell_inventory": ("output", "sellable"), "buy_cap": ("capacity", "useful"), "supply": ("expected", "sure"),
-}  # fmt: skip
+ECONOMIC = L1Options(rules="economic", short_reserve=True)
+"""L1 of rule W, and of an agent without networks unless it is told otherwise."""
 
 
 class Caps(NamedTuple):
@@ -134,19 +121,12 @@ def backlog(stock: Array, arrivals: Array, lines: Array) -> Array:
     return walk - xp.minimum(xp.running_min(walk), 0)
 
 
-def production(state: DayState, mode: str, arrivals: Array) -> Array:
-    """Units made each day [..., K] under one of the assumptions of `L1Options.production`."""
-    xp = namespace(arrivals)
-    lines = state.n_lines[..., None]
-    if mode == "full_load":
-        return xp.expand(lines, arrivals.shape)
-    # the first level does not buy: on later days its supply is what it received on average so far
+def production(state: DayState, arrivals: Array) -> Array:
+    """Units [..., K] that lines make each day of the material there is; the first level, which does not buy, receives
+    on later days what it did on average so far."""
     arrivals = arrivals + later_supply(state, arrivals.shape[-1])
-    if mode == "material":
-        stock = backlog(state.inventory_input, arrivals, state.n_lines)
-    else:  # the simulator adds what a day leaves over to the stock and never takes anything out of it
-        stock = state.inventory_input[..., None] + _before(xp.maximum(arrivals - lines, 0))
-    return xp.minimum(lines, stock + arrivals)
+    stock = backlog(state.inventory_input, arrivals, state.n_lines)
+    return namespace(arrivals).minimum(state.n_lines[..., None], stock + arrivals)
 
 
 def later_supply(state: DayState, slots: int) -> Array:
@@ -165,11 +145,9 @@ def sellable(state: DayState) -> Array:
 
 def caps(state: DayState, options: L1Options) -> Caps:
     """How much one more deal may buy or sell per delivery day, and the money free for purchases."""
-    state = _seen(state, options)
     if options.rules == "economic":
-        sell = economic.sell_cap(state, expected=options.supply == "expected")
-        return Caps(economic.buy_cap(state), sell, _budget(state, options))
-    return Caps(_guide_buy(state, options), _guide_sell(state, options), _budget(state, options))
+        return Caps(economic.buy_cap(state), economic.sell_cap(state), _budget(state, options))
+    return Caps(_guide_buy(state), _guide_sell(state), _budget(state, options))
 
 
 class SideLeft:
@@ -180,24 +158,24 @@ class SideLeft:
     """
 
     def __init__(self, state: DayState, options: L1Options, selling: bool) -> None:
-        self._state, self._options, self._selling = _seen(state, options), options, selling
+        self._state, self._options, self._selling = state, options, selling
         self._able = self._useful = None
         if options.rules == "economic" and selling:
-            self._able = economic.ability(self._state, expected=options.supply == "expected")
+            self._able = economic.ability(state)
         elif options.rules == "economic":
-            self._useful = economic.useful(self._state)
+            self._useful = economic.useful(state)
         self._free = None if selling else (_unreserved(state, options), state.pay.sum(-1))
 
     def cap(self, planned: Array) -> Array:
         """[..., H+1] units that one more deal may take, with `planned` [..., H+1] units in other offers."""
-        state, options = self._state, self._options
+        state = self._state
         if self._selling and self._able is not None:
             return economic.room(self._able, state.q_out + planned)
         if self._selling:
-            return _guide_sell(state.replace(q_out=state.q_out + planned), options)
+            return _guide_sell(state.replace(q_out=state.q_out + planned))
         if self._useful is not None:
             return economic.for_today(self._useful - planned.sum(-1), state)
-        return _guide_buy(state.replace(q_in=state.q_in + planned), options)
+        return _guide_buy(state.replace(q_in=state.q_in + planned))
 
     def budget(self, planned: Array) -> Array:
         """[...] money free for purchases, with `planned` [...] money in other offers."""
@@ -218,35 +196,18 @@ def _budget(state: DayState, options: L1Options) -> Array:
     return namespace(state.day).maximum(0, _unreserved(state, options) - state.pay.sum(-1))
 
 
-def _seen(state: DayState, options: L1Options) -> DayState:
-    """The commitments the guide's rules count; the economic ones count exogenous contracts by themselves."""
-    return with_exogenous(state) if options.include_exogenous and options.rules == "guide" else state
-
-
-def with_exogenous(state: DayState) -> DayState:
-    """The same morning with today's exogenous contracts among the commitments of slot 0."""
-    today = namespace(state.day).arange(state.horizon + 1, state.day) == 0
-    bought, sold = state.exogenous_in_quantity, state.exogenous_out_quantity
-    amounts = (bought, state.exogenous_in_price, sold, state.exogenous_out_price)
-    return state.with_signed(*(amount[..., None] * today for amount in amounts))
-
-
-def _guide_buy(state: DayState, options: L1Options) -> Array:
+def _guide_buy(state: DayState) -> Array:
     xp = namespace(state.day)
     arrivals = _folded(state.q_in)
     waiting = backlog(state.inventory_input, arrivals, state.n_lines)
     ahead = xp.flip(xp.cumsum(xp.flip(arrivals)))  # arrivals of day k and later
-    safe = xp.maximum(0, capacity(state)[..., :-1] - waiting - ahead)
-    if options.buy_cap == "useful":
-        useful = state.n_lines - state.inventory_input - arrivals.sum(-1)
-        safe = xp.minimum(safe, xp.maximum(0, useful)[..., None])
-    return _repeat_last(safe)
+    return _repeat_last(xp.maximum(0, capacity(state)[..., :-1] - waiting - ahead))
 
 
-def _guide_sell(state: DayState, options: L1Options) -> Array:
+def _guide_sell(state: DayState) -> Array:
     xp = namespace(state.day)
-    made = production(state, options.production, _folded(state.q_in))
-    stock = state.inventory_output[..., None] + xp.cumsum(made - _folded(state.q_out))
+    sold = _folded(state.q_out)  # every line runs every day
+    stock = state.inventory_output[..., None] + xp.cumsum(state.n_lines[..., None] - sold)
     lowest = xp.flip(xp.running_min(xp.flip(stock)))  # a sale for day k lowers the stock from k on
     return _repeat_last(xp.maximum(0, lowest))
 
@@ -297,7 +258,7 @@ def baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Opti
         action = Action(*economic.baseline(state, caps, side, issue, now))
         smallest = 0.0
     else:
-        action = guide_baseline(state, caps, selling, options)
+        action = guide_baseline(state, caps, selling)
         smallest = SMALLEST_TRADE
     return Action(
         xp.minimum(xp.maximum(action.quantity, smallest), issue.quantity_max),
@@ -306,7 +267,7 @@ def baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Opti
     )
 
 
-def guide_baseline(state: DayState, caps: Caps, selling: Bools | bool, options: L1Options) -> Action:
+def guide_baseline(state: DayState, caps: Caps, selling: Bools | bool) -> Action:
     """The guide's action before it is brought into the issue."""
     xp = namespace(state.day)
     cap = caps.of(selling)
@@ -314,8 +275,7 @@ def guide_baseline(state: DayState, caps: Caps, selling: Bools | bool, options: 
     selling = xp.asarray(selling, state.day)
     price = xp.where(selling, state.price_out, state.price_in)
     bought = xp.minimum(at(cap, day) / 2, caps.budget / xp.maximum(price, 1))
-    stock = state.inventory_output if options.sell_inventory == "output" else sellable(_seen(state, options))
-    quantity = xp.maximum(SMALLEST_TRADE, xp.where(selling, stock / 2, bought))
+    quantity = xp.maximum(SMALLEST_TRADE, xp.where(selling, state.inventory_output / 2, bought))
     return Action(quantity, xp.where(selling, 1.05 * price, 0.95 * price), day)
 
 

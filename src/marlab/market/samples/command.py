@@ -12,7 +12,7 @@ from marlab.lab.engine.tasks import EngineFlags, config_of
 from marlab.lab.flags import OldFlags
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
-from marlab.market.samples.options import BACKFILL_BATCH, GoalSource, SampleOptions
+from marlab.market.samples.options import GoalSource, SampleOptions
 from marlab.market.samples.split import SplitOptions
 
 PRESETS = Path(__file__).parents[1] / "presets" / "samples"
@@ -32,31 +32,23 @@ class SamplesConfig:
     """Weights of the L2 network for goal_backfill l2, or the folder that holds them."""
     l1: L1Options = field(default_factory=L1Options)
     features: FeatureOptions = field(default_factory=FeatureOptions)
-    max_shift: int = 2
-    """An expert's day that L1 forbids becomes the nearest allowed one; further than this it is no label."""
-    bounded_needs: bool = False
-    """Labels of L2: keep open needs within what a bucket of days can hold."""
     split: SplitOptions = field(default_factory=SplitOptions)
     split_file: Path | None = None
     """A split shared with other data sets of the same logs; default: one of this run."""
-    regen_split: bool = False
-    """Make a new split even if the file is there."""
     chunk: int = 16
     """Log files in one part of the work, and in one batch of the backfill."""
     device: str = "cpu"
     """Where goals are predicted: cpu (by every worker), or cuda (by this process, part by part)."""
-    l2_backfill_batch_size: int = BACKFILL_BATCH
-    """Days in one forward pass of L2."""
     npz: bool = False
     """Also write the guide's files (l2_samples.npz, ...) under npz/; unlike the data set they need memory to make."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "chunk", "l2_backfill_batch_size")
+        at_least(self, 1, "chunk")
         self.options()
 
     def options(self) -> SampleOptions:
         """How a log becomes samples."""
-        return SampleOptions(self.l1, self.features, self.max_shift, self.bounded_needs)
+        return SampleOptions(self.l1, self.features)
 
 
 @dataclass(frozen=True)
@@ -83,6 +75,8 @@ OLD = OldFlags(
     },
     refused={"allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need."},
     ignored={
+        "regen_split": "other samples are another run with a split of its own",
+        "l2_backfill_batch_size": "goals are filled in in batches that fit",
         "stats_only": "the statistics are always made with the samples and kept in statistics.json",
         "stats_sample": "the statistics are of all samples",
         "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them",

@@ -25,6 +25,8 @@ from marlab.market.samples.known import Deals, History, Known, LogDecisions, Sig
 from marlab.market.samples.options import SampleOptions
 from marlab.market.samples.reward import rewards
 
+MAX_SHIFT = 2
+"""An expert's day that L1 forbids becomes the nearest allowed one; further away than this it is no label."""
 COMPUTED = 1
 """Where a baseline comes from; 0 stands for one that was recorded."""
 
@@ -69,7 +71,7 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
         "x_temporal": features.temporal_features(days, offer_slots(days, seen), options.features),
         "x_role": goals.roles(days), "units": features.stock_norm(days),
         "needs": np.maximum(0, np.stack([days.needed_supplies, days.needed_sales], -1)),
-        "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days)), options.bounded_needs),
+        "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days))),
         "goal": np.zeros((len(days), GOAL_SIZE)), "reward": rewards(log),
     }  # fmt: skip
 
@@ -144,7 +146,7 @@ def _micro(
         "role": decisions.selling, "baseline": np.stack(base, -1),
         "residual": np.where(decisions.answers[:, None], residual, 0), "time_label": label,
         "time_shift": np.where(decisions.answers, shift, 0),
-        "time_valid": decisions.answers & (shift <= options.max_shift), "time_open": is_open,
+        "time_valid": decisions.answers & (shift <= MAX_SHIFT), "time_open": is_open,
         **_goal_free(log, decisions, history, at, base), "alpha": np.zeros(len(of)),
         "source": np.full(len(of), COMPUTED), "acceptable": decisions.has_offer & acceptable,
         "breaks_caps": ~fits & (decisions.answers | (table["op"] == ACCEPT)),

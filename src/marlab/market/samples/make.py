@@ -90,9 +90,7 @@ def _make(
 
 
 def _backfill(config: SamplesConfig) -> Backfill:
-    return Backfill(
-        config.goal_backfill, config.l2_model_path, config.device, config.l2_backfill_batch_size, config.options()
-    )
+    return Backfill(config.goal_backfill, config.l2_model_path, config.device, options=config.options())
 
 
 def _plan(config: SamplesConfig, run: Run, place: Path, files: list[LogFile]) -> list[Part]:
@@ -100,9 +98,8 @@ def _plan(config: SamplesConfig, run: Run, place: Path, files: list[LogFile]) ->
     group = "market" if config.split.split_by == "market" else "repeat"
     worlds = {file.world: str(getattr(file, group)) for file in files}
     path = config.split_file or run.path / SPLIT_FILE
-    regen = config.regen_split and not run.resumed
     shared = config.split_file is not None
-    side = side_of(read_or_make_split(path, place.as_posix(), worlds, config.split, regen, shared))
+    side = side_of(read_or_make_split(path, place.as_posix(), worlds, config.split, shared))
     if shared:
         shutil.copyfile(path, run.path / SPLIT_FILE)
     parts = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from marlab.lab.config import from_dict
-from marlab.lab.errors import UserError
 from marlab.market.rules import features
 from marlab.market.rules.features import FeatureOptions
 from marlab.market.rules.l1 import L1Options
@@ -35,16 +34,6 @@ class SampleOptions:
 
     l1: L1Options = field(default_factory=L1Options)
     features: FeatureOptions = field(default_factory=FeatureOptions)
-    max_shift: int = 2
-    """An expert's day that L1 forbids becomes the nearest allowed one; further than this it is no label."""
-    bounded_needs: bool = False
-    """Labels of L2: keep open needs within what a bucket of days can hold."""
-
-    def __post_init__(self) -> None:
-        if self.max_shift < 0:
-            raise UserError(f"max_shift is {self.max_shift}, expected 0 or more days.")
-        if self.l1.include_exogenous != self.features.include_exogenous:
-            raise UserError("include_exogenous of L1 and of the features differ; set both or none.")
 
     @property
     def sizes(self) -> Sizes:

@@ -65,18 +65,17 @@ def _share(ratio: float, n: int) -> int:
 
 
 def read_or_make_split(
-    path: Path, source: str, worlds: Worlds, options: SplitOptions | None = None, regen: bool = False,
-    shared: bool = False,
+    path: Path, source: str, worlds: Worlds, options: SplitOptions | None = None, shared: bool = False
 ) -> dict[str, list[str]]:  # fmt: skip
     """The split stored at `path` if it was made for the same data, else a new one, stored there.
 
     `source` names the folder that the logs came from; a file made for another folder is replaced, unless it is `shared`
     with other data sets: then only its worlds count. A file that lacks worlds found now, or was made with other ratios,
-    is refused unless `regen`: a silent new split would move worlds from the test side to the training side.
+    is refused: a silent new split would move worlds from the test side to the training side.
     """
     options = options or SplitOptions()
     worlds = worlds if isinstance(worlds, Mapping) else list(worlds)
-    if path.exists() and not regen:
+    if path.exists():
         stored = _read(path)
         if shared or stored["tournament_dir"] == source:
             _check_same(path, stored, set(worlds), options)
@@ -99,14 +98,12 @@ def _check_same(path: Path, stored: Mapping[str, Any], worlds: set[str], options
     for key in _KEPT:
         if key in stored and stored[key] != getattr(options, key):
             raise UserError(
-                f"{path} was made with {key} {stored[key]}, asked is {getattr(options, key)};"
-                " --regen-split makes a new one."
+                f"{path} was made with {key} {stored[key]}, asked is {getattr(options, key)}; Remove it for a new one."
             )
     new = worlds - {world for name in SPLITS for world in stored["splits"][name]}
     if new:
         raise UserError(
-            f"{path} does not know {len(new)} of the worlds found now (such as {min(new)});"
-            " --regen-split makes a new one."
+            f"{path} does not know {len(new)} of the worlds found now (such as {min(new)}); Remove it for a new one."
         )
 
 

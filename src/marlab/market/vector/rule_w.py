@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from marlab.market.logs.daystate import DayState
 from marlab.market.rules import features, goals, l1, plan, records, rule_w
-from marlab.market.rules.bargain import ManyOptions, RuleOptions, learnt_options
+from marlab.market.rules.bargain import ManyOptions, RuleOptions, learnt_options, many_options
 from marlab.market.rules.executor import HeuristicL4Coordinator
 from marlab.market.rules.habits import Learnt
-from marlab.market.rules.l1 import Action, L1Options
+from marlab.market.rules.l1 import ECONOMIC, Action
 from marlab.market.rules.prospects import Fitting, Prospects, prospects
 from marlab.market.vector.books import HORIZON
 from marlab.market.vector.market import Market
@@ -28,7 +29,6 @@ from marlab.market.vector.views import Mornings
 
 Tensor = Any
 """A torch.Tensor. The rules work on numpy arrays and tensors alike; their types name the former."""
-RULES = L1Options(rules="economic", short_reserve=True)
 _NOBODY = records.empty((0, 0))
 """Rule W asks nothing about suppliers."""
 
@@ -148,8 +148,14 @@ class RuleW(Policy):
     def follow(self, habits: Tensor, number: Tensor) -> None:
         """Play by learnt habits [M, H], rows as `habits.ALL` orders them; `number` [B, L, A]: which row a seat has."""
         habits = habits.to(self._like)
-        self.option_table, self.option_number = learnt_table(habits), number.to(self._like.device)
-        self._many = learnt_options(habits)
+        self.option_table, self._many = learnt_table(habits), learnt_options(habits)
+        self.option_number = number.to(self._like.device)
+
+    def vary(self, options: Sequence[RuleOptions], number: Tensor) -> None:
+        """Play by several options; `number` [B, L, A]: the place of a seat's options."""
+        self.option_table = self._like.new_tensor([option_values(each) for each in options])
+        self._many = many_options(options, self._like)
+        self.option_number = number.to(self._like.device)
 
     def options_of(self, rows: Rows) -> RuleOptions | ManyOptions:
         """What these rows follow."""
@@ -169,7 +175,7 @@ class RuleW(Policy):
         self.mornings.open(market)
         rows = self.memory.seats.rows(market.setup.exists & self.memory.chosen)
         state = self.mornings.at(market, rows, alive=True)
-        goal: Tensor = goals.economic_goal(state, l1.caps(state, RULES))
+        goal: Tensor = goals.economic_goal(state, l1.caps(state, ECONOMIC))
         self._goal = torch.zeros((*market.setup.exists.shape, goal.shape[-1]), dtype=goal.dtype, device=goal.device)
         self._goal[rows.seat] = goal
 
@@ -198,13 +204,13 @@ class RuleW(Policy):
             if len(some) < len(rows):
                 who, here, weights = rows.take(some), there[some], weights[some]
                 now = self.mornings.at(market, who, alive=True)
-            caps, issue = l1.caps(now, RULES), l1.issue_of(now, selling)
+            caps, issue = l1.caps(now, ECONOMIC), l1.issue_of(now, selling)
             threads = self._threads(market, who, side, here)
             if selling:
                 answers = self.sale(market, who, now, caps, threads, issue, weights)
             else:
                 wishes = rule_w.buy(now, caps, threads, issue, weights)
-                answers = plan.plan(now, RULES, selling, threads, issue, wishes, explain=False)
+                answers = plan.plan(now, ECONOMIC, selling, threads, issue, wishes, explain=False)
             at = here.flatten().nonzero()[:, 0]
             moves.append(torch.stack([values.flatten()[at].to(torch.int32) for values in answers[:4]]))
             places.append(who.threads[:, side].flatten()[at])
@@ -221,7 +227,7 @@ class RuleW(Policy):
         elif len(some):
             who, there = rows.take(some), call.running[some, CONSUMERS]
             state = self.mornings.at(market, who, alive=True)
-            caps, issue = l1.caps(state, RULES), l1.issue_of(state, True)
+            caps, issue = l1.caps(state, ECONOMIC), l1.issue_of(state, True)
             threads = self._threads(market, who, CONSUMERS, there)
             self._call = call, some
             answers = self.sale(market, who, state, caps, threads, issue, call.alpha[some, CONSUMERS])
@@ -247,7 +253,7 @@ class RuleW(Policy):
     ) -> plan.Answers:  # fmt: skip
         """What these rows answer their consumers; `alpha` [N, A]: L4's weights. A learner answers otherwise."""
         wishes, _ = rule_w.sell(state, caps, threads, issue, alpha, self.options_of(rows))
-        return plan.plan(state, RULES, True, threads, issue, wishes, explain=False)
+        return plan.plan(state, ECONOMIC, True, threads, issue, wishes, explain=False)
 
     def _threads(self, market: Market, rows: Rows, side: int, there: Tensor) -> plan.Threads:
         dtype, threads = self.mornings.dtype, market.threads
@@ -278,8 +284,8 @@ class RuleW(Policy):
         rounds: Tensor = torch.full(there.shape, float(market.half // 2), dtype=dtype, device=there.device)
         base = Action(rounds, rounds, torch.zeros_like(rounds))
         if market.half == 0:  # later there is an offer on every table, whose day counts
-            caps = l1.caps(state, RULES)
-            base = l1.baseline(state.per_thread(), caps.per_thread(), selling, RULES, rounds)
+            caps = l1.caps(state, ECONOMIC)
+            base = l1.baseline(state.per_thread(), caps.per_thread(), selling, ECONOMIC, rounds)
         latest = [rows.gather(v).flatten(1).to(dtype) for v in (threads.units, threads.price, threads.ahead)]
         missing = ~there | (latest[0] == 0)
         last = Action(*(values.masked_fill(missing, math.nan) for values in latest))

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from marlab.lab.errors import UserError
 from marlab.market.simulator.experts import have_entrants
+from marlab.market.simulator.seating import OURS, processes_of
 from marlab.market.simulator.worlds import WorldSpec
 
-OURS = 'marlab.market.agent.agent:LitaAgentHRL(mode="heuristic")'
 RULE_WORLDS = "rule W"
 LEVELS = (
     ("RandomStdAgent",), ("SyncRandomStdAgent",),
@@ -67,14 +67,14 @@ def _named(name: str, spec: WorldSpec) -> WorldSpec:
 def by_level(agents: tuple[str, ...], count: int, days: int, seed: int) -> list[WorldSpec]:
     """Worlds of 3 x 4 factories; the last level is played by the first agent, the others take turns upstream."""
     draw = random.Random(f"{' '.join(agents)} {seed}")
-    processes = (0,) * 4 + (1,) * 4 + (2,) * 4
+    processes = processes_of((4, 4, 4))
     seated = tuple(agents[(2 - level) % len(agents)] for level in processes)
     return [spec_of(f"{'-'.join(agents)}-{seed}-{i:04d}", draw, processes, seated, days) for i in range(count)]
 
 
 def shape(draw: random.Random, levels: tuple[int, int], factories: tuple[int, int]) -> tuple[int, ...]:
     """The level of every factory of a world."""
-    return tuple(level for level in range(draw.randint(*levels)) for _ in range(draw.randint(*factories)))
+    return processes_of(draw.randint(*factories) for _ in range(draw.randint(*levels)))
 
 
 def spec_of(

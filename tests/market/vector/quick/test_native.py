@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from marlab.market.fidelity.sellers import ManyRules
 from marlab.market.rules import rule_w
 from marlab.market.rules.bargain import RuleOptions
 from marlab.market.rules.habits import OWN
@@ -66,10 +65,6 @@ class Learner(Rule):
         return super().sale(market, rows, state, caps, threads, issue, alpha)
 
 
-class Variants(Twice, ManyRules):
-    """With options by seat."""
-
-
 def market_of(worlds: int, dtype: torch.dtype = torch.float64) -> Market:
     drawn = generate(worlds, np.random.default_rng(0), levels=(2, 4), factories=(3, 5), days=(20, 20))
     market = Market(make_setup(drawn, dtype))
@@ -100,8 +95,8 @@ def test_options_by_seat() -> None:
     market = market_of(4)
     seats = market.setup.lines.shape
     number = torch.arange(market.setup.lines.numel()).view(seats) % len(OPTIONS)
-    rule = Variants(market, OPTIONS, number, torch.ones(seats, dtype=torch.bool))
-    rule._native = native(market, torch.float64)
+    rule = Rule(market, quick=True)
+    rule.vary(OPTIONS, number)
     play(market, rule, 3)
     assert rule.total > 2000
     assert rule.differ == 0
