@@ -94,9 +94,12 @@ class Watched:
                 for i, thread in enumerate(at.threads):  # now: threads and books change as the day goes on
                     key = int(at.state.day), thread.partner, thread.round, thread.received is not None
                     self.asked[key] = {
-                        "baseline": np.stack(at.base, -1)[i], "aux": at.aux[i], "thread": at.thread_features[i],
-                        "x_static": at.x_static, "goal": at.goal,
-                    }  # fmt: skip
+                        "baseline": np.stack(at.base, -1)[i],
+                        "aux": at.aux[i],
+                        "thread": at.thread_features[i],
+                        "x_static": at.x_static,
+                        "goal": at.goal,
+                    }
                 return decide(at, alpha)
 
             self.layers = replace(self.layers, l3=watching)

@@ -27,9 +27,12 @@ def small_config(sizes: tuple[int, ...] = (1, 1), days: int = 3, **changes: Any)
     levels, wide = len(sizes), max(sizes)
     there = np.arange(wide) < np.array(sizes)[:, None]
     seats = {
-        "lines": 10 * there, "cost": 2 * there, "balance": 1000.0 * there, "storage": 0.1 * there,
+        "lines": 10 * there,
+        "cost": 2 * there,
+        "balance": 1000.0 * there,
+        "storage": 0.1 * there,
         "shortfall": 0.5 * there[..., None] * np.ones(days),
-    }  # fmt: skip
+    }
     none = np.zeros((wide, days), np.int64)
     values = {
         "n_levels": np.array(levels), "n_steps": np.array(days), "sizes": np.array(sizes), **seats,

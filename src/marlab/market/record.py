@@ -42,9 +42,11 @@ class Recorder:
         self._world, self._folder = world, folder
         self._recording = Recording(world, ForeignWorld(str(world.name), _market_of(world)))
         for hook, note in (
-            ("simulation_step", self._stage), ("on_contract_concluded", self._contract),
-            ("on_negotiation_end", self._negotiation), ("step", self._day),
-        ):  # fmt: skip
+            ("simulation_step", self._stage),
+            ("on_contract_concluded", self._contract),
+            ("on_negotiation_end", self._negotiation),
+            ("step", self._day),
+        ):
             setattr(world, hook, _then(getattr(world, hook), note))
         setattr(world, _ATTACHED, self)
 

@@ -286,10 +286,13 @@ def test_a_morning_that_cannot_be_is_refused() -> None:
 
 def test_sales_to_the_bankrupt_take_no_room() -> None:
     awi = SimpleNamespace(
-        my_consumers=["gone", "here"], is_bankrupt=lambda name: name == "gone", sales={"gone": 2, "here": 1},
-        sales_cost={"gone": 40, "here": 20}, future_sales={12: {"gone": 7, "here": 3}, 13: {"here": 4}},
+        my_consumers=["gone", "here"],
+        is_bankrupt=lambda name: name == "gone",
+        sales={"gone": 2, "here": 1},
+        sales_cost={"gone": 40, "here": 20},
+        future_sales={12: {"gone": 7, "here": 3}, 13: {"here": 4}},
         future_sales_cost={12: {"gone": 140, "here": 60}, 13: {"here": 80}},
-    )  # fmt: skip
+    )
     sold: Any = np.zeros(41)
     sold[[0, 2, 3]] = 3, 10, 4
     left = without_bankrupt(awi, a_day(q_out=sold, receive=20 * sold))

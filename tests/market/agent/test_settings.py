@@ -63,12 +63,16 @@ def test_one_folder_gives_the_weights_of_all_layers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "plays"),
     [
-        ({}, "learned"), ({"l1": "economic"}, "learned"), ({"residual_off": True}, "learned"),
-        ({"l1": "guide"}, "heuristic"), ({"rule": {"opening_days": 5}}, "heuristic"),
+        ({}, "learned"),
+        ({"l1": "economic"}, "learned"),
+        ({"residual_off": True}, "learned"),
+        ({"l1": "guide"}, "heuristic"),
+        ({"rule": {"opening_days": 5}}, "heuristic"),
         ({"mode": "heuristic"}, "heuristic"),
-        ({"weights": "some-run"}, "neural"), ({"l3_model_path": "own.pt"}, "neural"),
+        ({"weights": "some-run"}, "neural"),
+        ({"l3_model_path": "own.pt"}, "neural"),
         ({"mode": "learned", "weights": "some-run"}, "learned"),
     ],
-)  # fmt: skip
+)
 def test_the_mode_that_is_left_open(settings: dict[str, Any], plays: str) -> None:
     assert AgentSettings(**settings).plays == plays

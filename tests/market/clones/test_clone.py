@@ -57,9 +57,7 @@ def test_clones_can_begin_with_others_and_are_judged_by_worlds_that_are_new_to_b
 ) -> None:
     everybody = sorted(path.stem for path in folder.glob("*.parquet"))
     known = everybody[: len(everybody) // 2]
-    first = ClonePack(
-        ("PenguinAgent", "AS0"), new_weights(2, 8, torch.Generator().manual_seed(0)), {"fitted": known}
-    )  # fmt: skip
+    first = ClonePack(("PenguinAgent", "AS0"), new_weights(2, 8, torch.Generator().manual_seed(0)), {"fitted": known})
     file = tmp_path / "first.npz"
     file.write_bytes(first.to_bytes())
     settings = replace(small(folder), start=file, units=1, steps=1, lr=1e-9)

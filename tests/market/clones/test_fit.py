@@ -39,9 +39,7 @@ def scripted(count: int, seed: int) -> Examples:
 
 def make(data: list[Examples], units: int = 12, steps: int = 25) -> Fit:
     torch.set_num_threads(1)
-    return Fit(
-        data, data, hidden=16, units=units, steps=steps, batch=256, lr=5e-3, decay=0.01, seed=0, device=CPU
-    )  # fmt: skip
+    return Fit(data, data, hidden=16, units=units, steps=steps, batch=256, lr=5e-3, decay=0.01, seed=0, device=CPU)
 
 
 def test_a_scripted_agents_frequencies_come_back() -> None:

@@ -20,9 +20,11 @@ def found() -> dict[str, object]:
     weights = network.new_weights(1, 8, torch.Generator().manual_seed(0))
     one = Played(("A", "B"), np.array([0, 1]), np.array([1.0, 2.0]), np.array([[1.1, 1.8]]))
     return {
-        "about": {"worlds": 3, "days": 150, "decisions": {"A": 200}}, "held_out_worlds": 1,
-        "experts": {"A": beside(weights, data, marginals(data))}, "scores": {"A": by_position([one, one], "A")},
-    }  # fmt: skip
+        "about": {"worlds": 3, "days": 150, "decisions": {"A": 200}},
+        "held_out_worlds": 1,
+        "experts": {"A": beside(weights, data, marginals(data))},
+        "scores": {"A": by_position([one, one], "A")},
+    }
 
 
 def test_tables_hold_both_sides() -> None:

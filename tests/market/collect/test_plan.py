@@ -75,8 +75,9 @@ def test_worlds_have_the_official_shape_and_share_their_market_within_a_config()
         assert 6 <= spec.n_steps <= 9
         assert min(Counter(spec.processes).values()) >= 4
         fillers = [name for name, tracked in zip(spec.agents, spec.tracked) if not tracked]
-        assert set(fillers) <= {f"scml.std.agents.{m}" for m in (
-            "greedy:GreedyStdAgent", "rand:RandomStdAgent", "rand:SyncRandomStdAgent")}  # fmt: skip
+        assert set(fillers) <= {
+            f"scml.std.agents.{m}" for m in ("greedy:GreedyStdAgent", "rand:RandomStdAgent", "rand:SyncRandomStdAgent")
+        }
         markets.setdefault(spec.world_id[:4], set()).add((spec.market_seed, spec.n_steps, spec.processes))
     assert seen == {2, 3, 4}
     assert all(len(found) == 1 for found in markets.values()) and len(markets) == 12

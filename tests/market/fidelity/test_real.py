@@ -18,9 +18,12 @@ SERIAL = EngineConfig("serial")
 
 def small() -> FidelityConfig:
     return FidelityConfig(
-        sellers=("rule=SyncRandomStdAgent", "other=RandomStdAgent"), population=("RandomStdAgent",) * 11,
-        configs=2, seats=1, days=6,
-    )  # fmt: skip
+        sellers=("rule=SyncRandomStdAgent", "other=RandomStdAgent"),
+        population=("RandomStdAgent",) * 11,
+        configs=2,
+        seats=1,
+        days=6,
+    )
 
 
 @pytest.mark.long

@@ -31,10 +31,13 @@ def test_spearman_counts_ranks_and_shares_equal_ones() -> None:
 @pytest.mark.parametrize(
     ("real", "vector", "holds"),
     [
-        (Mean(-0.10, 0.02), -0.06, True), (Mean(-0.10, 0.02), -0.04, False), (Mean(-0.10, 0.02), -0.21, False),
-        (Mean(-0.10, 0.02), 0.06, False), (Mean(-0.03, 0.02), 0.06, None),
+        (Mean(-0.10, 0.02), -0.06, True),
+        (Mean(-0.10, 0.02), -0.04, False),
+        (Mean(-0.10, 0.02), -0.21, False),
+        (Mean(-0.10, 0.02), 0.06, False),
+        (Mean(-0.03, 0.02), 0.06, None),
     ],
-)  # fmt: skip
+)
 def test_clear_differences_need_the_same_sign_and_size(real: Mean, vector: float, holds: bool | None) -> None:
     assert Line("first", "a", real, Mean(vector, 0.01)).holds is holds
 

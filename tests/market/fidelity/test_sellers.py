@@ -30,8 +30,12 @@ def market(worlds: int = 1) -> Market:
 def test_rules_are_told_from_other_agents() -> None:
     agents = {split_alias(seller)[0]: settings_of(split_alias(seller)[1]) for seller in SELLERS}
     assert [name for name, settings in agents.items() if is_rule(settings)] == [
-        "rule", "no-waiting", "lowest-price", "highest-price", "lots-of-1",
-    ]  # fmt: skip
+        "rule",
+        "no-waiting",
+        "lowest-price",
+        "highest-price",
+        "lots-of-1",
+    ]
     with pytest.raises(UserError, match="cannot sell"):
         settings_of("RandomStdAgent")
 

@@ -20,9 +20,10 @@ from marlab.market.vector.configs import Configs
 pytest.importorskip("scml")
 CPU = torch.device("cpu")
 SELLERS = (
-    "rule=LitaAgentHRL(mode=heuristic)", "again=LitaAgentHRL(mode=heuristic, horizon=41)",
+    "rule=LitaAgentHRL(mode=heuristic)",
+    "again=LitaAgentHRL(mode=heuristic, horizon=41)",
     "lots=LitaAgentHRL(mode=heuristic, rule={'lot': 1})",
-)  # fmt: skip
+)
 
 
 def test_batches_are_played_once_and_go_on_where_they_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

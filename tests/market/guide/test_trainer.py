@@ -36,7 +36,7 @@ from marlab.market.guide import (
     train_l3_awr,
 )
 from marlab.market.guide.trainer import _returns_of
-from marlab.market.learn.advantage import day_advantages, scaled_returns
+from marlab.market.learn.advantage import Expectation, scaled_returns
 from marlab.market.learn.tables import DecisionTable
 from marlab.market.logs.tracker import write_tracker
 from marlab.market.logs.worldfile import read_world, write_world
@@ -107,7 +107,7 @@ def test_the_first_return_is_the_same_in_all_three_routes(tmp_path: Path) -> Non
     found = {}
     for name, given in routes(tmp_path, micro).items():
         days, rows = _returns_of(given)
-        found[name] = scaled_returns(days, 0.98)[rows], day_advantages(days, 0.98, 0)[rows]
+        found[name] = scaled_returns(days, 0.98)[rows], Expectation(days, 0.98, 0).advantages(days)[rows]
     first = found["loader"][0][0]
     assert all(values[0][0] == first for values in found.values()) and np.isfinite(first)
     for name in ("records", "files"):
@@ -146,7 +146,7 @@ def test_a_log_without_a_final_balance_trains_awr_with_all_but_its_last_day(tmp_
     days, rows = _returns_of(micro)
     last = days["day"] == 13
     assert np.isnan(days["reward"]).tolist() == last.tolist()
-    advantage = day_advantages(days, 0.98, 0)[rows]
+    advantage = Expectation(days, 0.98, 0).advantages(days)[rows]
     decided = np.array([s.day for s in micro])
     assert np.isnan(advantage).tolist() == (decided == 13).tolist() and (decided == 13).any()
     l3 = TemporalDecisionTransformer(d_model=16, n_layers=1)

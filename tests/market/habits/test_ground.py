@@ -26,9 +26,7 @@ def test_two_seats_of_every_world_are_ours() -> None:
     for sizes, positions in (((3, 3), [2] * 16), ((3, 3, 3), [0] * 8 + [1] * 8)):
         asked: list[int] = []
 
-        def drawing(
-            position: int, count: int, rng: np.random.Generator, asked: list[int] = asked
-        ) -> evolve.Array:  # fmt: skip
+        def drawing(position: int, count: int, rng: np.random.Generator, asked: list[int] = asked) -> evolve.Array:
             asked.append(position)
             return evolve.draw(evolve.USUAL, count, 1.0, 0.2, rng)
 

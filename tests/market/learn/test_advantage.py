@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from marlab.lab.errors import UserError
-from marlab.market.learn.advantage import day_advantages, returns
+from marlab.market.learn.advantage import Expectation, returns
 from marlab.market.samples.dataset import Samples
 from tests.market.learn_cases import labelled_samples
 
@@ -24,9 +24,9 @@ def test_returns_by_hand() -> None:
 
 
 def test_advantages_are_what_the_morning_did_not_tell(samples: Samples) -> None:
-    advantage = day_advantages(samples.macro, 0.98, seed=0)
+    advantage = Expectation(samples.macro, 0.98, 0).advantages(samples.macro)
     assert advantage.shape == (samples.rows("macro"),) and np.isfinite(advantage).all()
-    np.testing.assert_array_equal(advantage, day_advantages(samples.macro, 0.98, seed=0))
+    np.testing.assert_array_equal(advantage, Expectation(samples.macro, 0.98, 0).advantages(samples.macro))
     unknown = {**samples.macro, "reward": np.full(samples.rows("macro"), np.nan, np.float32)}
     with pytest.raises(UserError, match="reward"):
-        day_advantages(unknown, 0.98, 0)
+        Expectation(unknown, 0.98, 0).advantages(unknown)

@@ -19,8 +19,12 @@ RESULTS: dict[str, Any] = {
 
 def test_a_layer_is_measured_beside_what_needs_no_learning() -> None:
     assert [(row.other, row.better) for row in learnt(RESULTS)] == [
-        (2.0, True), (2.0, False), (2.0, True), (0.8, False), (0.5, True)
-    ]  # fmt: skip
+        (2.0, True),
+        (2.0, False),
+        (2.0, True),
+        (0.8, False),
+        (0.5, True),
+    ]
     assert learnt({}) == []
 
 

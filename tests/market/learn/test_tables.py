@@ -28,9 +28,13 @@ def test_histories_do_not_hold_the_answer(samples: Samples) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "kind"),
-    [("macro", "label", DayTable), ("macro", "goal", DecisionTable), ("micro", "aux", DecisionTable),
-     ("micro", "thread", RoundTable)],
-)  # fmt: skip
+    [
+        ("macro", "label", DayTable),
+        ("macro", "goal", DecisionTable),
+        ("micro", "aux", DecisionTable),
+        ("micro", "thread", RoundTable),
+    ],
+)
 def test_values_that_are_no_numbers_are_named(table: str, column: str, kind: type[Any]) -> None:
     samples = labelled_samples()
     broken = {**samples.tables[table], column: samples.tables[table][column].copy()}

@@ -54,8 +54,12 @@ def test_half_an_offer_is_none(offer: Any) -> None:
 def test_names_of_worlds_and_roles() -> None:
     assert world_name("w1", Path("a.json")) == "w1"
     assert world_name("unknown", Path("agent_x.json.gz")) == world_name(None, Path("agent_x.json")) == "agent_x"
-    entries = [{"data": {"partner": "a", "role": "buyer"}}, {"data": {"partner": "a", "role": "seller"}}, {"data": 3},
-               {"data": {"partner": "b", "role": "judge"}}]  # fmt: skip
+    entries = [
+        {"data": {"partner": "a", "role": "buyer"}},
+        {"data": {"partner": "a", "role": "seller"}},
+        {"data": 3},
+        {"data": {"partner": "b", "role": "judge"}},
+    ]
     assert roles_of(entries) == {"a": "buyer"}
 
 

@@ -75,8 +75,11 @@ def test_both_kinds_of_files_hold_the_same_network(tmp_path: Path) -> None:
     forward.save(tmp_path / "l4.npz", trained)
     again = load_for_play(tmp_path / "l4.npz", L4_KIND)
     assert (again.kind, again.plan, again.options, again.data) == (
-        trained.kind, trained.plan, trained.options, trained.data,
-    )  # fmt: skip
+        trained.kind,
+        trained.plan,
+        trained.options,
+        trained.data,
+    )
     assert again.arrays.keys() == trained.arrays.keys()
     for name, values in again.arrays.items():
         np.testing.assert_array_equal(values, trained.arrays[name])

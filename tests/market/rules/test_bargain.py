@@ -206,9 +206,12 @@ def test_sellers_that_differ_from_the_rule_in_one_respect() -> None:
 def test_options_that_differ_from_factory_to_factory_mean_the_same() -> None:
     known = record([(10, 0.0, 0.0), (3, 1.0, 2.0)] * 4, offers=60, late_offers=50, patient_lowest=2)
     options = [
-        RuleOptions(), RuleOptions(wait=False), RuleOptions(price="highest"), RuleOptions(lot=1),
+        RuleOptions(),
+        RuleOptions(wait=False),
+        RuleOptions(price="highest"),
+        RuleOptions(lot=1),
         RuleOptions(hold=0, loss=0.3, small_lot=5, small_price=0.5, opening_lots=(6, 4), opening_prices=(0.25,)),
-    ]  # fmt: skip
+    ]
     many = bargain.many_options(options, np.zeros(()))
     for row, own in enumerate(options):
         mine = many.take([row])

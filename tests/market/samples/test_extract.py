@@ -199,10 +199,13 @@ def test_daily_inputs_come_from_yesterday_and_labels_from_the_day(log):
         c = log.contracts
         signed = (c["day"] == day) & (c["negotiation"] != NONE)
         deals = Trades(
-            np.zeros(signed.sum(), int), (c["seller"][signed] == log.index).astype(int),
-            c["delivery"][signed] - float(day), c["quantity"][signed].astype(float), c["price"][signed].astype(float),
+            np.zeros(signed.sum(), int),
+            (c["seller"][signed] == log.index).astype(int),
+            c["delivery"][signed] - float(day),
+            c["quantity"][signed].astype(float),
+            c["price"][signed].astype(float),
             np.ones(signed.sum()),
-        )  # fmt: skip
+        )
         label = goals.goal_labels(one, deals, as_trades(offers_of(day), 1))
         np.testing.assert_allclose(samples.macro["label"][row], label[0], rtol=1e-5, atol=1e-6)
 

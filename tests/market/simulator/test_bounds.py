@@ -115,10 +115,14 @@ def test_bounds_are_ordered_in_a_settled_world() -> None:
     for place, name in enumerate(("seller", "buyer", "product", "quantity", "delivery", "price")):
         contracts[name] = np.array([row[place] for row in rows])
     economy = Economy(
-        level=np.array([0, 0, 1, 1]), lines=np.full(4, 10), cost=np.array([2.0, 2.0, 4.0, 4.0]),
-        balance=np.full(4, 900.0), storage=np.full((4, days), 0.03), shortfall=np.full((4, days), 0.6),
+        level=np.array([0, 0, 1, 1]),
+        lines=np.full(4, 10),
+        cost=np.array([2.0, 2.0, 4.0, 4.0]),
+        balance=np.full(4, 900.0),
+        storage=np.full((4, days), 0.03),
+        shortfall=np.full((4, days), 0.6),
         catalogue=np.array([10.0, 15.0, 25.0]),
-    )  # fmt: skip
+    )
     settled = settle(economy, contracts)
     for factory in range(4):
         found = factory_bounds(economy, contracts, settled, factory)

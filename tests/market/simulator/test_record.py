@@ -134,9 +134,9 @@ def test_days_are_complete_and_end_in_the_final_balance(spec: WorldSpec) -> None
         after = [*days.balance[1:], agent["final_balance"]]
         np.testing.assert_allclose(after, world.stats[f"balance_{agent['id']}"], rtol=0, atol=1e-9)
         np.testing.assert_allclose(days.score, days.balance / days.initial_balance)
-        np.testing.assert_array_equal(days.exogenous_reach[:, 0], np.cumsum(
-            (days.exogenous_in_quantity + days.exogenous_out_quantity) >= 1
-        ))  # fmt: skip
+        np.testing.assert_array_equal(
+            days.exogenous_reach[:, 0], np.cumsum((days.exogenous_in_quantity + days.exogenous_out_quantity) >= 1)
+        )
     assert set(log.tables["reports"]["day"].tolist()) == {0, 5}
 
 

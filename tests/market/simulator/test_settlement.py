@@ -60,9 +60,13 @@ def test_a_balance_of_nothing_is_not_bankrupt() -> None:
     )  # fmt: skip
     days, buyer = [0, 0, 1, 1], [0, 1, 0, 1]
     contracts = {
-        "seller": np.full(4, -1), "buyer": np.array(buyer), "product": np.zeros(4, np.int64), "quantity": np.ones(4),
-        "price": np.full(4, 10.0), "delivery": np.array(days),
-    }  # fmt: skip
+        "seller": np.full(4, -1),
+        "buyer": np.array(buyer),
+        "product": np.zeros(4, np.int64),
+        "quantity": np.ones(4),
+        "price": np.full(4, 10.0),
+        "delivery": np.array(days),
+    }
     found = settle(economy, contracts)
     assert found.balance[-1].tolist() == [0.0, -0.5] and found.bankrupt_on.tolist() == [-1, 1]
 

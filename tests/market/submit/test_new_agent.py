@@ -19,8 +19,10 @@ def test_its_own_test_passes(tmp_path: Path) -> None:
     assert [file.name for file in files] == ["half_price.py", "test_half_price.py"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", files[1].name],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-2000:]
 
 

@@ -13,9 +13,10 @@ def test_contracts_wait_for_their_day() -> None:
     for ahead in (10, 0, 8):  # two contracts for day 10, one for day 1
         sign(market, 4, 20, ahead)
         market.books.sign(market.threads)
-        assert market.books.days_ahead(market.books.units)[ahead].item() == (8 if ahead == 8 else 4)
+        assert market.books.units[market.books.order()][ahead].item() == (8 if ahead == 8 else 4)
         market.close_day()
-    units, money = market.books.days_ahead(market.books.units), market.books.days_ahead(market.books.money)
+    order = market.books.order()
+    units, money = market.books.units[order], market.books.money[order]
     assert units.flatten().tolist() == [0] * 7 + [8] + [0] * 3 and money[7].item() == 160
     lots = market.books.lots[10 % SLOTS].flatten()
     assert sorted((lots & UNITS_MASK).tolist())[-2:] == [4, 4] and set((lots >> PRICE_SHIFT).tolist()) == {0, 20}

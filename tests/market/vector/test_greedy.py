@@ -17,9 +17,11 @@ DAYS = 20
 def market_of(worlds: int, demand: int) -> tuple[Market, Seated]:
     """Two sellers, who have 9 units a day, and two buyers, of whom the market wants `demand`."""
     outside = {
-        "supply_units": [[9] * DAYS] * 2, "supply_price": [[10] * DAYS] * 2,
-        "demand_units": [[demand] * DAYS] * 2, "demand_price": [[30] * DAYS] * 2,
-    }  # fmt: skip
+        "supply_units": [[9] * DAYS] * 2,
+        "supply_price": [[10] * DAYS] * 2,
+        "demand_units": [[demand] * DAYS] * 2,
+        "demand_price": [[30] * DAYS] * 2,
+    }
     market = Market(make_setup(small_config((2, 2), DAYS, **outside).take([0] * worlds)))
     generator = torch.Generator().manual_seed(6)
     policy = Seated(market, torch.ones_like(market.setup.lines), {1: Greedy(generator)}, generator)

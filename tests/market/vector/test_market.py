@@ -47,8 +47,11 @@ def test_stock_is_never_consumed() -> None:
 def test_bankruptcy_ends_negotiations_and_contracts_of_both_sides() -> None:
     """On the first day 5 x 22 are paid out of 10; the contract for the day after is void for the seller too."""
     balance = np.array([[1000.0], [10.0]])
-    market = small_market(days=4, balance=balance, **from_outside(4, supply_units=[9] * 4, supply_price=[10] * 4,
-                          demand_units=[0] * 4, demand_price=[0] * 4))  # fmt: skip
+    market = small_market(
+        days=4,
+        balance=balance,
+        **from_outside(4, supply_units=[9] * 4, supply_price=[10] * 4, demand_units=[0] * 4, demand_price=[0] * 4),
+    )
     sign(market, 5, 22, 1)
     market.close_day()
     sign(market, 5, 20, 1)

@@ -15,9 +15,13 @@ from tests.market.vector_worlds import small_config
 
 def two_worlds(days: int = 12) -> Setup:
     configs = small_config(
-        (2, 2), days, supply_units=[[9] * days] * 2, supply_price=[[10] * days] * 2, demand_units=[[6] * days] * 2,
+        (2, 2),
+        days,
+        supply_units=[[9] * days] * 2,
+        supply_price=[[10] * days] * 2,
+        demand_units=[[6] * days] * 2,
         demand_price=[[30] * days] * 2,
-    )  # fmt: skip
+    )
     return make_setup(configs.take([0, 0]), torch.float64)
 
 

@@ -23,18 +23,22 @@ def random_day(seed: int, wide: int = 3) -> tuple[Traded, Outside, VectorRates, 
     seats = (64, 3, wide)
     first, last = np.arange(3)[:, None] == 0, np.arange(3)[:, None] == 2
     outside = [
-        draw.integers(0, 12, seats) * first, 10 * np.ones(seats, int) * first,
-        draw.integers(0, 12, seats) * last, draw.integers(20, 30, seats) * last,
-    ]  # fmt: skip
+        draw.integers(0, 12, seats) * first,
+        10 * np.ones(seats, int) * first,
+        draw.integers(0, 12, seats) * last,
+        draw.integers(20, 30, seats) * last,
+    ]
     balance = draw.choice([-5.0, 40.0, 150.0, 300.0, 5000.0], seats) + draw.random(seats)
     rates = (np.full(seats, 10), draw.integers(1, 9, seats) * 1.0, draw.random(seats), draw.random(seats) * 9)
     stock = draw.integers(0, 6, seats)
     whole = [torch.as_tensor(v.astype(np.int32)) for v in (units.sum(-1), (units * price).sum(-1), lots, *outside)]
     return (
-        Traded(whole[0], whole[1], whole[2], torch.as_tensor(draw.permutation(SLOTS))), Outside(*whole[3:]),
+        Traded(whole[0], whole[1], whole[2], torch.as_tensor(draw.permutation(SLOTS))),
+        Outside(*whole[3:]),
         VectorRates(torch.as_tensor(rates[0].astype(np.int32)), *(torch.as_tensor(r) for r in rates[1:])),
-        torch.as_tensor(balance), torch.as_tensor(stock.astype(np.int32)),
-    )  # fmt: skip
+        torch.as_tensor(balance),
+        torch.as_tensor(stock.astype(np.int32)),
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -48,9 +52,11 @@ def test_random_days_are_settled_as_one_by_one(seed: int) -> None:
         bought = [] if level == 0 else lots[world, level - 1][:, f] if level == 1 else lots[world, 1][f]
         sold = [] if level == 2 else lots[world, 0][f] if level == 0 else lots[world, 1][:, f]
         due = Due(
-            _in_order(bought, traded.age.numpy()), [(float(outside.in_price[at]), int(outside.in_units[at]))],
-            _in_order(sold, traded.age.numpy()), [(float(outside.out_price[at]), int(outside.out_units[at]))],
-        )  # fmt: skip
+            _in_order(bought, traded.age.numpy()),
+            [(float(outside.in_price[at]), int(outside.in_units[at]))],
+            _in_order(sold, traded.age.numpy()),
+            [(float(outside.out_price[at]), int(outside.out_units[at]))],
+        )
         one = settle_day(due, int(stock[at]), float(balance[at]), Rates(*(rate[at].item() for rate in rates)))
         for name in ("revenue", "supply", "purchases", "production", "storage", "penalty", "produced", "shortfall"):
             assert float(getattr(evening, name)[at]) == pytest.approx(getattr(one, name), abs=1e-9), (at, name)

@@ -60,10 +60,12 @@ def test_units_are_split_as_the_simulator_does(units: int, how: str) -> None:
     random.seed(1)
     np.random.seed(1)
     heap, equal = "heaped" in how, None if "zero" in how else how == "equal"
-    theirs = np.array([
-        common.distribute(units, 4, mx=30, equal=bool(equal), concentrated=heap, allow_zero=equal is None)
-        for _ in range(1500)
-    ])  # fmt: skip
+    theirs = np.array(
+        [
+            common.distribute(units, 4, mx=30, equal=bool(equal), concentrated=heap, allow_zero=equal is None)
+            for _ in range(1500)
+        ]
+    )
     to = torch.tensor([True, False, True, True, False, True]).expand(ROWS, 6)
     given = None if equal is None else torch.full((ROWS,), equal)
     ours = split(rows(units), to, most=30, heap=torch.full((ROWS,), heap), equal=given, generator=generator())

@@ -17,9 +17,11 @@ DAYS = 20
 def market_of(worlds: int, demand: int, price: int = 30) -> tuple[Market, Seated]:
     """Two sellers and two buyers; the market wants `demand` units of each buyer on every day."""
     outside = {
-        "supply_units": [[9] * DAYS] * 2, "supply_price": [[10] * DAYS] * 2,
-        "demand_units": [[demand] * DAYS] * 2, "demand_price": [[price] * DAYS] * 2,
-    }  # fmt: skip
+        "supply_units": [[9] * DAYS] * 2,
+        "supply_price": [[10] * DAYS] * 2,
+        "demand_units": [[demand] * DAYS] * 2,
+        "demand_price": [[price] * DAYS] * 2,
+    }
     market = Market(make_setup(small_config((2, 2), DAYS, **outside).take([0] * worlds)))
     generator = torch.Generator().manual_seed(5)
     return market, Seated(market, torch.ones_like(market.setup.lines), {1: SyncRandom(generator)}, generator)

@@ -259,9 +259,12 @@ class LitaAgentHRL(StdSyncAgent):
         if self.log.is_on:
             left, room = self._ledger.caps, int(self._ledger.state.league_horizon) + 1
             self.log.write(
-                "round", day=self._last_day, buy_cap=left.buy[:room], sell_cap=left.sell[:room],
+                "round",
+                day=self._last_day,
+                buy_cap=left.buy[:room],
+                sell_cap=left.sell[:room],
                 budget=float(left.budget),
-            )  # fmt: skip
+            )
         for thread in threads:
             answer = plan.answers[thread.partner]
             self.counts["decisions"] += 1

@@ -106,9 +106,13 @@ class Batched(RuleW):
     """LitaAgentHRL with some settings as a policy; `dtype`: of everything but the networks, which have float32."""
 
     def __init__(
-        self, market: Market, settings: AgentSettings, generator: torch.Generator | None = None,
-        dtype: torch.dtype = torch.float64, chosen: Tensor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        market: Market,
+        settings: AgentSettings,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype = torch.float64,
+        chosen: Tensor | None = None,
+    ) -> None:
         """`chosen` [B, L, A]: the seats that it will be asked for, by default any."""
         if settings.plays == "learned":
             raise UserError("A network around the rule is no layer of this policy: it has a policy of its own.")
@@ -181,9 +185,10 @@ class Batched(RuleW):
         table: list[Tensor] = [rows.gather(values).flatten(1).to(self.mornings.dtype) for values in offers]
         missing = ~there | (table[0] == 0)
         latest = Action(*(values.masked_fill(missing, math.nan) for values in table))
-        bought, sold = (now - before[rows.seat] for now, before in zip(
-            (state.q_in, state.q_out), (self._today.bought, self._today.sold)
-        ))  # fmt: skip
+        bought, sold = (
+            now - before[rows.seat]
+            for now, before in zip((state.q_in, state.q_out), (self._today.bought, self._today.sold))
+        )
         signed = torch.where(selling[..., None], sold[:, None], bought[:, None])
         return Round(
             state, l1.caps(state, self.parts.l1), self.parts.l1, self.parts.features, self._today.goal[rows.seat],

@@ -111,9 +111,13 @@ def load_parts(settings: AgentSettings) -> Parts:
     usual = FeatureOptions(horizon=settings.horizon)
     features = usual if learnt is None else learnt.features
     return Parts(
-        rules, features, manager, cast("PlainExecutor | None", executor), cast("PlainCoordinator | None", coordinator),
+        rules,
+        features,
+        manager,
+        cast("PlainExecutor | None", executor),
+        cast("PlainCoordinator | None", coordinator),
         weighing,
-    )  # fmt: skip
+    )
 
 
 def _make(settings: AgentSettings) -> Layers:

@@ -68,9 +68,11 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         words: dict[str, tuple[str | None, ...]] = {
-            "mode": (None, "heuristic", "neural", "learned"), "l4": (None, "heuristic", "uniform", "neural"),
-            "decode": ("argmax", "sample"), "learnt": (None, "both", "sales"),
-        }  # fmt: skip
+            "mode": (None, "heuristic", "neural", "learned"),
+            "l4": (None, "heuristic", "uniform", "neural"),
+            "decode": ("argmax", "sample"),
+            "learnt": (None, "both", "sales"),
+        }
         for field, allowed in words.items():
             if getattr(self, field) not in allowed:
                 right = ", ".join(word for word in allowed if word)

@@ -39,8 +39,9 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
     figure, axes = _panels(len(names))
     _differences(axes[0], result)
     groups = [_short(name) for name in names]
-    figures.bars(axes[1], groups, _by_level(result, names), ylabel="score",
-                 title="Scores by level (opening balance = 1)")  # fmt: skip
+    figures.bars(
+        axes[1], groups, _by_level(result, names), ylabel="score", title="Scores by level (opening balance = 1)"
+    )
     _turn(axes[1], groups)
     style.legend(axes[1])
     style.save(figure, scores)
@@ -51,8 +52,7 @@ def draw(result: Result, scores: Path, parts: Path) -> None:
         for place in POSITIONS
         if any(seat["position"] == place for seat in result.seats)
     }
-    figures.bars(axes[1], groups, shares, ylabel="share reached",
-                 title="Reached of (captured bound - no trade)")  # fmt: skip
+    figures.bars(axes[1], groups, shares, ylabel="share reached", title="Reached of (captured bound - no trade)")
     if axes[1].get_ylim()[0] < _LOWEST:  # who goes bankrupt would dwarf all others
         axes[1].set_ylim(bottom=_LOWEST)
         axes[1].set_title(f"{axes[1].get_title(loc='left')} (cut at {written(_LOWEST, 0)})", loc="left")
@@ -82,8 +82,12 @@ def _differences(ax: Axes, result: Result) -> None:
     ax.grid(visible=False, axis="y")
     n = len(result.configs)
     kind = "" if n < 3 else ", Student's 95 %" if n < 8 else ", bootstrap 95 %"
-    figures.label(ax, f"difference of scores ({n} config{'' if n == 1 else 's'}: dots{kind})", "",
-                  f"Minus {_short(result.config.against)}")  # fmt: skip
+    figures.label(
+        ax,
+        f"difference of scores ({n} config{'' if n == 1 else 's'}: dots{kind})",
+        "",
+        f"Minus {_short(result.config.against)}",
+    )
 
 
 def _by_level(result: Result, names: list[str]) -> dict[str, list[Measured | None]]:

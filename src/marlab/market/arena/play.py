@@ -296,9 +296,13 @@ def _within(row: dict[str, Any]) -> str:
 
 
 def _play_official(
-    config: PlayConfig, engine: EngineConfig, options: RunOptions | None, preset: Preset | None,
-    command: Sequence[str] | None, quiet: bool,
-) -> Run:  # fmt: skip
+    config: PlayConfig,
+    engine: EngineConfig,
+    options: RunOptions | None,
+    preset: Preset | None,
+    command: Sequence[str] | None,
+    quiet: bool,
+) -> Run:
     """The league's own tournament, as a run."""
     config.check_agents()
     with Run.open("market", config, options, preset=preset, command=command) as run:

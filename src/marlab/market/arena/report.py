@@ -260,9 +260,12 @@ def table_as_markdown(table: Table) -> str:
 def numbers(result: Result) -> dict[str, Any]:
     """Results for run.json: scores and differences with their intervals."""
     numbers: dict[str, Any] = {
-        "worlds": result.worlds, "configs": len(result.configs), "worlds_failed": len(result.failed),
-        "left_out": [label(name) for name in result.left_out], "settlement_error": result.settlement_error,
-    }  # fmt: skip
+        "worlds": result.worlds,
+        "configs": len(result.configs),
+        "worlds_failed": len(result.failed),
+        "left_out": [label(name) for name in result.left_out],
+        "settlement_error": result.settlement_error,
+    }
     for name in ranked(result):
         numbers[f"score {label(name)}"] = stored(*score_interval(result.seats, name))
     for c in result.comparisons() if result.seats else []:
@@ -291,9 +294,13 @@ def as_json(result: Result) -> dict[str, Any]:
     """Everything that the tables show, as plain values."""
     comparisons = [asdict(c) for c in result.comparisons()] if result.seats else []
     return {
-        **numbers(result), "complete_configs": result.configs, "left_out": result.left_out, "failed": result.failed,
-        "notes": result.notes, "comparisons": [plain_json(c) for c in comparisons],
-    }  # fmt: skip
+        **numbers(result),
+        "complete_configs": result.configs,
+        "left_out": result.left_out,
+        "failed": result.failed,
+        "notes": result.notes,
+        "comparisons": [plain_json(c) for c in comparisons],
+    }
 
 
 def write_seats(seats: Sequence[Seat], path: Path) -> None:

@@ -81,8 +81,10 @@ def _compare(own: Mapping[str, list[Seat]], agent: str, against: str, alpha: flo
         if gaps:
             interval = student(gaps)
             by_position[place] = (
-                float(np.mean(gaps)), None if interval is None else (interval[1] - interval[0]) / 2, len(gaps)
-            )  # fmt: skip
+                float(np.mean(gaps)),
+                None if interval is None else (interval[1] - interval[0]) / 2,
+                len(gaps),
+            )
     return Comparison(
         agent, against, tuple(differences), mean=float(np.mean(differences)), bootstrap=bootstrap(differences),
         student=student(differences), sequence=confidence_sequence(differences, alpha), money=float(np.mean(money)),

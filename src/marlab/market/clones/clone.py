@@ -137,7 +137,7 @@ def _of(data: Examples, part: np.ndarray, which: int) -> Examples:
 
 def about(
     config: CloneConfig, worlds: Sequence[Recorded], data: dict[str, Examples], part: np.ndarray
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What a reader of the file should know: also which worlds it was fitted on, so that others can be told apart."""
     split = {
         name: [world.world_id for world, its in zip(worlds, part) if its == kind] for kind, name in enumerate(SPLIT)
@@ -152,9 +152,13 @@ def about(
 
 
 def measured(
-    config: CloneConfig, pack: ClonePack, data: dict[str, Examples], part: np.ndarray, held: Sequence[Recorded],
+    config: CloneConfig,
+    pack: ClonePack,
+    data: dict[str, Examples],
+    part: np.ndarray,
+    held: Sequence[Recorded],
     device: torch.device,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """All tables, as plain values and `Measured`."""
     found: dict[str, Any] = {"about": pack.about, "held_out_worlds": len(held), "experts": {}, "scores": {}}
     for number, name in enumerate(pack.names):

@@ -55,8 +55,9 @@ def _picked(logits: Tensor, index: Tensor) -> Tensor:
 
 def losses(weights: Weights, data: Sequence[Examples], device: torch.device) -> NDArray[np.float64]:
     """[E, PARTS + 1]: mean -log p of each part where it counts, and of whole decisions, expert by expert."""
-    return np.array([_loss_of({k: v[e : e + 1] for k, v in weights.items()}, each, device)
-                     for e, each in enumerate(data)])  # fmt: skip
+    return np.array(
+        [_loss_of({k: v[e : e + 1] for k, v in weights.items()}, each, device) for e, each in enumerate(data)]
+    )
 
 
 @torch.no_grad()
@@ -155,10 +156,13 @@ class Fit:
     def state_dict(self) -> dict[str, Any]:
         """Everything that a fit goes on from."""
         return {
-            "step": self.step, "weights": {name: values.detach() for name, values in self.weights.items()},
-            "best": self.best, "lowest": self.lowest, "adam": self._adam.state_dict(),
+            "step": self.step,
+            "weights": {name: values.detach() for name, values in self.weights.items()},
+            "best": self.best,
+            "lowest": self.lowest,
+            "adam": self._adam.state_dict(),
             "generator": self._generator.get_state(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""

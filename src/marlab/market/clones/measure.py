@@ -41,12 +41,15 @@ def predicted(weights: Weights, data: Examples) -> Predicted:
         inputs = torch.as_tensor(data.inputs[start : start + CHUNK]).float()[None]
         fact = dict(zip(FACTS, torch.as_tensor(data.facts[start : start + CHUNK])[None].long().unbind(-1)))
         heads = network.heads(layers, inputs, fact["round"])
-        found.append([
-            torch.sigmoid(heads.leave), torch.sigmoid(heads.accept) * fact["on_table"],
-            torch.softmax(network.only(heads.day, fact["days"]), -1),
-            torch.softmax(network.only(network.lot_logits(layers, heads, fact["day"]), fact["lots"]), -1),
-            torch.softmax(network.price_logits(layers, heads, fact["day"], fact["lot"]), -1),
-        ])  # fmt: skip
+        found.append(
+            [
+                torch.sigmoid(heads.leave),
+                torch.sigmoid(heads.accept) * fact["on_table"],
+                torch.softmax(network.only(heads.day, fact["days"]), -1),
+                torch.softmax(network.only(network.lot_logits(layers, heads, fact["day"]), fact["lots"]), -1),
+                torch.softmax(network.price_logits(layers, heads, fact["day"], fact["lot"]), -1),
+            ]
+        )
     return Predicted(*(torch.cat(parts, 1)[0].double().numpy() for parts in zip(*found)))
 
 
@@ -71,9 +74,10 @@ def marginals(data: Examples) -> Marginals:
         for name, size in SIZES.items()
     }
     return Marginals(
-        float(((op == LEAVE).sum() + 0.5) / (len(op) + 1)), float(((op == TAKE).sum() + 0.5) / (stays.sum() + 1)),
+        float(((op == LEAVE).sum() + 0.5) / (len(op) + 1)),
+        float(((op == TAKE).sum() + 0.5) / (stays.sum() + 1)),
         **shares,
-    )  # fmt: skip
+    )
 
 
 def beside(weights: Weights, data: Examples, trivial: Marginals) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def beside(weights: Weights, data: Examples, trivial: Marginals) -> dict[str, An
             }
             for name, size in SIZES.items()
         },
-    }  # fmt: skip
+    }
 
 
 def _binary(chance: Array, happened: NDArray[np.bool_]) -> Array:

@@ -140,8 +140,9 @@ def verdict(found: dict[str, Any]) -> list[Sentence]:
     if "cross-entropy, held out" not in told:
         return []
     clone, trivial = told["cross-entropy, held out"], told["cross-entropy of shares alone"]
-    better = sum(e["cross_entropy"]["decision"].number < e["marginal"]["decision"].number
-                 for e in found["experts"].values())  # fmt: skip
+    better = sum(
+        e["cross_entropy"]["decision"].number < e["marginal"]["decision"].number for e in found["experts"].values()
+    )
     said = [say("market.cloned", better=better, experts=len(found["experts"]), value=clone, trivial=trivial)]
     if "score difference, mean size" in told:
         said.append(

@@ -72,8 +72,11 @@ def by_position(played: Sequence[Played], name: str) -> dict[str, dict[str, Any]
         if seats:
             real, clone = np.array(seats).T
             table[place] = {
-                "seats": len(seats), "real": _mean(real), "clone": _mean(clone), "difference": _mean(clone - real),
-            }  # fmt: skip
+                "seats": len(seats),
+                "real": _mean(real),
+                "clone": _mean(clone),
+                "difference": _mean(clone - real),
+            }
     return table
 
 

@@ -115,9 +115,12 @@ class Market(NamedTuple):
 
 
 def draw_market(
-    rng: np.random.Generator, competitors: int, processes: tuple[int, int], days: int | tuple[int, int],
+    rng: np.random.Generator,
+    competitors: int,
+    processes: tuple[int, int],
+    days: int | tuple[int, int],
     fillers: Sequence[str],
-) -> Market:  # fmt: skip
+) -> Market:
     """The league's rule: places for competitors and fillers are spread at random, four to six factories a level."""
     levels = int(rng.integers(processes[0], processes[1] + 1))
     n_steps = days if isinstance(days, int) else int(rng.integers(days[0], days[1] + 1))

@@ -19,19 +19,24 @@ def summary_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The line of a world in worlds.jsonl, from the meta data of its log."""
     kept = ("type", "level", "tracked", "score", "decisions", "bankrupt", "exceptions")
     return {
-        "world_id": meta["world_id"], "days": meta["days_played"], "complete": meta["days_played"] == meta["n_steps"],
+        "world_id": meta["world_id"],
+        "days": meta["days_played"],
+        "complete": meta["days_played"] == meta["n_steps"],
         "n_processes": meta["n_processes"],
         "agents": [{name: agent[name] for name in kept} for agent in meta["agents"]],
-        "recorder_failures": sum(meta["failures"].values()), "invalid_offers": meta["invalid_offers"],
+        "recorder_failures": sum(meta["failures"].values()),
+        "invalid_offers": meta["invalid_offers"],
         "unheard_offers": meta["unheard_offers"],
-    }  # fmt: skip
+    }
 
 
 def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> dict[str, Any]:
     """Numbers for run.json."""
     decisions, sizes = decisions_by_type(rows), [row.get("bytes", np.nan) for row in rows]
     return {
-        "worlds": len(rows), "worlds_planned": planned, "worlds_failed": len(failed),
+        "worlds": len(rows),
+        "worlds_planned": planned,
+        "worlds_failed": len(failed),
         "days": sum(row["days"] for row in rows),
         "decisions": sum(decisions.values()),
         **{f"decisions_{name}": count for name, count in decisions.items()},
@@ -41,7 +46,7 @@ def results_of(rows: Sequence[Row], planned: int, failed: Mapping[str, str]) -> 
         "agent_exceptions": sum(agent["exceptions"] for row in rows for agent in row["agents"]),
         "log_kb_per_world": round(float(np.mean(sizes)) / 1000, 1) if rows else None,
         "cpu_s": round(sum(row.get("cpu_s", 0.0) for row in rows), 1),
-    }  # fmt: skip
+    }
 
 
 def decisions_by_type(rows: Sequence[Row]) -> dict[str, int]:
@@ -112,8 +117,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     thousands = [count / 1000 for count in decisions.values()]
     names = list(map(_short, decisions))
     figures.bars(axes[1], names, {"": thousands}, ylabel="decisions [thousands]", title="Recorded decisions", digits=1)
-    figures.bars(axes[2], names, _scores(rows, list(decisions)), ylabel="score [share of first balance]",
-                 title="Scores by level")  # fmt: skip
+    figures.bars(
+        axes[2], names, _scores(rows, list(decisions)), ylabel="score [share of first balance]", title="Scores by level"
+    )
     style.legend(axes[2])
     for ax in axes[1:]:
         ax.tick_params(axis="x", rotation=30)

@@ -41,9 +41,13 @@ RESULTS = "results.json"
 
 
 def distill(
-    config: DistillConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: DistillConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Distil teachers into a student; returns the run, closed."""
     if not config.sources:
         raise UserError("Nobody to learn from: name sources such as rule, hrl, or runs of `marlab market online`.")
@@ -105,19 +109,27 @@ def weights_of(config: DistillConfig, teachers: Sequence[Teacher], fared: dict[s
 
 
 def write(
-    run: Run, config: DistillConfig, teachers: Sequence[Teacher], fared: dict[str, Outcome], trainer: DistillTrainer,
+    run: Run,
+    config: DistillConfig,
+    teachers: Sequence[Teacher],
+    fared: dict[str, Outcome],
+    trainer: DistillTrainer,
     done: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Scores of student and teachers, results, the table and the verdict."""
     mine, names = _scores(fared[STUDENT]), [teacher.name for teacher in teachers]
     told: dict[str, Any] = {}
     for name, outcome in fared.items():
         mean, low, high = mean_interval((mine - _scores(outcome)).tolist())
         told[name] = {
-            "score": float(_scores(outcome).mean()), "minus": float(mean), "low": float(low), "high": float(high),
-            "short": float(outcome.short.mean()), "seats": len(mine),
+            "score": float(_scores(outcome).mean()),
+            "minus": float(mean),
+            "low": float(low),
+            "high": float(high),
+            "short": float(outcome.short.mean()),
+            "seats": len(mine),
             "weight": trainer.weights[:, names.index(name)].tolist() if name in names else [],
-        }  # fmt: skip
+        }
     write_json(run.path / RESULTS, told)
     mean, low, high = mean_interval((mine - np.mean([_scores(fared[name]) for name in names], 0)).tolist())
     together = {"value": float(mean), "low": float(low), "high": float(high), "unit": "of the opening balance"}

@@ -97,9 +97,13 @@ class DistillTrainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that it goes on from."""
         return {
-            "step": self.step, "net": self.net.state_dict(), "adam": self._adam.state_dict(), "seen": self._seen,
-            "generator": self._generator.get_state(), "weights": self.weights,
-        }  # fmt: skip
+            "step": self.step,
+            "net": self.net.state_dict(),
+            "adam": self._adam.state_dict(),
+            "seen": self._seen,
+            "generator": self._generator.get_state(),
+            "weights": self.weights,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""

@@ -82,9 +82,12 @@ class MarketParallelEnv(ParallelEnv):
         seen = self._observations()
         self.agents = [] if over else self.agents
         return (
-            seen, {agent: float(reward[0, i]) for i, agent in enumerate(played)}, dict.fromkeys(played, over),
-            dict.fromkeys(played, False), {agent: {} for agent in played},
-        )  # fmt: skip
+            seen,
+            {agent: float(reward[0, i]) for i, agent in enumerate(played)},
+            dict.fromkeys(played, over),
+            dict.fromkeys(played, False),
+            {agent: {} for agent in played},
+        )
 
     def state(self) -> np.ndarray:
         """Everything that all factories see, one after the other."""
@@ -99,9 +102,11 @@ class MarketParallelEnv(ParallelEnv):
         op, units, place, ahead = given.unbind(-1)
         price = low + torch.round(place / (PRICES - 1) * (high - low)).long()
         return Moves(
-            op.int(), (units + 1).clamp(max=market.quantity_most).int(), price.int(),
+            op.int(),
+            (units + 1).clamp(max=market.quantity_most).int(),
+            price.int(),
             torch.minimum(ahead, market.ranges.ahead_max[:, 0, 0].long()).int(),
-        )  # fmt: skip
+        )
 
     def _observations(self) -> Arrays:
         assert self._batch is not None

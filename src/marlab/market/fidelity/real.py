@@ -45,9 +45,12 @@ def known(file: Path) -> dict[str, float]:
 
 
 def play_seats(
-    config: FidelityConfig, file: Path, engine: EngineConfig, stop: Callable[[], bool] = lambda: False,
+    config: FidelityConfig,
+    file: Path,
+    engine: EngineConfig,
+    stop: Callable[[], bool] = lambda: False,
     quiet: bool = False,
-) -> bool:  # fmt: skip
+) -> bool:
     """Play what is missing in `file`; whether everything is there now."""
     done = known(file)
     worlds = {
@@ -81,7 +84,7 @@ def scores_of(config: FidelityConfig, file: Path) -> NDArray[np.float64]:
             [done.get(seat.world(config.agent(name)).world_id, np.nan) for seat in seats_of(config)]
             for name in config.names
         ]
-    )  # fmt: skip
+    )
 
 
 def draw_configs(seats: Sequence[Seat]) -> Configs:

@@ -133,9 +133,13 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         for line in found.lines
     ]  # fmt: skip
     return {
-        "rows": rows, "seats": found.seats, "markets": found.markets, "repeats": found.repeats,
-        "correlation": found.correlation, "ranks_alike": found.ranks_alike,
-    }  # fmt: skip
+        "rows": rows,
+        "seats": found.seats,
+        "markets": found.markets,
+        "repeats": found.repeats,
+        "correlation": found.correlation,
+        "ranks_alike": found.ranks_alike,
+    }
 
 
 def as_markdown(found: Fidelity) -> str:

@@ -49,7 +49,7 @@ def play_seats(
             some = [seats[i] for i in places]
             made = play_batch(
                 configs.take(places), some, agents, len(repeats), pack, config.seed * 10_007 + number, device
-            )  # fmt: skip
+            )
             scores[:, places[:, None], repeats] = made
             with replacing(file) as temporary, open(temporary, "wb") as out:
                 np.savez_compressed(out, scores=scores)

@@ -59,8 +59,9 @@ def fidelity(
             write_json(scores, taken_over | real.known(scores))
         done = real.play_seats(config, scores, engine, run.must_stop, quiet)
         if not run.must_stop():
-            vector.play_seats(config, _configs(config, run, quiet), pack, run.path / vector.SCORES, device,
-                              run.must_stop, quiet)  # fmt: skip
+            vector.play_seats(
+                config, _configs(config, run, quiet), pack, run.path / vector.SCORES, device, run.must_stop, quiet
+            )
         found = gathered(config, run.path)
         if not done or found.repeats < config.repeats:
             run.stop()
@@ -98,19 +99,23 @@ def write(run: Run, found: Fidelity) -> None:
     """Tables, numbers, verdict and figure."""
     write_text(run.path / "tables.md", as_markdown(found))
     write_json(run.path / "results.json", as_json(found))
-    run.add_results({
-        **{f"spearman {position}": value for position, value in found.correlation.items()},
-        **{f"{line.position} {line.seller} real": line.real.value for line in found.lines},
-        **{f"{line.position} {line.seller} vector": line.vector.value for line in found.lines},
-    })  # fmt: skip
+    run.add_results(
+        {
+            **{f"spearman {position}": value for position, value in found.correlation.items()},
+            **{f"{line.position} {line.seller} real": line.real.value for line in found.lines},
+            **{f"{line.position} {line.seller} vector": line.vector.value for line in found.lines},
+        }
+    )
     after = say("lab.go_on" if run.unfinished else "lab.look")
     if not found.lines:
         run.set_verdict(say("market.fidelity_nothing"), after)
         return
     told = {
-        "held": sum(bool(line.holds) for line in found.asked), "asked": len(found.asked),
-        "correlation": min(found.correlation.values()), "markets": found.markets,
-    }  # fmt: skip
+        "held": sum(bool(line.holds) for line in found.asked),
+        "asked": len(found.asked),
+        "correlation": min(found.correlation.values()),
+        "markets": found.markets,
+    }
     run.set_verdict(say("market.fidelity_right" if found.ranks_alike else "market.fidelity_wrong", **told), after)
     draw(run, found)
 

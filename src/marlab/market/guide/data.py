@@ -59,10 +59,14 @@ def load_tournament_data(
 
 
 def load_l4_distill_data(
-    tournament_dir: str | Path, agent_name: str = "PenguinAgent", goal_source: GoalSource = "l2",
-    l2_model_path: str | Path | None = None, num_workers: int | None = None, l2_backfill_device: str = "cpu",
+    tournament_dir: str | Path,
+    agent_name: str = "PenguinAgent",
+    goal_source: GoalSource = "l2",
+    l2_model_path: str | Path | None = None,
+    num_workers: int | None = None,
+    l2_backfill_device: str = "cpu",
     options: SampleOptions | None = None,
-) -> L4Samples:  # fmt: skip
+) -> L4Samples:
     """Joint decisions with the weights of the heuristic coordinator, for goals of the chosen source."""
     fill = _backfill(goal_source, l2_model_path, l2_backfill_device, 256, options)
     made = options or SampleOptions()
@@ -87,9 +91,11 @@ def _load(place: Path, agent_name: str, workers: int | None, fill: Backfill, opt
     for why in bad.values():
         print(f"left out: {why}")
     samples = fill(concatenate(parts))
-    print(f"{len({log.world for log in samples.logs}):,} worlds, {len(samples.logs):,} logs of"
-          f" {', '.join(sorted(experts))}: {samples.rows('macro'):,} macro and {samples.rows('micro'):,} micro"
-          f" samples, {samples.rows('calls'):,} joint decisions")  # fmt: skip
+    print(
+        f"{len({log.world for log in samples.logs}):,} worlds, {len(samples.logs):,} logs of"
+        f" {', '.join(sorted(experts))}: {samples.rows('macro'):,} macro and {samples.rows('micro'):,} micro"
+        f" samples, {samples.rows('calls'):,} joint decisions"
+    )
     return samples
 
 

@@ -45,9 +45,12 @@ class HRLXFTrainer:
     """Trains the layers it is given; the others may be None."""
 
     def __init__(
-        self, l2: HorizonManagerPPO | None, l3: TemporalDecisionTransformer | None, l4: GlobalCoordinator | None,
+        self,
+        l2: HorizonManagerPPO | None,
+        l3: TemporalDecisionTransformer | None,
+        l4: GlobalCoordinator | None,
         config: TrainConfig,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for name, model in (("L2", l2), ("L3", l3), ("L4", l4)):
             if model is not None and model.options["horizon"] != config.horizon:
                 looks = model.options["horizon"]
@@ -152,9 +155,11 @@ class HRLXFTrainer:
         history: History = []
         best = self.folder / f"{NAMES[phase.name]}_best.pt"
         loop(
-            trainer, log=lambda values: history.append(dict(values)), save=lambda _: self._save(trainer),
+            trainer,
+            log=lambda values: history.append(dict(values)),
+            save=lambda _: self._save(trainer),
             save_every=self.config.save_every,
-        )  # fmt: skip
+        )
         if trainer.best is not None and best.exists():
             phase.model.load_state_dict(load_network(best, kind_of(phase.model), self.device).state_dict())
         save_network(self.folder / f"{NAMES[phase.name]}.pt", phase.model, trainer.step)
@@ -264,9 +269,12 @@ def _days(macro: Sequence[Any]) -> _Given:
         return _Given(days.samples, days.origin.options, len(days))
     c = days.columns
     table = {
-        "x_static": c["state_static"], "x_temporal": c["state_temporal"], "x_role": c["x_roles"], "label": c["goals"],
+        "x_static": c["state_static"],
+        "x_temporal": c["state_temporal"],
+        "x_role": c["x_roles"],
+        "label": c["goals"],
         "extra": c["extras"],
-    }  # fmt: skip
+    }
     sizes = Sizes(c["state_temporal"].shape[1] - 1, c["state_static"].shape[1], c["state_temporal"].shape[2])
     return _Given(_with(empty(sizes), macro=table), days.origin.options, len(days))
 
@@ -312,9 +320,11 @@ def _rounds(samples: Sequence[Any]) -> _Given:
     buying = np.rint(context[:, 28] * 10).astype(np.int64)
     calls = {"macro": np.arange(len(rounds)), "first": c["offsets"][:-1], "threads": threads, "buying": buying}
     micro = {
-        "thread": c["thread_feats"], "thread_day": c["thread_times"], "role": c["thread_roles"],
+        "thread": c["thread_feats"],
+        "thread_day": c["thread_times"],
+        "role": c["thread_roles"],
         "alpha": c["teacher_weights"],
-    }  # fmt: skip
+    }
     macro = {"goal": context[:, :16], "x_static": context[:, 16:28]}
     return _Given(_with(empty(Sizes()), calls=calls, micro=micro, macro=macro), rounds.origin.options, len(rounds))
 

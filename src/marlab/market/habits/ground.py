@@ -57,9 +57,7 @@ def plays_of(count: int, draws: int) -> Ints:
     return plays
 
 
-def sell(
-    batch: Batch, pack: ClonePack, opponents: Sequence[str], drawing: Drawing, device: torch.device
-) -> Sold:  # fmt: skip
+def sell(batch: Batch, pack: ClonePack, opponents: Sequence[str], drawing: Drawing, device: torch.device) -> Sold:
     """Play a batch to the end."""
     rng = np.random.default_rng(batch.seed)
     sizes, count = batch.sizes, batch.markets * batch.draws

@@ -117,10 +117,12 @@ class HabitsTrainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that a step depends on."""
         return {
-            "step": self.step, "centres": [torch.tensor(row) for row in self.centres],
+            "step": self.step,
+            "centres": [torch.tensor(row) for row in self.centres],
             "products": [torch.tensor(known.products) for known in self.known],
-            "seats": [known.seats for known in self.known], "told": self.told,
-        }  # fmt: skip
+            "seats": [known.seats for known in self.known],
+            "told": self.told,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""

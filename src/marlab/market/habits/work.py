@@ -31,9 +31,13 @@ KIND = "market/habits"
 
 
 def learn(
-    config: HabitsConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: HabitsConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Learn (or go on) by a config; returns the run, closed."""
     device = choose_device(config.device)
     trainer = HabitsTrainer(config, device)

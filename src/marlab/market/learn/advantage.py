@@ -100,8 +100,3 @@ class Expectation:
             x = torch.from_numpy(day_features(days))
             expected = torch.cat([self._model(part) for part in x.split(65_536)]).numpy()
         return (scaled_returns(days, self.gamma) - expected).astype(np.float32)
-
-
-def day_advantages(days: Columns, gamma: float, seed: int) -> NDArray[np.float32]:
-    """[D] advantages of the days that the expectation was learnt from."""
-    return Expectation(days, gamma, seed).advantages(days)

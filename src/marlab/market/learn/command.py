@@ -36,9 +36,11 @@ class MarketTrainConfig(TrainSettings):
     """Learning of the four layers from samples."""
 
     MAY_GROW: ClassVar = (
-        "phases", "patience", "save_every",
+        "phases",
+        "patience",
+        "save_every",
         *(f"{phase}_{part}" for phase in PHASES for part in ("epochs", "lr", "stages")),
-    )  # fmt: skip
+    )
     COMMON: ClassVar = (
         "phases", "l3_goals", "l2_epochs", "l3_epochs", "awr_epochs", "l4_epochs", "l2_lr", "l3_lr", "awr_lr",
         "l4_lr", "l2_batch_size", "l3_batch_size", "l4_batch_size", "patience", "seed", "device",
@@ -140,10 +142,14 @@ class TrainCommand(MarketTrainConfig):
 
 
 RENAMED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("l3_goal_backfill", "l4_goal_source"), ("--l3-goals",)), "tournament_dir": ("--logs",),
-    "num_workers": ("--workers",), "val_ratio": ("--split.val-ratio",), "test_ratio": ("--split.test-ratio",),
-    "split_seed": ("--split.split-seed",), **{f"{phase}_learning_rate": (f"--{phase}-lr",) for phase in PHASES},
-}  # fmt: skip
+    **dict.fromkeys(("l3_goal_backfill", "l4_goal_source"), ("--l3-goals",)),
+    "tournament_dir": ("--logs",),
+    "num_workers": ("--workers",),
+    "val_ratio": ("--split.val-ratio",),
+    "test_ratio": ("--split.test-ratio",),
+    "split_seed": ("--split.split-seed",),
+    **{f"{phase}_learning_rate": (f"--{phase}-lr",) for phase in PHASES},
+}
 _LOADING = "samples are memory-mapped and need no loader processes"
 _FILLING = "goals are filled in on --device, in batches that fit"
 _LOADER_FLAGS = ("pin_memory", "persistent_workers", "drop_last")

@@ -53,9 +53,11 @@ def goal_errors(predicted: Floats, target: Floats, roles: Floats) -> dict[str, d
             errors[name] = dict.fromkeys(("mae", "rmse", "mean_target", "mean_rel_err"), float("nan"))
             continue
         errors[name] = {
-            "mae": float(error.mean()), "rmse": float(np.sqrt((error**2).mean())),
-            "mean_target": float(target[mask].mean()), "mean_rel_err": float((error / np.maximum(wanted, 1)).mean()),
-        }  # fmt: skip
+            "mae": float(error.mean()),
+            "rmse": float(np.sqrt((error**2).mean())),
+            "mean_target": float(target[mask].mean()),
+            "mean_rel_err": float((error / np.maximum(wanted, 1)).mean()),
+        }
     return errors
 
 
@@ -213,11 +215,13 @@ def action_report(samples: Samples, op: NDArray[Any], residual: Floats, day: NDA
     error = np.abs(residual - np.asarray(micro["residual"], np.float64))
     away = np.abs(day - np.asarray(micro["time_label"], np.int64))
     report: dict[str, Any] = {
-        "decisions": len(wanted), "offers": int(offered.sum()), "confusion": confusion.tolist(),
+        "decisions": len(wanted),
+        "offers": int(offered.sum()),
+        "confusion": confusion.tolist(),
         "recall_by_op": {"accept": recall[ACCEPT], "reject": recall[REJECT], "end": recall[END]},
         "op_acc": float((op == wanted).mean()) if len(wanted) else float("nan"),
         "recall": float(recall[confusion.sum(1) > 0].mean()) if len(wanted) else float("nan"),
-    }  # fmt: skip
+    }
     report["recall_by_op"] = {name: float(value) for name, value in report["recall_by_op"].items()}
     for name, values in (("q", error[:, 0]), ("p", error[:, 1])):
         report[f"mae_{name}"] = _share(values, offered)
@@ -264,10 +268,14 @@ def _calibration(probability: Floats, wanted: NDArray[np.int64], bins: int = 10)
     confidence, right = probability.max(1), probability.argmax(1) == wanted
     which = np.minimum((confidence * bins).astype(int), bins - 1)
     return [
-        {"confidence": float(confidence[which == b].mean()), "right": float(right[which == b].mean()),
-         "decisions": int((which == b).sum())}
-        for b in range(bins) if (which == b).any()
-    ]  # fmt: skip
+        {
+            "confidence": float(confidence[which == b].mean()),
+            "right": float(right[which == b].mean()),
+            "decisions": int((which == b).sum()),
+        }
+        for b in range(bins)
+        if (which == b).any()
+    ]
 
 
 @torch.inference_mode()

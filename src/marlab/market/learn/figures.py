@@ -119,7 +119,11 @@ def _draw_weights(run: Run, model: GlobalCoordinator, samples: Samples, device: 
     teacher, student = (values[r.mask].cpu().numpy()[:POINTS] for values in (r.teacher, alpha))
     figure, [ax] = panels(size=(5.4, 5.0))
     scatter(
-        ax, {"threads": (teacher, student)}, xlabel="teacher's weight", ylabel="L4's weight",
-        title="Weights of threads, validation worlds", identity="equal",
-    )  # fmt: skip
+        ax,
+        {"threads": (teacher, student)},
+        xlabel="teacher's weight",
+        ylabel="L4's weight",
+        title="Weights of threads, validation worlds",
+        identity="equal",
+    )
     save(figure, run.figure("l4_distill_weights.png"))

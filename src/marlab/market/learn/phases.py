@@ -51,9 +51,13 @@ PASSES, FIGURES = 4.0, 8
 
 
 def train(
-    config: MarketTrainConfig, options: RunOptions | None = None, *, preset: Preset | None = None,
-    command: Sequence[str] | None = None, quiet: bool = False,
-) -> Run:  # fmt: skip
+    config: MarketTrainConfig,
+    options: RunOptions | None = None,
+    *,
+    preset: Preset | None = None,
+    command: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Run:
     """Train (or resume) all phases of a config; returns the run, closed."""
     if isinstance(config, TrainCommand):
         asked, config = config, config.run_config()

@@ -98,12 +98,14 @@ class DecisionTable:
         self._chosen = None if known.all() else torch.from_numpy(np.flatnonzero(known)).to(device)
         self.advantage = zeros if advantage is None else advantage[known]
         columns = {
-            "day": np.asarray(micro["macro"]), "length": self.length, "rule_op": rule_operators(samples),
+            "day": np.asarray(micro["macro"]),
+            "length": self.length,
+            "rule_op": rule_operators(samples),
             "end": (micro["history"] + micro["history_length"]).astype(np.int64),
             "advantage": zeros if advantage is None else advantage,
             **{name: micro[name].astype(np.int64) for name in ("op", "role", "time_label")},
             **{name: micro[name] for name in ("baseline", "residual", "time_valid", "time_open", "aux", "partner")},
-        }  # fmt: skip
+        }
         self._store = Store(columns, device)
         self._goals = Store({"goal": samples.macro["goal"]}, device)
         offers = samples.tables["offers"]["row"]

@@ -48,9 +48,11 @@ class PhaseTrainer(ABC):
         self.best: tuple[int, float] | None = None  # epoch, validation loss
         self.rngs = Rngs(settings.seed, "cpu")
         self.optimiser = torch.optim.AdamW(
-            model.parameters(), lr=settings.lr_at(self.phase, 0), weight_decay=settings.weight_decay,
+            model.parameters(),
+            lr=settings.lr_at(self.phase, 0),
+            weight_decay=settings.weight_decay,
             fused=device.type == "cuda",
-        )  # fmt: skip
+        )
         self.parameters = [p for group in self.optimiser.param_groups for p in group["params"]]
         if train.rows == 0:
             raise UserError(f"There are no samples for {NAMES[self.phase]}; collect more worlds or check the expert.")
@@ -122,11 +124,15 @@ class PhaseTrainer(ABC):
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next epoch depends on."""
         return {
-            "options": getattr(self.model, "options", {}), "data": getattr(self.model, "data", {}),
-            "plan": getattr(self.model, "plan", ""), "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(), "epoch": self.step, "best": self.best,
+            "options": getattr(self.model, "options", {}),
+            "data": getattr(self.model, "data", {}),
+            "plan": getattr(self.model, "plan", ""),
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "epoch": self.step,
+            "best": self.best,
             "rngs": self.rngs.state_dict(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         mine = getattr(self.model, "options", {})
@@ -205,9 +211,12 @@ class ActionTrainer(PhaseTrainer):
         losses = loss_of.action_loss(output, labels, weight, self.settings.l3_residual_loss)
         hits = (output.op_logits.argmax(1) == labels.op).float().mean()
         more = {
-            "loss_op": losses.op, "loss_q": losses.quantity, "loss_p": losses.price, "loss_t": losses.day,
+            "loss_op": losses.op,
+            "loss_q": losses.quantity,
+            "loss_p": losses.price,
+            "loss_t": losses.day,
             "op_acc": hits,
-        }  # fmt: skip
+        }
         if weight is not None and not self.model.training:
             more["loss_plain"] = loss_of.action_loss(output, labels, None, self.settings.l3_residual_loss).total
         return losses.total, more
@@ -285,9 +294,12 @@ def seeded(settings: TrainSettings, phase: Phase) -> None:
 def new_manager(settings: TrainSettings, sizes: Sizes) -> HorizonManagerPPO:
     seeded(settings, "l2")
     return HorizonManagerPPO(
-        sizes.horizon, d_static=sizes.static + sizes.extra, d_temporal=sizes.temporal, positive_q=settings.l2_positive,
+        sizes.horizon,
+        d_static=sizes.static + sizes.extra,
+        d_temporal=sizes.temporal,
+        positive_q=settings.l2_positive,
         gap_quantities=sizes.extra > 0,
-    )  # fmt: skip
+    )
 
 
 def new_executor(settings: TrainSettings, horizon: int, d_partner: int = 0) -> TemporalDecisionTransformer:

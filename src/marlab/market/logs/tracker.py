@@ -122,12 +122,16 @@ class _Writer:
         log = self.log
         first = log.days.take(0)
         data = {
-            "schema_version": SCHEMA_VERSION, "league": "std", "n_steps": plain(first.n_steps),
-            "n_lines": plain(first.n_lines), "level": plain(first.input_product),
+            "schema_version": SCHEMA_VERSION,
+            "league": "std",
+            "n_steps": plain(first.n_steps),
+            "n_lines": plain(first.n_lines),
+            "level": plain(first.input_product),
             **dict.fromkeys(("agent_type_raw", "agent_type_base"), log.agent_type),
             **dict.fromkeys(("agent_type_raw_full", "agent_type_base_full"), log.full_type),
-            "agent_display_name": log.agent_id, "agents": log.names,
-        }  # fmt: skip
+            "agent_display_name": log.agent_id,
+            "agents": log.names,
+        }
         return "custom", "agent_initialized", data
 
     def _happenings(self, day: int) -> Iterator[Event]:

@@ -48,12 +48,16 @@ def daily_status(days: DayState, row: int, trading_prices: list[float]) -> dict[
     status: dict[str, Any] = {KEYS.get(name, name): plain(getattr(state, name)) for name in SCALARS}
     commitments = {key: [plain(v) for v in getattr(state, name)] for name, key in COMMITMENTS.items()}
     return status | {
-        "schema_version": SCHEMA_VERSION, "trading_prices": trading_prices,
-        "needed_supplies": max(0, status["needed_supplies_raw"]), "needed_sales": max(0, status["needed_sales_raw"]),
-        "total_supplies": commitments["Q_in"][0], "total_sales": commitments["Q_out"][0],
-        "exogenous_reach": [plain(v) for v in state.exogenous_reach], "commitments": commitments,
+        "schema_version": SCHEMA_VERSION,
+        "trading_prices": trading_prices,
+        "needed_supplies": max(0, status["needed_supplies_raw"]),
+        "needed_sales": max(0, status["needed_sales_raw"]),
+        "total_supplies": commitments["Q_in"][0],
+        "total_sales": commitments["Q_out"][0],
+        "exogenous_reach": [plain(v) for v in state.exogenous_reach],
+        "commitments": commitments,
         "offers_snapshot": {"buy": [], "sell": []},
-    }  # fmt: skip
+    }
 
 
 @dataclass

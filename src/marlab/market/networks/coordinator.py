@@ -20,14 +20,21 @@ class GlobalCoordinator(nn.Module):
     """
 
     def __init__(
-        self, d_model: int = 64, n_heads: int = 4, horizon: int = 40, thread_feat_dim: int = 24,
+        self,
+        d_model: int = 64,
+        n_heads: int = 4,
+        horizon: int = 40,
+        thread_feat_dim: int = 24,
         global_feat_dim: int = 30,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.options: dict[str, Any] = {
-            "d_model": d_model, "n_heads": n_heads, "horizon": horizon,
-            "thread_feat_dim": thread_feat_dim, "global_feat_dim": global_feat_dim,
-        }  # fmt: skip
+            "d_model": d_model,
+            "n_heads": n_heads,
+            "horizon": horizon,
+            "thread_feat_dim": thread_feat_dim,
+            "global_feat_dim": global_feat_dim,
+        }
         self.data: dict[str, Any] = {}  # options of the samples it learnt from
         self.heads = n_heads
         self.thread = nn.Linear(thread_feat_dim, d_model)
@@ -41,9 +48,13 @@ class GlobalCoordinator(nn.Module):
         self.score = nn.Sequential(nn.Linear(d_model, 32), nn.ReLU(), nn.Linear(32, 1))
 
     def forward(
-        self, thread_feats: Tensor, thread_times: Tensor, thread_roles: Tensor, global_state: Tensor,
+        self,
+        thread_feats: Tensor,
+        thread_times: Tensor,
+        thread_roles: Tensor,
+        global_state: Tensor,
         thread_mask: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor]:
         """[B, K, 24], [B, K], [B, K], [B, 30] and [B, K] (bool: is there) -> alpha [B, K] and hidden [B, K, 64].
 
         alpha sums to 1 over the threads that are there and is 0 elsewhere; it is all zeros where there is none.
@@ -52,9 +63,13 @@ class GlobalCoordinator(nn.Module):
         return torch.softmax(scores, 1) * thread_mask, hidden
 
     def scores(
-        self, thread_feats: Tensor, thread_times: Tensor, thread_roles: Tensor, global_state: Tensor,
+        self,
+        thread_feats: Tensor,
+        thread_times: Tensor,
+        thread_roles: Tensor,
+        global_state: Tensor,
         thread_mask: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor]:
         """Unnormalised log-weights [B, K], lowest where there is no thread, and hidden [B, K, 64]."""
         batch, threads, _ = thread_feats.shape
         days = thread_times.long()

@@ -89,9 +89,11 @@ def action_loss(
     day = torch.where(offers, day, 0.0)
     everyone = torch.ones_like(offers)
     terms = [
-        _mean(op, everyone, weight), _mean(apart[:, 0], offers, weight), _mean(apart[:, 1], offers, weight),
+        _mean(op, everyone, weight),
+        _mean(apart[:, 0], offers, weight),
+        _mean(apart[:, 1], offers, weight),
         _mean(day, offers, weight),
-    ]  # fmt: skip
+    ]
     return ActionLoss(sum(terms[1:], terms[0]), *terms)
 
 

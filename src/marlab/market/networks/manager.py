@@ -50,9 +50,11 @@ class HorizonManagerPPO(nn.Module):
         self.positive_q, self.spot_prices, self.gap_quantities = positive_q, spot_prices, gap_quantities
         # days are the width of an image of height one: with channels last this is twice as fast on a CPU as Conv1d
         self.temporal = nn.Sequential(
-            nn.Conv2d(d_temporal, 32, (1, 3), padding=(0, 1)), nn.ReLU(inplace=True),
-            nn.Conv2d(32, 64, (1, 7), padding=(0, 3)), nn.ReLU(inplace=True),
-        )  # fmt: skip
+            nn.Conv2d(d_temporal, 32, (1, 3), padding=(0, 1)),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(32, 64, (1, 7), padding=(0, 3)),
+            nn.ReLU(inplace=True),
+        )
         self.static = nn.Sequential(nn.Linear(d_static, 32), nn.ReLU())
         self.role = nn.Sequential(nn.Linear(2, d_role), nn.ReLU())
         self.trunk = nn.Sequential(nn.Linear(64 + 32 + d_role, 128), nn.ReLU())
@@ -80,9 +82,13 @@ class HorizonManagerPPO(nn.Module):
         return mean, self.log_std(seen).clamp(*LOG_STD_RANGE), self.value(seen).squeeze(1)
 
     def sample_action(
-        self, x_static: Tensor, x_temporal: Tensor, x_role: Tensor, deterministic: bool = False,
+        self,
+        x_static: Tensor,
+        x_temporal: Tensor,
+        x_role: Tensor,
+        deterministic: bool = False,
         generator: torch.Generator | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """A goal [B, 16] (the mean if `deterministic`), its log-probability [B] and the value [B]."""
         mean, log_std, value = self(x_static, x_temporal, x_role)
         goal = mean

@@ -39,9 +39,12 @@ class L2StrategicManager:
     """The manager of a playing agent: rules of thumb, or a trained network with the features it learnt from."""
 
     def __init__(
-        self, mode: Literal["heuristic", "neural"] = "heuristic", horizon: int = HORIZON,
-        model_path: Path | None = None, l1: L1Options | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        mode: Literal["heuristic", "neural"] = "heuristic",
+        horizon: int = HORIZON,
+        model_path: Path | None = None,
+        l1: L1Options | None = None,
+    ) -> None:
         if mode not in ("heuristic", "neural"):
             raise UserError(f"The mode of L2 is '{mode}', expected heuristic or neural.")
         if mode == "neural" and model_path is None:

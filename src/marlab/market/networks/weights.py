@@ -28,8 +28,10 @@ from marlab.market.rules.l1 import L1Options
 
 LAYERS = {L2_KIND: "L2", L3_KIND: "L3", L4_KIND: "L4"}
 CLASSES: dict[str, tuple[type[nn.Module], ...]] = {
-    L2_KIND: (HorizonManagerPPO,), L3_KIND: (TemporalDecisionTransformer, L3PolicyModel), L4_KIND: (GlobalCoordinator,)
-}  # fmt: skip
+    L2_KIND: (HorizonManagerPPO,),
+    L3_KIND: (TemporalDecisionTransformer, L3PolicyModel),
+    L4_KIND: (GlobalCoordinator,),
+}
 
 
 def kind_of(model: nn.Module) -> str:
@@ -44,9 +46,11 @@ def save_network(path: Path, model: nn.Module, step: int = 0, data: Mapping[str,
     """Write weights, the network's options, and the options of the samples it learnt from (by default its own)."""
     learnt = getattr(model, "data", {}) if data is None else dict(data)
     state = {
-        "options": getattr(model, "options", {}), "plan": getattr(model, "plan", ""), "data": learnt,
+        "options": getattr(model, "options", {}),
+        "plan": getattr(model, "plan", ""),
+        "data": learnt,
         "model": model.state_dict(),
-    }  # fmt: skip
+    }
     save_checkpoint(path, kind_of(model), step, state)
 
 

@@ -152,9 +152,10 @@ def read(path: Path) -> list[Seat]:
 
 
 def transitions(
-    seats: Sequence[Seat], logp: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
+    seats: Sequence[Seat],
+    logp: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
     device: torch.device | str = "cpu",
-) -> tuple[Rows, Rewards]:  # fmt: skip
+) -> tuple[Rows, Rewards]:
     """Choices and rewards of some seats. `logp` [M]: log-probabilities of choices given inputs and masks."""
     seats = [seat for seat in seats if len(seat.lived.day)]
     if not seats:
@@ -176,10 +177,13 @@ def transitions(
     step, partner, x, mask, choices = (
         torch.as_tensor(np.concatenate(part)).to(device)
         for part in (
-            [e.day * ROUNDS + np.minimum(e.round, ROUNDS - 1) for e in lived], [e.partner for e in lived],
-            [e.x for e in lived], [e.mask for e in lived], [e.choices for e in lived],
+            [e.day * ROUNDS + np.minimum(e.round, ROUNDS - 1) for e in lived],
+            [e.partner for e in lived],
+            [e.x for e in lived],
+            [e.mask for e in lived],
+            [e.choices for e in lived],
         )
-    )  # fmt: skip
+    )
     place = np.concatenate([np.full(len(e.day), number) for number, e in enumerate(lived)])
     rows = Rows(step, torch.as_tensor(place).to(device), partner, x, mask, choices, logp(x, mask, choices))
     return rows, Rewards(own.to(device), evening.to(device), ended.to(device))

@@ -17,9 +17,13 @@ class AroundRule(ActorCritic):
     """[*, D] -> [*, C] logits with the prior of the rule; a critic [*, Dc] -> [*]."""
 
     def __init__(
-        self, hidden: tuple[int, ...], critic_size: int, bonus: float, generator: torch.Generator,
+        self,
+        hidden: tuple[int, ...],
+        critic_size: int,
+        bonus: float,
+        generator: torch.Generator,
         freedom: Freedom = BOUND,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(around.INPUTS, around.HEADS, hidden, critic_size, "relu", generator)
         nn.init.zeros_(self._linear()[-1].weight)  # untrained, only the prior speaks
         self.bonus, self.freedom, self.hidden, self.critic_size = bonus, freedom, tuple(hidden), critic_size

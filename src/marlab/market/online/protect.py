@@ -54,8 +54,11 @@ class Guard:
 def alarms(told: Mapping[str, float]) -> list[str]:
     """What in the metrics of a generation warns of harm, one sentence each."""
     found = []
-    limits = (("short", SHORT, "units a day are sold and not delivered"), ("bankrupt", BANKRUPT, "of the seats go "
-              "bankrupt"), ("left", LEFT, "of the negotiations are left by the partner"))  # fmt: skip
+    limits = (
+        ("short", SHORT, "units a day are sold and not delivered"),
+        ("bankrupt", BANKRUPT, "of the seats go bankrupt"),
+        ("left", LEFT, "of the negotiations are left by the partner"),
+    )
     for name, limit, what in limits:
         mine, rule = told.get(f"steer/{name}"), told.get(f"steer/rule_{name}")
         if mine is not None and rule is not None and mine > rule + limit:

@@ -53,9 +53,7 @@ class Refits:
             files.save(kept, net.plain())
             weights = kept.read_bytes()
         specs = ground_real.planned(config, config.real_worlds, turn)
-        done = ground_real.play(
-            config, specs, weights, self.folder, self.engine, self._stop, self._log, self._quiet
-        )  # fmt: skip
+        done = ground_real.play(config, specs, weights, self.folder, self.engine, self._stop, self._log, self._quiet)
         if self._stop() and len(done) < len(specs):
             raise Halfway
         if not done:
@@ -72,9 +70,13 @@ class Refits:
             config = self.config
             data = self._all_recorded()
             asked = CloneConfig(
-                self.cloned, recorded=data, units=config.refit_units, repeats=0, device=config.device,
+                self.cloned,
+                recorded=data,
+                units=config.refit_units,
+                repeats=0,
+                device=config.device,
                 seed=config.seed + turn,
-            )  # fmt: skip
+            )
             options = RunOptions(output_dir=path, resume=(path / "run.json").exists())
             clone(asked, options, quiet=self._quiet)
             if not _is_finished(path):

@@ -55,9 +55,13 @@ def opposite(pool: Pool) -> Tensor:
 
 
 def fare(
-    config: OnlineConfig, pool: Pool, net: Any, device: torch.device, plays: type[Player] = Player,
+    config: OnlineConfig,
+    pool: Pool,
+    net: Any,
+    device: torch.device,
+    plays: type[Player] = Player,
     which: int = STEERING,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Play the worlds with a network's greedy play in the seats, or with the rule (None)."""
     draw = np.random.default_rng([config.seed, which])
     worlds = config.steer_worlds

@@ -144,8 +144,10 @@ class OnlineTrainer:
         """Play among real experts, learn from it, fit the clones again; what was best among the old ones is past."""
         assert self.refits is not None and isinstance(self.net, AroundRule)
         before = copy.deepcopy(self.ppo.state_dict())
-        told = {f"real/{name.rpartition('/')[2]}": value for name, value in self.learn_from(
-            self.refits.play(turn, self.net)).items()}  # fmt: skip
+        told = {
+            f"real/{name.rpartition('/')[2]}": value
+            for name, value in self.learn_from(self.refits.play(turn, self.net)).items()
+        }
         try:
             clones = self.refits.clones(turn)
         except Halfway:
@@ -269,9 +271,7 @@ class OnlineTrainer:
         advantage, target = thread_advantages(reward.to(value.dtype), dense, acts, ended, gamma, lam)
         learnt = played.step < len(before[1].own)
         at = tuple(part[learnt] for part in place)
-        return {
-            "logp": played.logp[learnt], "value": value[learnt], "advantage": advantage[at], "target": target[at]
-        }  # fmt: skip
+        return {"logp": played.logp[learnt], "value": value[learnt], "advantage": advantage[at], "target": target[at]}
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimiser, generator, pool."""

@@ -47,16 +47,22 @@ def _panels(seats: list[dict[str, Any]], config: PlayConfig) -> list[Panel]:
     if gaps:
         few = min(len(row["marks"]) for row in gaps) < tournament.FEW
         data = {
-            "rows": gaps, "unit": "market.cup.unit", "better": "higher",
+            "rows": gaps,
+            "unit": "market.cup.unit",
+            "better": "higher",
             "reference": {"name": label(config.against), "value": 0.0},
-        }  # fmt: skip
+        }
         text = "market.cup.student" if few else "market.cup.bootstrap"
         panels.append(Panel("intervals", "market.cup.differences", data, text))
     panels.append(Panel("table", "market.cup.scores", _score_table(scores).data(), "market.cup.scores_text"))
     if len(scores) > 2:
         panels.append(Panel("heat", "market.cup.pairs", tournament.pairwise(seats), "market.cup.pairs_text"))
-    configs = {"rows": scores, "unit": "market.cup.score_unit", "better": "higher",
-               "reference": {"name": "market.cup.opening", "value": 1.0}}  # fmt: skip
+    configs = {
+        "rows": scores,
+        "unit": "market.cup.score_unit",
+        "better": "higher",
+        "reference": {"name": "market.cup.opening", "value": 1.0},
+    }
     panels.append(Panel("intervals", "market.cup.configs", configs, "market.cup.configs_text"))
     possible = _possible_table(tournament.possible(seats))
     panels.append(Panel("table", "market.cup.possible", possible.data(), "market.cup.possible_text"))
@@ -101,8 +107,12 @@ def _page(file: Path) -> Page:
     replay = WorldReplay(file)
     parts: dict[str, Any] = {name: partial(replay.part, first) for name, first in replay.part_names().items()}
     panel = Panel(
-        "market.world", "market.world.title", replay.summary(), "market.world.lead", place="replay",
+        "market.world",
+        "market.world.title",
+        replay.summary(),
+        "market.world.lead",
+        place="replay",
         parts={"contracts": replay.contracts, **parts},
-    )  # fmt: skip
+    )
     who = ", ".join(dict.fromkeys(factory["type"] for factory in panel.data["factories"]))
     return Page(f"world-{file.stem.lower()}", f"{'-'.join(file.stem.split('-')[:2])}: {who}", [panel])

@@ -88,19 +88,27 @@ class WorldReplay:
         played = log.meta.get("spec", {}).get("agents") or []
         factories = [
             {
-                "id": agent["id"], "type": label(played[index]) if index < len(played) else agent["type"],
-                "level": agent["level"], "score": agent["score"], "final": round(float(agent["final_balance"]), 2),
-                "bankrupt": int(settled.bankrupt_on[index]), "explained": index in self.reasons,
+                "id": agent["id"],
+                "type": label(played[index]) if index < len(played) else agent["type"],
+                "level": agent["level"],
+                "score": agent["score"],
+                "final": round(float(agent["final_balance"]), 2),
+                "bankrupt": int(settled.bankrupt_on[index]),
+                "explained": index in self.reasons,
             }
             for index, agent in enumerate(log.agents)
-        ]  # fmt: skip
+        ]
         return {
-            "world": log.meta["world_id"], "days": days, "levels": log.meta["n_processes"], "part": DAYS_A_PART,
-            "horizon": log.meta["league_horizon"], "factories": factories,
+            "world": log.meta["world_id"],
+            "days": days,
+            "levels": log.meta["n_processes"],
+            "part": DAYS_A_PART,
+            "horizon": log.meta["league_horizon"],
+            "factories": factories,
             "prices": np.round(settled.prices[: days + 1].T, 3).tolist(),
             "balance": np.round(settled.balance[: days + 1].T, 2).tolist(),
             "flows": {**flows, "supplied": _whole(arrived)},
-        }  # fmt: skip
+        }
 
     def contracts(self) -> dict[str, Any]:
         """All signed contracts, column by column; a seller or buyer of -1 is the market."""
@@ -167,10 +175,14 @@ def economy_of_log(log: WorldLog) -> Economy:
     catalogue = np.zeros(int(log.meta["n_processes"]) + 1)
     catalogue[prices["product"][opening]] = prices["price"][opening]
     return Economy(
-        level=np.array([agent["level"] for agent in log.agents]), lines=table["n_lines"][first].astype(np.int64),
-        cost=table["production_cost"][first], balance=table["initial_balance"][first], storage=rates["storage_cost"],
-        shortfall=rates["shortfall_penalty"], catalogue=catalogue,
-    )  # fmt: skip
+        level=np.array([agent["level"] for agent in log.agents]),
+        lines=table["n_lines"][first].astype(np.int64),
+        cost=table["production_cost"][first],
+        balance=table["initial_balance"][first],
+        storage=rates["storage_cost"],
+        shortfall=rates["shortfall_penalty"],
+        catalogue=catalogue,
+    )
 
 
 def _supplied(log: WorldLog, executed: np.ndarray, days: int) -> np.ndarray:

@@ -142,8 +142,11 @@ def inputs(sale: Sale, own: Action, partners: Array) -> Array:
     day = day_inputs(sale.state, sale.room)
     thread, pool = _thread_inputs(sale, own)
     parts = [
-        xp.expand(day[:, None, :], (n, k, DAY_SIZE)), partners, thread, xp.expand(pool[:, None, :], (n, k, POOL_SIZE))
-    ]  # fmt: skip
+        xp.expand(day[:, None, :], (n, k, DAY_SIZE)),
+        partners,
+        thread,
+        xp.expand(pool[:, None, :], (n, k, POOL_SIZE)),
+    ]
     return xp.cat(parts)
 
 
@@ -179,9 +182,11 @@ def _thread_inputs(sale: Sale, own: Action) -> tuple[Array, Array]:
         known = ~xp.isnan(offer.quantity)
         place = (offer.price - low) / span
         return (
-            1.0 * known, xp.minimum(xp.zero_nan(offer.quantity) / 10, 3), xp.zero_nan(place),
+            1.0 * known,
+            xp.minimum(xp.zero_nan(offer.quantity) / 10, 3),
+            xp.zero_nan(place),
             xp.zero_nan(offer.day) / 10,
-        )  # fmt: skip
+        )
 
     received, mine = terms(threads.received), terms(own)
     asked = xp.zero_nan(threads.received.quantity)
@@ -242,18 +247,20 @@ class Chosen(NamedTuple):
 
 
 def serve(
-    sale: Sale, options: L1Options, logits: Array, noise: Array | None = None, freedom: Freedom = BOUND,
+    sale: Sale,
+    options: L1Options,
+    logits: Array,
+    noise: Array | None = None,
+    freedom: Freedom = BOUND,
     explain: bool = False,
-) -> Chosen:  # fmt: skip
+) -> Chosen:
     """Serve all threads of a round by logits [N, K, C].
 
     `noise` [N, K, C] is added to the logits before the largest is taken: Gumbel noise draws from their softmax, None
     is greedy play.
     """
     turn = Turn(sale, logits if noise is None else logits + noise, freedom)
-    answers = plan.plan(
-        sale.state, options, True, sale.threads, sale.issue, sale.wishes, explain=explain, revise=turn
-    )  # fmt: skip
+    answers = plan.plan(sale.state, options, True, sale.threads, sale.issue, sale.wishes, explain=explain, revise=turn)
     return Chosen(answers, *turn.chosen())
 
 

@@ -246,4 +246,4 @@ def _of_torch() -> Any:
         surely=lambda mask: not compiling() and bool(mask.all()),
         most=lambda mask: mask.shape[-1] if compiling() else int(mask.sum(-1).max()) if mask.numel() else 0,
         bound=lambda values, largest: largest if compiling() else int(values.max()) if values.numel() else 0,
-    )  # fmt: skip
+    )

@@ -29,9 +29,13 @@ LAST_ROUND = ROUNDS - 1
 LARGE_LOT = 10.0
 
 SALE_REASONS = (
-    "takes the highest price", "takes only the lowest price", "keeps bargaining", "bargains to the end", "first days",
+    "takes the highest price",
+    "takes only the lowest price",
+    "keeps bargaining",
+    "bargains to the end",
+    "first days",
     "leaves early",
-)  # fmt: skip
+)
 
 
 _USUAL = Habits()

@@ -135,12 +135,15 @@ def wishes_of(
     slots = at.state.horizon + 1
     return {
         selling: executor.wishes_of(
-            at.part(at.base, selling), at.part(decision, selling), at.part(alpha, selling), slots,
+            at.part(at.base, selling),
+            at.part(decision, selling),
+            at.part(alpha, selling),
+            slots,
             strength if isinstance(strength, float) else at.part(strength, selling),
             None if days is None else at.part(days, selling),
         )
         for selling in at.sides
-    }  # fmt: skip
+    }
 
 
 def plain_decision(at: RoundState) -> Decision:

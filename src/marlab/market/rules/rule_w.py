@@ -79,9 +79,7 @@ def sell(
     return Wishes(order, op, lots.quantity, lots.price, day, lots.choice, threads.there, reason, held), worth
 
 
-def terms_of(
-    state: DayState, caps: Caps, issue: Issue, options: RuleOptions | ManyOptions, held: Bools
-) -> Terms:  # fmt: skip
+def terms_of(state: DayState, caps: Caps, issue: Issue, options: RuleOptions | ManyOptions, held: Bools) -> Terms:
     """What the selling threads of a factory share, with `held` [N, S] days for which nothing is sold."""
     room = namespace(state.day).where(held, 0.0, caps.sell)
     opening, cost = state.day[:, None] < options.opening_days, state.production_cost

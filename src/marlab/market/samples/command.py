@@ -68,9 +68,13 @@ class SamplesCommand(EngineFlags, SamplesConfig):
 
 OLD = OldFlags(
     renamed={
-        "tournament_dir": ["--logs"], "num_workers": ["--workers"], "val_ratio": ["--split.val-ratio"],
-        "test_ratio": ["--split.test-ratio"], "split_seed": ["--split.split-seed"],
-        "l3_goal_backfill": ["--goal-backfill"], "l2_backfill_device": ["--device"],
+        "tournament_dir": ["--logs"],
+        "num_workers": ["--workers"],
+        "val_ratio": ["--split.val-ratio"],
+        "test_ratio": ["--split.test-ratio"],
+        "split_seed": ["--split.split-seed"],
+        "l3_goal_backfill": ["--goal-backfill"],
+        "l2_backfill_device": ["--device"],
         "backfill_world_chunk": ["--chunk"],
     },
     refused={"allow_csv": "logs are recorded worlds or tracker JSON; the simulator's tables lack what samples need."},
@@ -81,8 +85,12 @@ OLD = OldFlags(
         "stats_sample": "the statistics are of all samples",
         "tensorize_workers": "samples are stored as arrays at once; --workers says how many processes make them",
     },
-)  # fmt: skip
+)
 main = RunCommand(
-    "market samples", SamplesCommand, "marlab.market.samples.make:make_samples", presets=PRESETS, positional=("logs",),
+    "market samples",
+    SamplesCommand,
+    "marlab.market.samples.make:make_samples",
+    presets=PRESETS,
+    positional=("logs",),
     old=OLD,
-)  # fmt: skip
+)

@@ -245,9 +245,9 @@ def finish(folder: Path, writers: Mapping[str, SplitWriter], options: Mapping[st
         writer.close()
     sizes = next(iter(writers.values())).sizes
     logs = [(*log, split) for split, writer in writers.items() for log in writer.logs]
-    table = pa.table({
-        name: pa.array([log[i] for log in logs], pa.string()) for i, name in enumerate((*LogInfo._fields, "split"))
-    })  # fmt: skip
+    table = pa.table(
+        {name: pa.array([log[i] for log in logs], pa.string()) for i, name in enumerate((*LogInfo._fields, "split"))}
+    )
     about = {"schema": SCHEMA, "sizes": sizes._asdict(), "options": dict(options)}
     with replacing(folder / "logs.parquet") as temporary:
         pq.write_table(table.replace_schema_metadata({"marlab": json.dumps(about)}), temporary)

@@ -67,13 +67,17 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
         deals.day, deals.selling.astype(np.intp), deals.delta, deals.quantity, deals.price, np.ones(len(deals.day))
     )
     return {
-        "log": np.zeros(len(days)), "day": days.day, "x_static": features.static_features(days, options.features),
+        "log": np.zeros(len(days)),
+        "day": days.day,
+        "x_static": features.static_features(days, options.features),
         "x_temporal": features.temporal_features(days, offer_slots(days, seen), options.features),
-        "x_role": goals.roles(days), "units": features.stock_norm(days),
+        "x_role": goals.roles(days),
+        "units": features.stock_norm(days),
         "needs": np.maximum(0, np.stack([days.needed_supplies, days.needed_sales], -1)),
         "label": goals.goal_labels(days, signed, as_trades(whole_day, len(days))),
-        "goal": np.zeros((len(days), GOAL_SIZE)), "reward": rewards(log),
-    }  # fmt: skip
+        "goal": np.zeros((len(days), GOAL_SIZE)),
+        "reward": rewards(log),
+    }
 
 
 # --- L3 -----------------------------------------------------------------------------------------------------------
@@ -82,9 +86,12 @@ def _macro(log: AgentLog, options: SampleOptions, deals: Deals, known: Known) ->
 def _calls(decisions: LogDecisions) -> dict[str, Any]:
     n = len(decisions.first)
     return {
-        "macro": decisions.call_day, "first": decisions.first, "threads": np.bincount(decisions.call, minlength=n),
-        "seq": decisions.call_seq, "buying": np.bincount(decisions.call[~decisions.selling], minlength=n),
-    }  # fmt: skip
+        "macro": decisions.call_day,
+        "first": decisions.first,
+        "threads": np.bincount(decisions.call, minlength=n),
+        "seq": decisions.call_seq,
+        "buying": np.bincount(decisions.call[~decisions.selling], minlength=n),
+    }
 
 
 class L1View(NamedTuple):
@@ -288,6 +295,8 @@ def global_features(samples: Samples, calls: NDArray[np.integer] | slice = slice
     chosen = {name: samples.calls[name][calls] for name in ("macro", "threads", "buying")}
     macro = samples.macro
     return features.global_features(
-        macro["goal"][chosen["macro"]], macro["x_static"][chosen["macro"]], chosen["buying"],
+        macro["goal"][chosen["macro"]],
+        macro["x_static"][chosen["macro"]],
+        chosen["buying"],
         chosen["threads"] - chosen["buying"],
-    ).astype(np.float32)  # fmt: skip
+    ).astype(np.float32)

@@ -171,9 +171,12 @@ class Known:
         order = np.lexsort((np.arange(len(of)), since, day))
         self._day, self._since = day[order], since[order]
         self._columns = [
-            decisions.selling[of][order].astype(np.intp), history.delivery[order], history.quantity[order],
-            history.price[order], decisions.table["round"][of][order].astype(np.float64),
-        ]  # fmt: skip
+            decisions.selling[of][order].astype(np.intp),
+            history.delivery[order],
+            history.quantity[order],
+            history.price[order],
+            decisions.table["round"][of][order].astype(np.float64),
+        ]
         self._today = log.days.day
         self._starts = np.searchsorted(self._day, np.arange(len(log.days) + 1))  # [D + 1] first offer of each day
         follows = np.diff(log.days.day, prepend=-np.inf) == 1

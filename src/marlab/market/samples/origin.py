@@ -107,7 +107,8 @@ def guessed_days(file: NDArray[np.integer], day: NDArray[np.integer], reward: ND
     known = np.where(pairs[1] >= 0, np.asarray(reward, np.float32)[first], np.float32(np.nan))
     count = pairs.shape[1]
     empty = {
-        "x_static": np.zeros((count, 12), np.float32), "x_role": np.zeros((count, 2), np.float32),
+        "x_static": np.zeros((count, 12), np.float32),
+        "x_role": np.zeros((count, 2), np.float32),
         "x_temporal": np.zeros((count, NEAR, 10), np.float32),
-    }  # fmt: skip
+    }
     return {"log": pairs[0], "day": pairs[1], "reward": known, **empty}, rows.reshape(-1)

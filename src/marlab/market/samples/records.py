@@ -251,9 +251,11 @@ class L4Samples(SampleList[L4DistillSample]):
     plain: ClassVar = {"day": "days", "global_feat": "global_feats"}
     texts: ClassVar = {"world_id": "world", "file_id": "file"}
     ragged: ClassVar = {
-        "thread_feats": "thread_feats", "thread_times": "thread_times", "thread_roles": "thread_roles",
+        "thread_feats": "thread_feats",
+        "thread_times": "thread_times",
+        "thread_roles": "thread_roles",
         "teacher_weights": "teacher_weights",
-    }  # fmt: skip
+    }
     ragged_texts: ClassVar = {"thread_ids": "thread"}
 
     @classmethod
@@ -262,10 +264,13 @@ class L4Samples(SampleList[L4DistillSample]):
         micro, calls = samples.micro, samples.calls
         threads = {name.replace("negotiation", "thread"): v for name, v in _negotiations(samples).items()}
         columns = {
-            "days": samples.macro["day"][calls["macro"]], "global_feats": global_features(samples),
-            "thread_feats": micro["thread"], "thread_times": micro["thread_day"], "thread_roles": micro["role"],
+            "days": samples.macro["day"][calls["macro"]],
+            "global_feats": global_features(samples),
+            "thread_feats": micro["thread"],
+            "thread_times": micro["thread_day"],
+            "thread_roles": micro["role"],
             "teacher_weights": micro["alpha"],
             "offsets": np.concatenate([[0], np.cumsum(calls["threads"], dtype=np.int64)]),
-        }  # fmt: skip
+        }
         columns |= {**threads, **_logs(samples, samples.macro["log"][calls["macro"]])}
         return cls(columns, samples, Origin(options))

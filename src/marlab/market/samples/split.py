@@ -66,7 +66,7 @@ def _share(ratio: float, n: int) -> int:
 
 def read_or_make_split(
     path: Path, source: str, worlds: Worlds, options: SplitOptions | None = None, shared: bool = False
-) -> dict[str, list[str]]:  # fmt: skip
+) -> dict[str, list[str]]:
     """The split stored at `path` if it was made for the same data, else a new one, stored there.
 
     `source` names the folder that the logs came from; a file made for another folder is replaced, unless it is `shared`

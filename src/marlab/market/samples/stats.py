@@ -70,13 +70,16 @@ def _scales(samples: Samples) -> dict[str, Any]:
     days = _some(samples.rows("macro"))
     label, reward = samples.macro["label"][days], samples.macro["reward"][days]
     return {
-        "quantity": quantiles(offers[:, 0]), "price": quantiles(offers[:, 1]),
-        "residual_quantity": quantiles(residual[:, 0]), "residual_price": quantiles(residual[:, 1]),
+        "quantity": quantiles(offers[:, 0]),
+        "price": quantiles(offers[:, 1]),
+        "residual_quantity": quantiles(residual[:, 0]),
+        "residual_price": quantiles(residual[:, 1]),
         "day": quantiles(micro["time_label"][some][rejects & micro["time_valid"][some]]),
-        "goal_quantity": quantiles(label[:, ::2].ravel()), "goal_price": quantiles(label[:, 1::2].ravel()),
+        "goal_quantity": quantiles(label[:, ::2].ravel()),
+        "goal_price": quantiles(label[:, 1::2].ravel()),
         "reward": quantiles(reward[np.isfinite(reward)]),
         "goal_zero_share": float((samples.macro["goal"][days] == 0).all(1).mean()) if len(label) else None,
-    }  # fmt: skip
+    }
 
 
 def quantiles(values: NDArray[Any]) -> dict[str, float | int]:
@@ -104,9 +107,11 @@ def table(stats: Mapping[str, Mapping[str, Any]]) -> str:
     for name in OPERATORS:
         line(f"op {name}", [s["ops"][name] for s in splits])
     names = {
-        "all_masked": "time mask all closed", "time_projected": "time labels projected",
-        "time_invalid": "time labels not used", "breaks_caps": "actions beyond the caps",
-    }  # fmt: skip
+        "all_masked": "time mask all closed",
+        "time_projected": "time labels projected",
+        "time_invalid": "time labels not used",
+        "breaks_caps": "actions beyond the caps",
+    }
     for key, name in names.items():
         line(name, [s[key] for s in splits])
     line("mean history length", [s["mean_history"] for s in splits], 2)

@@ -93,9 +93,11 @@ def main(task_file: str, result_file: str) -> None:
     cls(**task["parameters"])
     start_s = time.process_time() - started
     result: dict[str, Any] = {
-        "simulator_s": simulator_s, "start_s": start_s, "is_standard": issubclass(cls, scml.std.StdAgent),
+        "simulator_s": simulator_s,
+        "start_s": start_s,
+        "is_standard": issubclass(cls, scml.std.StdAgent),
         "blocked": [name for name in task["blocked"] if name in sys.modules],
-    }  # fmt: skip
+    }
     watch.start()
     result |= played(cls, task) if result["is_standard"] else {}
     result["unwanted"] = watch.seen
@@ -119,9 +121,13 @@ def played(cls: type, task: dict[str, Any]) -> dict[str, Any]:
         random.seed(task["seed"])
         np.random.seed(task["seed"])
         config = SCML2024StdWorld.generate(
-            agent_types=types, agent_params=[{"controller_params": task["parameters"]} if own else {} for own in mine],
-            agent_processes=levels, n_processes=task["levels"], n_steps=task["days"], random_agent_types=False,
-        )  # fmt: skip
+            agent_types=types,
+            agent_params=[{"controller_params": task["parameters"]} if own else {} for own in mine],
+            agent_processes=levels,
+            n_processes=task["levels"],
+            n_steps=task["days"],
+            random_agent_types=False,
+        )
         world = SCML2024StdWorld(
             **config, compact=True, no_logs=True, log_folder=folder, ignore_agent_exceptions=True,
             ignore_negotiation_exceptions=True, sync_calls=True, saved_details_level=0,

@@ -381,9 +381,7 @@ class Watch:
         self._recording.decision(row)
 
 
-def record_world(
-    spec: WorldSpec, *, tables: Path | None = None, look: Callable[[Any], None] | None = None
-) -> WorldLog:  # fmt: skip
+def record_world(spec: WorldSpec, *, tables: Path | None = None, look: Callable[[Any], None] | None = None) -> WorldLog:
     """Play a world and return its log. `tables`: keep the simulator's own files in this folder (slower); `look` is
     shown the world after its end."""
     with playing(spec, RecordedWorld, tables=tables) as world:

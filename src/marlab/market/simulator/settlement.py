@@ -95,9 +95,11 @@ def economy_of(world: Any, names: Sequence[str]) -> Economy:
         level=np.array([p.input_product for p in profiles], dtype=np.int64),
         lines=np.array([p.n_lines for p in profiles], dtype=np.int64),
         cost=np.array([p.cost for p in profiles], dtype=np.float64),
-        balance=balance, storage=storage, shortfall=shortfall,
+        balance=balance,
+        storage=storage,
+        shortfall=shortfall,
         catalogue=np.array(world.catalog_prices, dtype=np.float64),
-    )  # fmt: skip
+    )
 
 
 def settle(economy: Economy, contracts: Table) -> Settlement:

@@ -104,9 +104,13 @@ def hash_seed() -> int | None:
 
 
 def make_world(
-    spec: WorldSpec, folder: Path, world_class: type | None = None, *, settings: Settings = "fast",
+    spec: WorldSpec,
+    folder: Path,
+    world_class: type | None = None,
+    *,
+    settings: Settings = "fast",
     forgiving: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Construct the world. `folder`: where the simulator may leave its files (two even in fast mode).
 
     `forgiving`: an exception of an agent ends its negotiation and is counted, as in official tournaments, instead of

@@ -93,9 +93,13 @@ def _play(task: dict[str, Any], paths: list[str] | None = None) -> dict[str, Any
         files = [str(Path(folder) / name) for name in ("task.json", "result.json")]
         Path(files[0]).write_text(json.dumps(task, default=str))
         done = subprocess.run(
-            [sys.executable, str(Path(clean.__file__).resolve()), *files], capture_output=True, text=True,
-            cwd=folder, timeout=LIMIT_S, env={**kept, **more, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+            [sys.executable, str(Path(clean.__file__).resolve()), *files],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=LIMIT_S,
+            env={**kept, **more, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
+        )
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it ended without a word"]
             where = "where only scml is installed" if task["blocked"] else "here"

@@ -71,8 +71,9 @@ def pack(player: str, folder: Path) -> Packed:
     (target / f"{module}.py").write_text(_entry(cls, home, parameters | networks), encoding="utf-8")
     (target / "__init__.py").write_text(
         f'"""{cls.__name__}, an agent of the SCML Standard league."""\n\nfrom .{module} import {cls.__name__}\n\n'
-        f'__all__ = ["{cls.__name__}"]\n', encoding="utf-8",
-    )  # fmt: skip
+        f'__all__ = ["{cls.__name__}"]\n',
+        encoding="utf-8",
+    )
     layers = tuple(layer for layer in LAYERS if f"{layer}_model_path" in networks)
     return Packed(target, target.name, cls.__name__, tuple(needed), tuple(own), layers)
 

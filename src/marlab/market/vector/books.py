@@ -38,10 +38,6 @@ class Books:
         """Where today's deliveries are."""
         return self.clock % SLOTS
 
-    def days_ahead(self, values: Tensor) -> Tensor:
-        """`units` or `money` with today first."""
-        return torch.roll(values, -self.slot, 0)
-
     def order(self) -> Tensor:
         """[S]: the slots in the order of days, today first."""
         return (torch.arange(SLOTS, device=self.lots.device) + self.slot) % SLOTS

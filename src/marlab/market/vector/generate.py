@@ -31,9 +31,13 @@ UNPREDICTABLE = 0.01
 
 
 def generate(
-    worlds: int, generator: np.random.Generator, *, levels: tuple[int, int] = (2, 4),
-    factories: tuple[int, int] = (3, 8), days: tuple[int, int] = (50, 200),
-) -> Configs:  # fmt: skip
+    worlds: int,
+    generator: np.random.Generator,
+    *,
+    levels: tuple[int, int] = (2, 4),
+    factories: tuple[int, int] = (3, 8),
+    days: tuple[int, int] = (50, 200),
+) -> Configs:
     """Markets of random shapes; each range includes its ends."""
     for name, (low, high), least in (("levels", levels, 2), ("factories", factories, 1), ("days", days, 1)):
         if not least <= low <= high:

@@ -147,9 +147,11 @@ class Market:
         high = ((1.0 + PRICE_RANGE) * tp).to(torch.int32).clamp(max=MOST_PRICE)
         days_left = self.setup.n_steps - 1 - self.day
         return Ranges(
-            torch.minimum(low, high), torch.maximum(low, high), days_left.clamp(max=HORIZON)[:, None, None, None],
+            torch.minimum(low, high),
+            torch.maximum(low, high),
+            days_left.clamp(max=HORIZON)[:, None, None, None],
             self.setup.quantity_max[:, None, None, None],
-        )  # fmt: skip
+        )
 
     def _rates(self) -> Rates:
         setup, tp = self.setup, self.prices

@@ -35,9 +35,13 @@ class Memory:
     """Offers of all factories, and records of the partners of some."""
 
     def __init__(
-        self, market: Market, dtype: torch.dtype, chosen: Tensor | None = None, sides: tuple[int, ...] = (CONSUMERS,),
+        self,
+        market: Market,
+        dtype: torch.dtype,
+        chosen: Tensor | None = None,
+        sides: tuple[int, ...] = (CONSUMERS,),
         code: Native | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`chosen` [B, L, A]: the seats that remember partners, by default all; `sides`: which partners; `code`: add
         offers by C code."""
         self.seats, self.dtype, self._code = Seats(market), dtype, code
@@ -197,9 +201,7 @@ class Partners:
         self.records, self._condensed = self._after(market, memory, opened, before, ranges), None
         fresh = (market.day == 0)[self.rows.world]
         if bool(fresh.any()):
-            self.records = Records(
-                *(_first(fresh, new, old) for new, old in zip(self._strangers, self.records))
-            )  # fmt: skip
+            self.records = Records(*(_first(fresh, new, old) for new, old in zip(self._strangers, self.records)))
 
     def _after(self, market: Market, memory: Memory, opened: Tensor, before: Threads, ranges: Ranges) -> Records:
         dtype, places = memory.dtype, self.rows.threads[:, self.side]  # [N, A]

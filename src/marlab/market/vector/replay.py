@@ -119,9 +119,12 @@ def answers_of(log: WorldLog) -> Table:
     replies = final["by"] != talks["caller"][ended]  # then the answer is the caller's, in the next round
     op = np.where(talks["outcome"][ended] == AGREED, ACCEPT, END)
     answers = {
-        "agent": other, "negotiation": ended, "round": final["round"] + replies, "op": op,
+        "agent": other,
+        "negotiation": ended,
+        "round": final["round"] + replies,
+        "op": op,
         **{name: np.where(op == ACCEPT, final[name], NONE) for name in _OFFER},
-    }  # fmt: skip
+    }
     made = {"agent": offers["by"], "op": np.full(len(offers["by"]), REJECT)}
     made |= {name: offers[name] for name in ("negotiation", "round", *_OFFER)}
     derived = {name: np.concatenate([made[name], answers[name]]) for name in made}
@@ -199,8 +202,11 @@ def replay_contracts(worlds: list[Recorded], dtype: torch.dtype = torch.float64)
             at = tuple(rows_today[:, :4].T)
             threads = market.threads
             for values, column in (
-                (threads.agreed_units, 4), (threads.agreed_price, 5), (threads.agreed_ahead, 6), (rank, 7),
-            ):  # fmt: skip
+                (threads.agreed_units, 4),
+                (threads.agreed_price, 5),
+                (threads.agreed_ahead, 6),
+                (rank, 7),
+            ):
                 values[at] = rows_today[:, column].to(values.dtype)
             threads.fresh[at] = True
         market.close_day(rank)
@@ -339,10 +345,12 @@ class _Track:
         )  # [T + 1, L, A], [T + 1, L + 1]
         at = (slice(None), where.level, where.place)
         return Replayed(
-            balance[at], stock[at], prices[:, where.levels - int(world.config.n_levels[0]) :],
+            balance[at],
+            stock[at],
+            prices[:, where.levels - int(world.config.n_levels[0]) :],
             self._market.scores()[w].numpy()[where.level, where.place],
             self._market.bankrupt[w].numpy()[where.level, where.place],
-        )  # fmt: skip
+        )
 
 
 class _Script:
@@ -369,9 +377,9 @@ class _Script:
             rows.append(np.stack([
                 self._threads[w][0][n], half, np.full_like(n, w), k[n], c[n], r[n], op, units, said["price"], ahead,
             ], 1))  # fmt: skip
-            self.ends.append({
-                name: np.zeros(len(k), np.int64) for name in ("outcome", "rounds", "units", "delivery", "price")
-            })  # fmt: skip
+            self.ends.append(
+                {name: np.zeros(len(k), np.int64) for name in ("outcome", "rounds", "units", "delivery", "price")}
+            )
         everything = np.concatenate(rows)
         everything = everything[np.lexsort((everything[:, 1], everything[:, 0]))]
         moments = everything[:, 0] * HALVES + everything[:, 1]
@@ -399,8 +407,12 @@ class _Script:
         """How today's negotiations ended."""
         threads = self._market.threads
         columns = (
-            threads.agreed_units, threads.agreed_price, threads.agreed_ahead, threads.agreed_half, threads.ended_half,
-        )  # fmt: skip
+            threads.agreed_units,
+            threads.agreed_price,
+            threads.agreed_ahead,
+            threads.agreed_half,
+            threads.ended_half,
+        )
         values = torch.stack([column.long() for column in columns]).numpy()
         for w, (days, k, c, r) in enumerate(self._threads):
             today = np.flatnonzero(days == day)

@@ -145,9 +145,12 @@ def needs_of(market: Market, rows: Rows, signed: Commitments) -> Needs:
     """Units to buy and to sell for today's books to balance; 0 on the side where nobody negotiates."""
     outside = market.outside
     missing = (
-        outside.out_units[rows.seat] + signed.sales[:, 0] - signed.supplies[:, 0]
-        - outside.in_units[rows.seat] - market.stock[rows.seat]
-    )  # fmt: skip
+        outside.out_units[rows.seat]
+        + signed.sales[:, 0]
+        - signed.supplies[:, 0]
+        - outside.in_units[rows.seat]
+        - market.stock[rows.seat]
+    )
     first = market.setup.first[rows.world, rows.level]
     last = rows.level == market.levels - 1
     return Needs(torch.where(first, 0, missing), torch.where(last, 0, -missing))

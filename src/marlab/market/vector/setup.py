@@ -45,13 +45,17 @@ class Setup(NamedTuple):
 
 
 def make_setup(
-    configs: Configs, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu",
+    configs: Configs,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
     shape: tuple[int, int, int] | None = None,
-) -> Setup:  # fmt: skip
+) -> Setup:
     """Tensors of configs. `shape`: levels, factories a level and days to pad to; by default the largest there are."""
     levels, wide, days = shape or (
-        int(configs.n_levels.max()), int(configs.sizes.max()), int(configs.n_steps.max()),
-    )  # fmt: skip
+        int(configs.n_levels.max()),
+        int(configs.sizes.max()),
+        int(configs.n_steps.max()),
+    )
     natural = configs.resized(levels, wide, days)
     offset = levels - natural.n_levels  # [B], where level 0 stands
     source = np.arange(levels) - offset[:, None]  # [B, L], the natural level of each index; negative: none

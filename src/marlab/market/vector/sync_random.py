@@ -87,9 +87,13 @@ class SyncRandom(Policy):
         when, amount = self._later_day(sides.later)
         is_now = now > 0
         then = split(
-            amount, to & ~is_now & sides.sound, most=most, heap=heap[1] < HEAP_LATER, equal=heap[2] > 0.5,
+            amount,
+            to & ~is_now & sides.sound,
+            most=most,
+            heap=heap[1] < HEAP_LATER,
+            equal=heap[2] > 0.5,
             generator=self.generator,
-        )  # fmt: skip
+        )
         if market.half == 0:
             price_now = torch.where(sides.sells, sides.range_high, sides.range_low)
         else:

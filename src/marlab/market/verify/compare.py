@@ -95,6 +95,10 @@ def _talks(world: Recorded, again: Replayed) -> Agreement:
     if odd:
         causes["(agrees) an offer with a fraction, which ends a negotiation"] += odd
     return Agreement(
-        contracts=len(n), same_contracts=int(same.sum()), more_contracts=int((ends["units"] > 0).sum() - same.sum()),
-        negotiations=len(ended), same_ends=int(ended.sum()), causes=causes,
-    )  # fmt: skip
+        contracts=len(n),
+        same_contracts=int(same.sum()),
+        more_contracts=int((ends["units"] > 0).sum() - same.sum()),
+        negotiations=len(ended),
+        same_ends=int(ended.sum()),
+        causes=causes,
+    )

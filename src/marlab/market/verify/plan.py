@@ -15,9 +15,11 @@ from marlab.market.simulator.worlds import WorldSpec
 
 RULE_WORLDS = "rule W"
 LEVELS = (
-    ("RandomStdAgent",), ("SyncRandomStdAgent",),
-    ("GreedyStdAgent", "SyncRandomStdAgent"), ("SyncRandomStdAgent", "GreedyStdAgent"),
-)  # fmt: skip
+    ("RandomStdAgent",),
+    ("SyncRandomStdAgent",),
+    ("GreedyStdAgent", "SyncRandomStdAgent"),
+    ("SyncRandomStdAgent", "GreedyStdAgent"),
+)
 """Agents by level, from the last one on, whose array versions are compared: Greedy only beside partners that decide
 jointly, because only then its negotiations keep step with each other in the simulator."""
 SYNC, ONE_AT_A_TIME = "jointly", "one at a time"

@@ -42,8 +42,10 @@ def outputs(
 
 def test_play_and_fitting_compute_the_same() -> None:
     generator = torch.Generator().manual_seed(0)
-    weights = {name: values + torch.randn(values.shape, generator=generator) for name, values in
-               network.new_weights(3, 8, generator).items()}  # fmt: skip
+    weights = {
+        name: values + torch.randn(values.shape, generator=generator)
+        for name, values in network.new_weights(3, 8, generator).items()
+    }
     inputs = torch.randn(3, 2, ALL, generator=generator)
     rounds, day = (torch.randint(0, 5, (3, 2), generator=generator) for _ in range(2))
     stacked = outputs(Stacked(weights), inputs, rounds, day)

@@ -22,9 +22,13 @@ from marlab.market.vector.seats import Rows
 from marlab.market.vector.setup import make_setup
 
 OPTIONS = (
-    RuleOptions(), RuleOptions(wait=False), RuleOptions(price="lowest"), RuleOptions(price="highest"),
-    RuleOptions(lot=1), RuleOptions(opening_days=1, opening_lots=(6, 2), fill_first=False, loss=0.1, hold=5),
-)  # fmt: skip
+    RuleOptions(),
+    RuleOptions(wait=False),
+    RuleOptions(price="lowest"),
+    RuleOptions(price="highest"),
+    RuleOptions(lot=1),
+    RuleOptions(opening_days=1, opening_lots=(6, 2), fill_first=False, loss=0.1, hold=5),
+)
 
 
 class Twice:

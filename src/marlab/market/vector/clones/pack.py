@@ -59,9 +59,7 @@ class ClonePack:
         """All experts in one policy: `kind` [B, L, A] is the place in `names` of who sits there."""
         return Clones(market, self.weights, kind, generator)
 
-    def seated(
-        self, market: Market, names: Sequence[str], who: Tensor, generator: torch.Generator | None
-    ) -> Seated:  # fmt: skip
+    def seated(self, market: Market, names: Sequence[str], who: Tensor, generator: torch.Generator | None) -> Seated:
         """A whole population: `who` [B, L, A] is the place in `names`; built-in agents and our rule play themselves."""
         kind, expert = torch.zeros_like(who), torch.zeros_like(who)
         policies: dict[int, Policy] = {}
