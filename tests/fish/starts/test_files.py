@@ -224,3 +224,7 @@ def test_stages_of_both_spellings() -> None:
 def test_refused(change: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
         HardStartConfig(**change)
+
+
+def test_the_home_of_nobody_is_a_name_like_any_other() -> None:
+    assert find_start_file("~nobody-is-called-so/starts.json") == Path("~nobody-is-called-so/starts.json")

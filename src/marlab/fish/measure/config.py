@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from marlab.fish.sea.constants import EPISODE_STEPS
-from marlab.lab.checks import at_least, positive
+from marlab.lab.checks import at_least, at_most, positive
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged
 
@@ -23,6 +23,10 @@ PROBES = "eval_multi_history.jsonl"
 """The file of a training with a line per probe."""
 SPEED_CLASSES = {"below 1.2 m/s": (0.0, 1.2), "1.2 to 2.0 m/s": (1.2, 2.0), "2.0 m/s and more": (2.0, float("inf"))}
 """How fast the predator swam when it ate at the first step."""
+
+
+MOST_ARENAS = 1_000_000
+"""Episodes of one measurement; the seeds of all are drawn before the first is played."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class EvalConfig:
             raise UserError("Name a checkpoint: marlab fish eval CHECKPOINT.")
         at_least(self, 1, "episodes", "film_steps", "film_fps", *(["fish"] if self.fish is not None else []))
         at_least(self, 0, "replays", "look_ahead")
+        at_most(self, MOST_ARENAS, "episodes", "replays")
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class SuiteConfig:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish suite CHECKPOINT.")
         at_least(self, 1, "arenas")
+        at_most(self, MOST_ARENAS, "arenas")
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ class SchoolConfig:
         if not self.checkpoint:
             raise UserError("Name a checkpoint: marlab fish school CHECKPOINT.")
         at_least(self, 2, "arenas")
+        at_most(self, MOST_ARENAS, "arenas")
         positive(self, "confusion")
 
 
@@ -155,6 +162,7 @@ class MeasureConfig:
 
     def __post_init__(self) -> None:
         positive(self, "multi_eval_probe_episodes", "eval_multi_episodes", "video_max_steps", "video_fps")
+        at_most(self, MOST_ARENAS, "multi_eval_probe_episodes", "multi_eval_fixed_episodes", "eval_multi_episodes")
         if self.video_max_steps > EPISODE_STEPS:
             raise UserError(f"video_max_steps is {self.video_max_steps}, but an episode ends after 500 steps.")
 
