@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.rollout import HARE, NONE, STAG, Episodes
@@ -75,6 +76,37 @@ def over_seeds(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "length": float(np.mean([r["length"] for r in reports])),
         "outcomes": {k: float(np.mean([r["outcomes"][k] for r in reports])) for k in reports[0]["outcomes"]},
     }
+
+
+class EpisodeSums:
+    """Sums over the episodes that ended, for each of S seeds whose games lie side by side."""
+
+    def __init__(self, seeds: int, players: int, device: torch.device) -> None:
+        seats = [f"reward_player_{i + 1}" for i in range(players)]
+        stags = [f"stag_{k}" for k in range(2, players + 1)]
+        self.names, self.players = ["episodes", "length", *seats, "none", "hare", *stags], players
+        self.sums = torch.zeros(seeds, len(self.names), dtype=torch.float64, device=device)
+
+    def add(self, over: Tensor, t: Tensor, paid: Tensor, outcome: Tensor, hunters: Tensor) -> None:
+        """Games [B] that are `over` after `t` [B] steps; by player [B, n] its pay, its outcome, and who shared that."""
+        left_with = torch.where(outcome == STAG, hunters, outcome == HARE)  # [B, n] 0 none, 1 hare, k a stag of k
+        kinds = torch.arange(self.players + 1, device=over.device)
+        shares = (left_with.unsqueeze(2) == kinds).double().mean(1)  # [B, n + 1]
+        ended = over.double().unsqueeze(1)
+        columns = torch.cat([ended, t.double().unsqueeze(1), paid.double(), shares], 1) * ended
+        self.sums += columns.unflatten(0, (len(self.sums), -1)).sum(1)
+
+    def means(self) -> list[dict[str, float]]:
+        """For every seed: episodes, length, reward (mean of all players), reward_player_i, and the shares of players
+        who left with nothing (none), a hare, or a stag shared by k (stag_k); only `episodes` where none ended."""
+        found = []
+        for row in self.sums.tolist():
+            episodes, *sums = row
+            means = {name: value / episodes for name, value in zip(self.names[1:], sums)} if episodes else {}
+            if means:
+                means["reward"] = sum(means[f"reward_player_{i + 1}"] for i in range(self.players)) / self.players
+            found.append({"episodes": episodes, **means})
+        return found
 
 
 def episode_metrics(stats: dict[str, float]) -> dict[str, float]:

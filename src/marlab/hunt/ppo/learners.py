@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from marlab.hunt.players.rollout import HARE, STAG
+from marlab.hunt.players.episodes import EpisodeSums
+from marlab.hunt.players.rollout import STAG
 from marlab.hunt.ppo.network import PlayerNet, weight_key
 from marlab.hunt.ppo.world import HuntWorld, WorldStep
 from marlab.lab.ppo import ppo
@@ -84,8 +85,7 @@ class SeedWorld:
 
     def __init__(self, world: HuntWorld, seeds: int, reward_scale: float) -> None:
         self.world, self.seeds, self.reward_scale = world, seeds, reward_scale
-        self.names = _names(world.game.players)
-        self.sums = torch.zeros(seeds, len(self.names), dtype=torch.float64, device=world.game.device)
+        self.ended = EpisodeSums(seeds, world.game.players, world.game.device)
 
     @property
     def acting(self) -> Tensor:
@@ -96,38 +96,23 @@ class SeedWorld:
 
     def step(self, actions: Tensor) -> WorldStep:
         step = self.world.step(actions)
-        self._count()
+        world, tally = self.world, self.world.tally
+        over = world.over if world.guests is None else world.over & ~world.guests.mixed_games  # those are no self-play
+        self.ended.add(over, world.state.t, payoff(world), tally.outcome, tally.hunters)
         return step._replace(reward=step.reward * self.reward_scale)
 
-    def _count(self) -> None:
-        """Add the episodes that this step ended."""
-        world = self.world
-        ended_now = world.over if world.guests is None else world.over & ~world.guests.mixed_games
-        over = ended_now.unsqueeze(1)  # [S * B, 1] tables with guests are no self-play
-        hunters, outcome = world.tally.hunters, world.tally.outcome
-        left_with = torch.where(outcome == STAG, hunters, outcome == HARE)  # [S * B, n] 0 none, 1 hare, k a stag of k
-        kinds = torch.arange(world.game.players + 1, device=over.device)
-        shares = (left_with.unsqueeze(2) == kinds).float().mean(1)  # [S * B, n + 1]
-        columns = [over, world.state.t.unsqueeze(1), payoff(world), shares]
-        ended = torch.cat([column.double() for column in columns], 1) * over
-        self.sums += ended.unflatten(0, (self.seeds, -1)).sum(1)
-
     def pop_stats(self) -> list[dict[str, float]]:
-        """For every seed the means over its episodes that ended since the last call, in one transfer.
-
-        episodes, length, reward (mean of all players), reward_player_i, and the shares of players who left with
-        nothing (none), a hare, or a stag shared by k (stag_k); only `episodes` where none ended.
-        """
-        rows = self.sums.tolist()
-        self.sums.zero_()
-        return [_means(dict(zip(self.names, row)), self.world.game.players) for row in rows]
+        """Means over the episodes that ended since the last call (`EpisodeSums`), in one transfer."""
+        means = self.ended.means()
+        self.ended.sums.zero_()
+        return means
 
     def state_dict(self) -> dict[str, Any]:
-        return {"world": self.world.state_dict(), "sums": self.sums}
+        return {"world": self.world.state_dict(), "sums": self.ended.sums}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.world.load_state_dict(state["world"])
-        self.sums = state["sums"].to(self.sums.device)
+        self.ended.sums = state["sums"].to(self.ended.sums.device)
 
 
 def payoff(world: HuntWorld) -> Tensor:
@@ -152,17 +137,3 @@ def value_errors(rollout: Rollout, config: ppo.PPOConfig) -> Tensor:
     )
     acting = rollout.acting.to(advantage.dtype)
     return torch.stack([(advantage.square() * acting).sum(0), acting.sum(0)])
-
-
-def _names(players: int) -> list[str]:
-    seats = [f"reward_player_{i + 1}" for i in range(players)]
-    return ["episodes", "length", *seats, "none", "hare", *(f"stag_{k}" for k in range(2, players + 1))]
-
-
-def _means(sums: dict[str, float], players: int) -> dict[str, float]:
-    episodes = sums.pop("episodes")
-    if episodes == 0:
-        return {"episodes": 0.0}
-    means = {name: value / episodes for name, value in sums.items()}
-    reward = sum(means[f"reward_player_{i + 1}"] for i in range(players)) / players
-    return {"episodes": episodes, "reward": reward, **means}

@@ -25,8 +25,8 @@ from marlab.hunt.planner.mind import Mind
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.planner.replay import Experience, History, RankedRewards, Replay, value_labels
+from marlab.hunt.players.episodes import EpisodeSums
 from marlab.hunt.players.guests import BackgroundPlayers, GuestConfig, RuleGuests
-from marlab.hunt.players.rollout import HARE, STAG
 from marlab.hunt.players.rules import RulePlayers
 from marlab.lab.ppo.choices import apply_mask, sample
 
@@ -125,11 +125,18 @@ class SelfPlay:
         slot = torch.arange(n - 1, device=device)
         self._seen_by = (torch.arange(n, device=device).unsqueeze(1) - slot - 1) % n  # [n, S'] who sees me in slot k
         self._slot = slot
-        self.stat_names = ["episodes", "length", *(f"reward_player_{i + 1}" for i in range(n)), "none", "hare",
-                           *(f"stag_{k}" for k in range(2, n + 1))]  # fmt: skip
         self.clear_sums()
 
     SUMS = ("stats", "pairs", "believed", "plans", "entropy", "beside")
+
+    @property
+    def stats(self) -> Tensor:
+        """[S, K] what ended episodes add up to."""
+        return self.ended.sums
+
+    @stats.setter
+    def stats(self, sums: Tensor) -> None:
+        self.ended.sums = sums
 
     def sums(self) -> dict[str, Any]:
         """What was counted since `clear_sums`."""
@@ -146,7 +153,7 @@ class SelfPlay:
     def clear_sums(self) -> None:
         """Begin to count anew: episodes per seed, predictions per pair, beliefs, plans."""
         n, actions, device = self.game.players, self.game.actions, self.game.device
-        self.stats = torch.zeros(self.seeds, len(self.stat_names), dtype=torch.float64, device=device)
+        self.ended = EpisodeSums(self.seeds, n, device)
         wide = len(PAIR_SUMS) + 2 * actions
         self.pairs = torch.zeros(self.seeds, n, n - 1, wide, dtype=torch.float64, device=device)
         self.believed = torch.zeros(self.seeds, n, n - 1, 2, dtype=torch.float64, device=device)
@@ -245,33 +252,15 @@ class SelfPlay:
         mine = planning.double()
         entropy = -(policy * policy.clamp_min(1e-30).log()).sum(-1).double() * mine
         self.entropy += torch.stack([entropy.sum(1), mine.sum(1)], 1).unflatten(0, (self.seeds, -1)).sum(1)
-        over = outcome.over.unsqueeze(1)
-        result = self.memory["outcome"]
-        left_with = torch.where(result == STAG, self.hunters, (result == HARE).long())  # 0 none, 1 hare, k a stag of k
-        kinds = torch.arange(self.game.players + 1, device=over.device)
-        shares = (left_with.unsqueeze(2) == kinds).double().mean(1)
+        over = outcome.over
         paid = self.diary.reward.sum(1).double() / REWARD_SCALE
         if self.guests is not None:
-            with_guests = over & self.guests.mixed_games.unsqueeze(1)
+            with_guests = over & self.guests.mixed_games
             own = (paid * self.plans_here).sum(1) / self.plans_here.sum(1)
-            pair = torch.stack([own, torch.ones_like(own)], 1) * with_guests
+            pair = torch.stack([own, torch.ones_like(own)], 1) * with_guests.unsqueeze(1)
             self.beside += pair.unflatten(0, (self.seeds, -1)).sum(1)
             over = over & ~with_guests
-        columns = torch.cat([over.double(), after.t.double().unsqueeze(1), paid, shares], 1) * over
-        self.stats += columns.unflatten(0, (self.seeds, -1)).sum(1)
-
-    def pop_stats(self) -> list[dict[str, float]]:
-        """For every seed the means over its episodes that ended since `clear_sums`; only their number if none did."""
-        stats = []
-        n = self.game.players
-        for row in self.stats.tolist():
-            sums = dict(zip(self.stat_names, row))
-            episodes = sums.pop("episodes")
-            means = {name: value / episodes for name, value in sums.items()} if episodes else {}
-            if means:
-                means["reward"] = sum(means[f"reward_player_{i + 1}"] for i in range(n)) / n
-            stats.append({"episodes": episodes, **means})
-        return stats
+        self.ended.add(over, after.t, paid, self.memory["outcome"], self.hunters)
 
     # --- the diary ------------------------------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ class HopTrainer:
 
     def _metrics(self, losses: Mapping[str, Mapping[str, Tensor]], beta: float, progress: float) -> dict[str, Any]:
         """Every seed's numbers under its own name, and their means over seeds without one."""
-        stats = self.play.pop_stats()
+        stats = self.play.ended.means()
         per_seed = [episode_metrics(values) for values in stats]
         behaviour = (self.play.entropy[:, 0] / self.play.entropy[:, 1].clamp_min(1)).tolist()
         plan = self._plan_metrics()
