@@ -26,7 +26,7 @@ from machine import commit, describe
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.scalar import Rules
-from marlab.hunt.players.glance import Glance
+from marlab.hunt.players.glance import PlainObserver
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
 from marlab.hunt.ppo.world import HuntWorld
@@ -43,7 +43,7 @@ RULES = "NS,NH,RAND,NS"
 def scalar_stepper(name: str, view: bool) -> Callable[[], int]:
     """A function that plays 35 steps in plain Python, restarts included, and says how many env-steps that was."""
     config = game_config(name)
-    rules, glance, rng = Rules(config), Glance(config), random.Random(0)
+    rules, glance, rng = Rules(config), PlainObserver(config), random.Random(0)
     starts = [rules.start(rng) for _ in range(20)]  # drawing obstacles is not what is compared: both sides have a pool
     actions = [[rng.randrange(config.actions) for _ in range(config.players)] for _ in range(1000)]
     agents = [str(seat) for seat in range(config.players)]

@@ -128,7 +128,7 @@ def train(config: HopTrainConfig, data: Dataset, file: Path, until: float) -> di
     """Train until the end or until the time is up, and save the agents in numbers of 16 bits."""
     began = time.monotonic()
     training.load_dataset = lambda path, game=None: data  # type: ignore[assignment]
-    trainer = training.HopTrainer(config, print)
+    trainer = training.SelfPlayTrainer(config, print)
     trainer.warm_up()
     warm = time.monotonic() - began
     unfinished, row, marks = file.with_suffix(".part"), {}, []
@@ -167,7 +167,7 @@ def estimate(arguments: argparse.Namespace) -> str:
     """Seconds of all variants, from two iterations without a warm start."""
     lines = []
     for variant in arguments.variants:
-        trainer = training.HopTrainer(replace(settings(variant, arguments), load_data=None, load_moa=None))
+        trainer = training.SelfPlayTrainer(replace(settings(variant, arguments), load_data=None, load_moa=None))
         trainer.iterate()
         began = time.monotonic()
         trainer.iterate()

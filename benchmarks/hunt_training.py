@@ -38,7 +38,7 @@ from marlab.hunt.players.rollout import play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.search.search import SearchConfig
 
 NOTE_SECONDS = 873.0
@@ -55,7 +55,7 @@ def iterations(arguments: argparse.Namespace) -> dict[str, Any]:
         config,
         plan=replace(config.plan, trees=arguments.trees, search=search, engine="graph" if arguments.record else "auto"),
     )
-    trainer = HopTrainer(config)
+    trainer = SelfPlayTrainer(config)
     for _ in range(arguments.warm):
         trainer.iterate()
     spent, parts = [], []

@@ -28,7 +28,7 @@ import torch
 from marlab.cli import COMMANDS, Command, Table, main
 from marlab.fish.training.train import FishTrainer
 from marlab.hunt.ppo.train import PPOTrainer
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.market.agent.layers import SHIPPED
 from marlab.market.learn.tables import DayTable, DecisionTable, RoundTable
 from marlab.market.learn.trainers import (
@@ -158,7 +158,7 @@ def hunt_ppo() -> dict[str, Any]:
 def hunt_planner() -> dict[str, Any]:
     from tests.hunt.hop_cases import small_training
 
-    trainer = HopTrainer(small_training())
+    trainer = SelfPlayTrainer(small_training())
     return follow(trainer, 4, {"fast": trainer.learner.fast, "slow": trainer.learner.slow})
 
 
@@ -172,7 +172,7 @@ def hunt_moves() -> dict[str, Any]:
     from marlab.hunt.players.characters import parse_character
     from marlab.hunt.players.policy import Policy
     from marlab.hunt.players.rollout import moments
-    from marlab.hunt.players.strangers import play_as
+    from marlab.hunt.players.strangers import policy_for
 
     def moves(game: Any, policy: Policy, games: int) -> dict[str, Any]:
         generator = torch.Generator().manual_seed(7)
@@ -197,7 +197,7 @@ def hunt_moves() -> dict[str, Any]:
             found[f"{name}/{engine}"] = moves(game, agent, games)
     game = make_game(game_config("msh_4x4"))
     for text in ("GRIM(1)", "TFT", "NOISY(0.2,NS)", "KEEP", "MIX(0.5)", "SWITCH(4)"):
-        found[text] = moves(game, play_as(parse_character(text))(game), 12)
+        found[text] = moves(game, policy_for(parse_character(text))(game), 12)
     return found
 
 

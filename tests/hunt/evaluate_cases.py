@@ -11,7 +11,7 @@ from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.train import train_ppo
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.ppo.config import PPOConfig
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run, RunOptions
@@ -33,7 +33,7 @@ def hop_run(out: Path, seeds: str = "0") -> Path:
     config = HopTrainConfig(variant="hop", seeds=seeds, num_envs=2, steps=1, total_steps=2, hidden=16, plan=plan)
     with Run.open("hunt", config, RunOptions(output_dir=out)) as run:
         store = CheckpointStore(run.checkpoints, KIND, PATTERN, Keep(last=1))
-        store.save(1, {"agents": HopTrainer(config).agents()})
+        store.save(1, {"agents": SelfPlayTrainer(config).agents()})
     return out
 
 

@@ -7,7 +7,7 @@ import torch
 from marlab.hunt.game.build import make_game, restore
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import Game, State
-from marlab.hunt.game.scalar import Rules, Situation
+from marlab.hunt.game.scalar import PlainState, Rules
 from marlab.hunt.game.views import View
 
 SMALL_MAPS = 32
@@ -21,13 +21,13 @@ def small_game(config: GameConfig, seed: int = 0) -> Game:
     return make_game(config, seeded(seed), maps=SMALL_MAPS)
 
 
-def situations(game: Game, state: State) -> list[Situation]:
+def situations(game: Game, state: State) -> list[PlainState]:
     """The batched state as situations of the scalar rules."""
     found = []
     for b in range(state.batch):
         blocks = sum(1 << cell for cell in game.maps.blocks[state.map[b]].nonzero().flatten().tolist())
         found.append(
-            Situation(
+            PlainState(
                 blocks, state.cell[b].tolist(), state.alive[b].tolist(), state.prey_cell[b].tolist(),
                 state.prey_alive[b].tolist(), int(state.t[b]), int(state.first_hunt[b]), state.last_action[b].tolist(),
             )
@@ -35,7 +35,7 @@ def situations(game: Game, state: State) -> list[Situation]:
     return found
 
 
-def board(config: GameConfig, s: Situation) -> torch.Tensor:
+def board(config: GameConfig, s: PlainState) -> torch.Tensor:
     """[H, W, channels] planes in seat order, for `restore`."""
     n, rules = config.players, Rules(config)
     planes = torch.zeros(config.height * config.width, config.channels, dtype=torch.uint8)

@@ -11,7 +11,7 @@ from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.others.codes import Codebook, Goals
 from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.hunt.planner.config import VARIANTS, MindConfig, PlanConfig
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.selfplay.config import HopTrainConfig, LearnConfig
 from marlab.hunt.world_model.model import make_model
 from marlab.lab.search.search import SearchConfig
@@ -33,10 +33,10 @@ def goals_for(variant: str) -> Goals:
 def small_mind(
     variant: str = "hop", seeds: tuple[int, ...] = (0,), game: GameConfig = TINY, *, independent: bool = False,
     own_moa: bool = True, **changes: object,
-) -> Mind:  # fmt: skip
+) -> PlannerModels:  # fmt: skip
     config = replace(MindConfig(variant=variant, hidden=8, plan=PLAN), **changes)  # type: ignore[arg-type]
     world = make_model("structured", game, width=8, generator=seeded(3)).eval() if config.parts.world_model else None
-    return Mind(game, config, goals_for(variant), seeds, world, independent=independent, own_moa=own_moa)
+    return PlannerModels(game, config, goals_for(variant), seeds, world, independent=independent, own_moa=own_moa)
 
 
 def small_training(**changes: object) -> HopTrainConfig:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import deque
 
-from marlab.hunt.game.scalar import FIRST_HUNT, STAY, Rules, Situation
+from marlab.hunt.game.scalar import FIRST_HUNT, STAY, PlainState, Rules
 
 STAG, HARE = FIRST_HUNT, FIRST_HUNT + 1
 
 
-def prey_cells(rules: Rules, s: Situation, kind: int) -> set[int]:
+def prey_cells(rules: Rules, s: PlainState, kind: int) -> set[int]:
     """Cells of the prey of a kind (0: stags, or drifts; 1: hares) that is left."""
     return {cell for cell, left, its in zip(s.prey_cell, s.prey_alive, rules.kinds) if left and its == kind}
 
 
-def distances(rules: Rules, s: Situation, targets: set[int]) -> dict[int, int]:
+def distances(rules: Rules, s: PlainState, targets: set[int]) -> dict[int, int]:
     """Steps from every cell to the nearest target."""
     found, queue = dict.fromkeys(targets, 0), deque(targets)
     while queue:
@@ -29,7 +29,7 @@ def distances(rules: Rules, s: Situation, targets: set[int]) -> dict[int, int]:
     return found
 
 
-def options(rules: Rules, s: Situation, player: int, kind: str) -> set[int]:
+def options(rules: Rules, s: PlainState, player: int, kind: str) -> set[int]:
     """The actions that NS, NH, RAND or EXPL (ND in the snowdrift game) chooses from, equally likely."""
     if not s.alive[player]:
         return set()

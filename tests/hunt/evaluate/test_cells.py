@@ -10,7 +10,7 @@ import torch
 
 from marlab.hunt.evaluate import cells
 from marlab.hunt.evaluate.agents import find_agent, scripted
-from marlab.hunt.evaluate.cells import Bench, Job, measure_task, players_of, unique
+from marlab.hunt.evaluate.cells import Measurement, Measurer, measure_task, players_of, unique
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import SUITE, Scenario, by_name, team
 from marlab.lab.errors import UserError
@@ -30,16 +30,16 @@ networks, search, statistics, generators."""
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(CONFIG, {})
+def bench() -> Measurer:
+    return Measurer(CONFIG, {})
 
 
-def rule_cells(bench: Bench) -> list[Job]:
+def rule_cells(bench: Measurer) -> list[Measurement]:
     players = ("NS", "RAND", "MIX(0.5)", "TFT")
     return [bench.cell(scripted(name), scenario, {}) for scenario in SUITE[6:9] for name in players]
 
 
-def test_cells_of_rules_are_the_same_in_any_company(bench: Bench) -> None:
+def test_cells_of_rules_are_the_same_in_any_company(bench: Measurer) -> None:
     jobs = rule_cells(bench)
     together = dict(zip(jobs, bench.rule_scores(jobs)))
     mixed = random.Random(3).sample(jobs, len(jobs))
@@ -48,9 +48,9 @@ def test_cells_of_rules_are_the_same_in_any_company(bench: Bench) -> None:
     assert len({str(score["per_run"]) for score in together.values()}) > len(jobs) // 2  # and they are not all one
 
 
-def test_the_order_and_the_names_of_players_do_not_matter(bench: Bench, hop: Path) -> None:
+def test_the_order_and_the_names_of_players_do_not_matter(bench: Measurer, hop: Path) -> None:
     one, same = find_agent(f"one={hop}"), find_agent(f"other={hop}")
-    here = Bench(CONFIG, {agent.text: agent for agent in (one, same)})
+    here = Measurer(CONFIG, {agent.text: agent for agent in (one, same)})
     lone, turned = by_name("visit_lone_hunter"), team("2NH+NS")
     assert here.cell(one, lone, {}) == here.cell(one, turned, {}) != here.cell(one, team("2NS+NH"), {})
     among = Scenario("x", ("one", "NS", "other"))
@@ -62,9 +62,9 @@ def test_the_order_and_the_names_of_players_do_not_matter(bench: Bench, hop: Pat
 
 def test_a_trained_cell_is_the_same_again_after_others_and_on_more_threads(hop: Path, ppo: Path) -> None:
     planner, learner = find_agent(str(hop)), find_agent(str(ppo))
-    bench = Bench(CONFIG, {planner.text: planner, learner.text: learner})
+    bench = Measurer(CONFIG, {planner.text: planner, learner.text: learner})
     jobs = [bench.cell(agent, team("NH+2RAND"), {}) for agent in (planner, learner)]
-    jobs += [Job("self-play", planner.text, 0), Job("self-play", learner.text, 3)]
+    jobs += [Measurement("self-play", planner.text, 0), Measurement("self-play", learner.text, 3)]
     first = [bench.measure(job) for job in jobs]
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -81,13 +81,13 @@ def test_another_agent_setting_or_protocol_is_another_measurement(hop: Path, ppo
     assert len({find_agent(text).identity for text in names}) == 6
     assert find_agent(str(hop)).identity == find_agent(f"other={hop}").identity  # a name changes nothing
     changes: list[dict[str, object]] = [{}, {"steps": 50}, {"seed": 3}, {"runs": 8}, {"window": 40}]
-    benches = [Bench(HuntEvalConfig(**{**vars(CONFIG), **change}), {}) for change in changes]  # type: ignore[arg-type]
+    benches = [Measurer(HuntEvalConfig(**{**vars(CONFIG), **change}), {}) for change in changes]  # type: ignore[arg-type]
     job = benches[0].cell(scripted("NS"), team("3NH"), {})
     assert len({str(bench.key(job)) for bench in benches}) == len(changes)
 
 
 def test_an_agent_that_changed_is_refused(hop: Path) -> None:
-    job = Job("self-play", str(hop), 0)
+    job = Measurement("self-play", str(hop), 0)
     with pytest.raises(UserError, match="changed while it was evaluated"):
         measure_task(CONFIG, job, 8, {str(hop): "another"})
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from marlab.hunt.evaluate import run, work
-from marlab.hunt.evaluate.cells import Bench
+from marlab.hunt.evaluate.cells import Measurer
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.run import evaluate, read_card, score
 from marlab.hunt.game.config import game_config
@@ -45,7 +45,7 @@ def whole(config: HuntEvalConfig, tmp_path_factory: pytest.TempPathFactory) -> P
     """An evaluation that nothing disturbed."""
     out = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "Bench", partial(Bench, games=6))
+        patch.setattr(run, "Measurer", partial(Measurer, games=6))
         card_of(config, out)
     return out
 
@@ -53,7 +53,7 @@ def whole(config: HuntEvalConfig, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beliefs are measured in few games, and rule-based players in batches of two cells."""
-    monkeypatch.setattr(run, "Bench", partial(Bench, games=6))
+    monkeypatch.setattr(run, "Measurer", partial(Measurer, games=6))
     monkeypatch.setattr(work, "MOST_GAMES", 8)
 
 
@@ -75,8 +75,8 @@ def test_cut_anywhere_and_resumed_it_is_the_same(
     assert written.items() <= files(out).items() and set(files(out)) == set(files(whole))
     for file in files(whole):
         assert (out / FOLDER / file).read_bytes() == (whole / FOLDER / file).read_bytes()
-    monkeypatch.setattr(Bench, "measure", lambda *arguments: pytest.fail("something was measured again"))
-    monkeypatch.setattr(Bench, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Measurer, "measure", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Measurer, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
     assert card_of(config, out, resume=True) == read_card(whole).to_dict()
 
 
@@ -92,8 +92,8 @@ def test_parts_that_ran_side_by_side_join_to_the_same(
         parts=("self-play", "scenarios", "beliefs"),
         measured=(tmp_path / "a", tmp_path / "b"),
     )
-    monkeypatch.setattr(Bench, "measure", lambda *arguments: pytest.fail("something was measured again"))
-    monkeypatch.setattr(Bench, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Measurer, "measure", lambda *arguments: pytest.fail("something was measured again"))
+    monkeypatch.setattr(Measurer, "rule_scores", lambda *arguments: pytest.fail("something was measured again"))
     joined, expected = card_of(both, tmp_path / "both"), read_card(whole).to_dict()
     assert {**joined, "cross_play": expected["cross_play"]} == expected
 
@@ -160,6 +160,6 @@ def test_a_trained_reference_sets_the_scale(ppo: Path) -> None:
 
 def test_the_game_is_the_one_that_was_learnt(hop: Path) -> None:
     for agent, game in (("hop_8x8_b5", "msh_8x8_b5"), (str(hop), "msh_4x4"), ("NS", "msh_4x4")):
-        lineup = run.Lineup(small("NH", agent, scenarios=("3NH",)))
+        lineup = run.EvaluationPlan(small("NH", agent, scenarios=("3NH",)))
         assert lineup.config.game == game and lineup.bench.game.config == game_config(game)
-    assert run.Lineup(small("NH", game="msh_8x8_b5")).config.game == "msh_8x8_b5"
+    assert run.EvaluationPlan(small("NH", game="msh_8x8_b5")).config.game == "msh_8x8_b5"

@@ -9,7 +9,7 @@ import pytest
 
 from marlab.hunt.evaluate import work
 from marlab.hunt.evaluate.agents import find_agent, scripted
-from marlab.hunt.evaluate.cells import Bench, Job, OutOfTime, measure_task, players_of
+from marlab.hunt.evaluate.cells import Measurement, Measurer, OutOfTime, measure_task, players_of
 from marlab.hunt.evaluate.command import HuntEvalConfig
 from marlab.hunt.evaluate.scenarios import team
 from marlab.hunt.evaluate.work import SERIAL, measure_all
@@ -20,11 +20,15 @@ from marlab.lab.runs.measurements import Measurements
 CONFIG = HuntEvalConfig("NS", runs=4, steps=40, window=36, layouts=2, episodes=4, device="cpu")
 
 
-def bench_and_jobs(*texts: str) -> tuple[Bench, list[Job]]:
+def bench_and_jobs(*texts: str) -> tuple[Measurer, list[Measurement]]:
     agents = [find_agent(text) for text in texts]
-    bench = Bench(CONFIG, {agent.text: agent for agent in agents}, games=6)
+    bench = Measurer(CONFIG, {agent.text: agent for agent in agents}, games=6)
     jobs = [bench.cell(agent, team(name), {}) for agent in [*agents, scripted("EXPL")] for name in ("3NH", "NS+2NH")]
-    jobs += [Job("self-play", agents[0].text, 0), Job("best response", background=("NH", "NH", "NS")), Job("beliefs")]
+    jobs += [
+        Measurement("self-play", agents[0].text, 0),
+        Measurement("best response", background=("NH", "NH", "NS")),
+        Measurement("beliefs"),
+    ]
     return bench, jobs
 
 
@@ -42,7 +46,7 @@ def test_what_is_known_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) ->
     kept = Measurements()
     measure_all(bench, jobs, kept, quiet=True)
     for name in ("measure", "rule_scores"):
-        monkeypatch.setattr(Bench, name, lambda *arguments: pytest.fail("measured twice"))
+        monkeypatch.setattr(Measurer, name, lambda *arguments: pytest.fail("measured twice"))
     measure_all(bench, jobs, kept, quiet=True)
 
 

@@ -12,7 +12,7 @@ from marlab.hunt.exact import situations as situations_module
 from marlab.hunt.exact.best_response import best_response, reference_values, solvable, start_values
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.game.scalar import Rules, Situation
+from marlab.hunt.game.scalar import PlainState, Rules
 from marlab.hunt.game.views import View
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.seats import Kind, Role, split_seats
@@ -24,12 +24,12 @@ from tests.hunt.plain_players import options
 TINY = game_config("msh_tiny")
 
 
-def brute_force(rules: Rules, start: Situation, kind: str, gamma: float) -> float:
+def brute_force(rules: Rules, start: PlainState, kind: str, gamma: float) -> float:
     """Expectimax of player 1 against one partner, in plain Python, every situation and time apart."""
 
     @cache
     def value(t: int, cells: tuple, alive: tuple, left: tuple) -> float:
-        s = Situation(start.blocks, list(cells), list(alive), start.prey_cell, list(left), t, -1, [4, 4])
+        s = PlainState(start.blocks, list(cells), list(alive), start.prey_cell, list(left), t, -1, [4, 4])
         best = 0.0
         theirs = sorted(options(rules, s, 1, kind)) or [4]
         for mine, legal in enumerate(rules.legal(s, 0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from marlab.hunt.game.fold import any_of, at_least, count_of, games_innermost, sum_of
+from marlab.hunt.game.fold import any_of, at_least, batch_last, count_of, sum_of
 from tests.hunt.helpers import seeded
 
 
@@ -19,5 +19,5 @@ def test_folds_equal_reductions() -> None:
 
 def test_games_lie_next_to_each_other() -> None:
     values = torch.arange(12).view(4, 3)
-    turned = games_innermost(values)
+    turned = batch_last(values)
     assert torch.equal(turned, values) and turned.stride() == (1, 4)

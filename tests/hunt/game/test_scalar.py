@@ -12,7 +12,7 @@ from marlab.hunt.game.build import batched, batched_outcome
 from marlab.hunt.game.config import GameConfig, game_config, game_names
 from marlab.hunt.game.scalar import Rules
 from marlab.hunt.game.views import View
-from marlab.hunt.players.glance import Glance
+from marlab.hunt.players.glance import PlainObserver
 from marlab.lab.errors import UserError
 
 SWITCHES = {
@@ -30,7 +30,7 @@ CONFIGS = {name: game_config(name) for name in game_names()} | {k: GameConfig(**
 @pytest.mark.parametrize("name", CONFIGS, ids=list(CONFIGS))
 def test_every_step_and_every_view_is_that_of_the_batched_game(name: str) -> None:
     config = CONFIGS[name]
-    rules, glance, rng = Rules(config), Glance(config), random.Random(name)
+    rules, glance, rng = Rules(config), PlainObserver(config), random.Random(name)
     agents = [str(seat) for seat in range(config.players)]
     seat = {agent: i for i, agent in enumerate(agents)}
     captures = 0

@@ -9,7 +9,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
 from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.codes import Goals
-from marlab.hunt.others.moa import others_of
+from marlab.hunt.others.moa import opponent_seats
 from marlab.hunt.others.models import GoalModels, ModelSpec
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
@@ -30,7 +30,7 @@ def test_everybody_is_seen_through_its_own_eyes():
     torch.nn.init.normal_(models.moa.place, generator=seeded(2))
     found, legal = models.by_goal(view)
     assert found.shape == (3, 4, 3, 2, 7) and legal.shape == (3, 4, 3, 7)
-    assert others_of(game).tolist() == [[1, 2, 3], [2, 3, 0], [3, 0, 1], [0, 1, 2]]
+    assert opponent_seats(game).tolist() == [[1, 2, 3], [2, 3, 0], [3, 0, 1], [0, 1, 2]]
     observer, slot = 2, 1  # player 0, two places after player 2
     rows, mask, time = models.seen(view)
     given, _ = models.moa.rows(rows[:, 0], time[:, 0], torch.eye(2).expand(3, 2, 2), torch.full((3,), slot))

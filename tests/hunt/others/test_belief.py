@@ -8,12 +8,12 @@ from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import (
     BeliefTracker,
     ExactLikelihoods,
+    account_posterior,
+    condition_on_capture,
     counted,
-    kept_prior,
     observed,
+    persistent_prior,
     prior_of,
-    revealed,
-    which_account,
 )
 from marlab.hunt.others.config import BeliefConfig
 from marlab.lab.errors import UserError
@@ -63,10 +63,10 @@ def test_absent_players_teach_nothing():
 def test_a_capture_reveals_the_goal():
     belief = torch.tensor([[0.9, 0.1], [1.0, 0.0], [0.9, 0.1]])
     hare = torch.tensor([0.0, 1.0]).expand(3, 2)
-    after = revealed(belief, hare, torch.tensor([True, True, False]))
+    after = condition_on_capture(belief, hare, torch.tensor([True, True, False]))
     assert after.tolist() == [[0.0, 1.0], [0.0, 1.0], pytest.approx([0.9, 0.1])]
     # Prototypes of a codebook only lean towards an outcome.
-    soft = revealed(EVEN[None], torch.tensor([[0.8, 0.2]]), SURE)
+    soft = condition_on_capture(EVEN[None], torch.tensor([[0.8, 0.2]]), SURE)
     assert torch.allclose(soft, torch.tensor([[0.8, 0.2]]))
 
 
@@ -166,20 +166,20 @@ def test_evidence_must_fit():
 def test_somebody_who_keeps_its_aim_by_hand():
     drawn = torch.tensor([[0.2, 0.2, 0.6]])
     aims = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # the first two goals are one aim
-    prior = kept_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, aims)
+    prior = persistent_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, aims)
     assert prior[0].tolist() == pytest.approx([0.98 * 0.5 + 0.02 * 0.2] * 2 + [0.02 * 0.6])
-    each = kept_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, torch.eye(3))
+    each = persistent_prior(torch.tensor([[0.9, 0.1, 0.0]]), drawn, torch.eye(3))
     assert each[0].tolist() == pytest.approx([0.98 * 0.9 + 0.004, 0.98 * 0.1 + 0.004, 0.012])
 
 
 def test_episodes_tell_who_keeps_its_aim():
     kept, drawn = torch.tensor([[0.99, 0.01]]), torch.tensor([[0.6, 0.4]])
     half = torch.tensor([0.5])
-    lasts, after = which_account(half, kept, drawn, torch.tensor([[1.0, 0.0]]))
+    lasts, after = account_posterior(half, kept, drawn, torch.tensor([[1.0, 0.0]]))
     assert lasts.item() == pytest.approx(0.99 / (0.99 + 0.6)) and after[0].tolist() == [1.0, 0.0]
-    fickle, after = which_account(half, kept, drawn, torch.tensor([[0.0, 1.0]]))
+    fickle, after = account_posterior(half, kept, drawn, torch.tensor([[0.0, 1.0]]))
     assert fickle.item() == pytest.approx(0.01 / 0.41) and after[0].tolist() == [0.0, 1.0]
-    nothing, _ = which_account(half, kept, drawn, (kept + drawn) / 2)  # an episode that told nothing
+    nothing, _ = account_posterior(half, kept, drawn, (kept + drawn) / 2)  # an episode that told nothing
     assert nothing.item() == pytest.approx(0.5)
 
 
@@ -205,9 +205,9 @@ def test_a_player_who_draws_anew_stays_uncertain():
     counts = torch.zeros(1, 2)
     for episode in range(12):  # stag, hare, stag, hare, ...
         seen = torch.tensor([[1.0, 0.0]]) if episode % 2 == 0 else torch.tensor([[0.0, 1.0]])
-        lasts, after = which_account(lasts, kept, drawn, seen)
+        lasts, after = account_posterior(lasts, kept, drawn, seen)
         counts = counted(counts, seen, 0.9)
         drawn = prior_of(counts, 1.0)
-        kept = kept_prior(after, drawn, torch.eye(2))
+        kept = persistent_prior(after, drawn, torch.eye(2))
     assert lasts.item() == pytest.approx(0.02)  # never quite ruled out
     assert 0.4 < (lasts.unsqueeze(-1) * kept + (1 - lasts).unsqueeze(-1) * drawn)[0, 0].item() < 0.6

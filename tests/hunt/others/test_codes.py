@@ -8,14 +8,14 @@ from marlab.hunt.game.rules import DOWN, LEFT, RIGHT, STAY, Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker, ExactLikelihoods
 from marlab.hunt.others.codes import (
+    CoPlayerTypes,
     Goals,
-    Hypotheses,
-    judged_by_deeds,
+    fuse_prototype_and_history,
     k_means,
     linear_probe,
     make_codebook,
-    meant_by,
     others_at,
+    relabel_by_likelihood,
     two_dimensions,
 )
 from marlab.hunt.others.config import BeliefConfig
@@ -69,7 +69,7 @@ def test_players_without_a_capture_are_judged_by_what_they_did():
     deeds = torch.zeros(120, 3)
     deeds[80:110, catcher] = -1.0  # most of them act a little more as stag hunters do
     deeds[110:, hunter] = -1.0
-    judged = judged_by_deeds(book, codes, outcomes, deeds)
+    judged = relabel_by_likelihood(book, codes, outcomes, deeds)
     assert judged.goal[0, hunter] > 0.98 and judged.goal[1, catcher] > 0.98
     assert judged.goal[0, waiter] > 0.85, "one player's deeds are faint, those of thirty in forty are not"
     assert judged.goal.sum(0).tolist() == pytest.approx([1, 1, 1])
@@ -91,7 +91,7 @@ def test_how_much_of_a_goal_is_about_the_stag():
 
 def test_a_prototype_and_a_history_meet_where_their_variances_say():
     code = Code(torch.tensor([4.0]), torch.tensor([0.0]))
-    meant = meant_by(code, torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [0.0]]))
+    meant = fuse_prototype_and_history(code, torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [0.0]]))
     assert meant.tolist() == [[2.0], [2.0]], "halfway between equal variances, and a sure prototype stays"
 
 
@@ -103,7 +103,7 @@ def near(x: torch.Tensor) -> object:
 
 
 def test_a_follower_is_a_hare_catcher_until_somebody_stands_on_the_stag():
-    found = Hypotheses(HUNT, 0.4)
+    found = CoPlayerTypes(HUNT, 0.4)
     assert found.alone.tolist() == [0, 1, 1] and found.joined.tolist() == [0, 1, 0]
     assert near(found.prior) == [0.5, 0.3, 0.2]  # goals are as probable as before
     assert found.evidence.tolist() == [[1, 1, 1], [1, 0, 1], [0, 1, 1]]  # it may capture either
@@ -118,7 +118,7 @@ def test_a_follower_is_a_hare_catcher_until_somebody_stands_on_the_stag():
 def test_every_goal_about_hares_has_a_follower_who_hunts_as_most_stag_hunters_do():
     common = torch.tensor([[0.1, 0.3, 0.0, 0.1], [0.0, 0.0, 0.2, 0.3]])
     goals = Goals(torch.eye(4), torch.rand(3, 4, generator=seeded(0)), common)
-    found = Hypotheses(goals, 0.5)
+    found = CoPlayerTypes(goals, 0.5)
     assert found.alone.tolist() == [0, 1, 2, 3, 2, 3] and found.joined.tolist() == [0, 1, 2, 3, 1, 1]
     assert found.prior.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
     meant = torch.full((2, 4, 4), 7.0)  # a history that means the same whatever the goal
@@ -128,12 +128,12 @@ def test_every_goal_about_hares_has_a_follower_who_hunts_as_most_stag_hunters_do
 
 
 def test_without_a_goal_about_hares_or_about_the_stag_nobody_follows():
-    assert Hypotheses(HUNT, 0.0).count == 2
-    assert Hypotheses(Goals.none(), 0.5).count == 1
+    assert CoPlayerTypes(HUNT, 0.0).count == 2
+    assert CoPlayerTypes(Goals.none(), 0.5).count == 1
     only_hares = Goals(torch.eye(2), torch.ones(3, 2), torch.tensor([[0.1, 0.1], [0.4, 0.4]]))
-    assert Hypotheses(only_hares, 0.5).count == 2
+    assert CoPlayerTypes(only_hares, 0.5).count == 2
     with pytest.raises(UserError, match=r"followers is 1, expected 0 or more and below 1"):
-        Hypotheses(HUNT, 1.0)
+        CoPlayerTypes(HUNT, 1.0)
 
 
 def test_somebody_else_must_stand_there():
@@ -144,7 +144,7 @@ def test_somebody_else_must_stand_there():
 class ExactFollowers(ExactLikelihoods):
     """The rules themselves, with followers."""
 
-    def __init__(self, game: Game, hypotheses: Hypotheses) -> None:
+    def __init__(self, game: Game, hypotheses: CoPlayerTypes) -> None:
         super().__init__(game)
         self.hypotheses, self.goals = hypotheses, hypotheses.count
 
@@ -162,7 +162,7 @@ def test_only_standing_on_the_stag_tells_followers_from_hare_catchers(move: int,
     game, state = placed(
         game_config("msh_2p_4x4"), players=[(3, 1), (0, 0)], stags=[(3, 0)], hares=[(0, 3), (1, 3), (2, 3), (3, 3)]
     )
-    known = Hypotheses(HUNT, 0.5)
+    known = CoPlayerTypes(HUNT, 0.5)
     config = BeliefConfig(floor=0.01, mixing=0.0)
     tracker = BeliefTracker(game, ExactFollowers(game, known), config, known.evidence, known.prior)
     memory = tracker.begin(1)
@@ -187,7 +187,7 @@ def test_networks_are_not_told_that_nobody_came_to_a_hunter():
     evidence = torch.tensor([[0.0, 0.9, 0.0], [1.0, 0.1, 0.0], [0.0, 0.0, 1.0]])
     goals = Goals(torch.eye(3), evidence, torch.tensor([[0.2, 0.3, 0.0], [0.0, 0.0, 0.5]]))
     belief = torch.tensor([0.1, 0.6, 0.3])
-    assert Hypotheses(goals).told(belief).tolist() == near(belief)
-    plain = Hypotheses(goals, fates=False)
+    assert CoPlayerTypes(goals).told(belief).tolist() == near(belief)
+    plain = CoPlayerTypes(goals, fates=False)
     assert not plain.depend and plain.told(belief).tolist() == near(torch.tensor([0.7, 0.0, 0.3]))
-    assert Hypotheses(goals, 0.5).joined.tolist() == [0, 1, 2, 0]  # followers hunt as those do who captured a stag
+    assert CoPlayerTypes(goals, 0.5).joined.tolist() == [0, 1, 2, 0]  # followers hunt as those do who captured a stag

@@ -2,7 +2,7 @@
 
 import torch
 
-from marlab.hunt.others.copies import Layer, Recurrent, copy_generators, fold, spread, unfold
+from marlab.hunt.others.copies import BatchedLinear, Recurrent, copy_generators, fold, spread, unfold
 from tests.hunt.helpers import seeded
 
 
@@ -29,6 +29,6 @@ def test_a_recurrent_unit_is_torchs():
 
 
 def test_copies_of_a_seed_do_not_depend_on_other_seeds():
-    both, alone = (Layer(3, 2, copy_generators(seeds, 2, "t"), 1.0).weight for seeds in ((0, 1), (1,)))
+    both, alone = (BatchedLinear(3, 2, copy_generators(seeds, 2, "t"), 1.0).weight for seeds in ((0, 1), (1,)))
     assert torch.equal(both[2:], alone)
     assert torch.equal(spread(torch.tensor([[1.0], [2.0]]), 4).flatten(), torch.tensor([1.0, 1.0, 2.0, 2.0]))

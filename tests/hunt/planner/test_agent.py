@@ -14,13 +14,13 @@ from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import PretrainGoalsConfig
 from marlab.hunt.planner.agent import HopAgent, agents_of, load_hop
-from marlab.hunt.planner.mind import Mind, mind_state
+from marlab.hunt.planner.mind import PlannerModels, models_state
 from marlab.hunt.players.policy import Team
 from marlab.hunt.players.rollout import moments, play
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind
 from marlab.hunt.pretraining.run import pretrain_goals
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.config import to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.runs.checkpoint import save_checkpoint
@@ -99,7 +99,7 @@ def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -
     made = PretrainGoalsConfig(data=offline(tmp_path / "data", FOUR, 8000), goal_source="type", epochs=4, hidden=64)
     made = replace(made, batch_size=128, belief_games=0, overfit_check=False)
     models = pretrain_goals(made, RunOptions(output_dir=tmp_path / "models"), quiet=True).path
-    trainer = HopTrainer(small_training(game=FOUR, load_moa=models, hidden=64))
+    trainer = SelfPlayTrainer(small_training(game=FOUR, load_moa=models, hidden=64))
     game = small_game(FOUR)
     agent = HopAgent(game, trainer.learner.slow, seats=[0], belief=replace(trainer.config.mind.beliefs, discount=0.9))
     rules = RulePlayers(game, [Kind.RAND, Kind.NS, Kind.NH, Kind.NH])
@@ -120,15 +120,15 @@ def test_beliefs_learn_within_an_episode_and_stay_for_the_next(tmp_path: Path) -
 def test_what_goals_are_about_is_kept() -> None:
     common = torch.tensor([[0.3, 0.2, 0.0], [0.0, 0.0, 0.5]])  # the second goal is that of hunters who wait in vain
     evidence = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    mind = Mind(
+    mind = PlannerModels(
         TINY, small_mind("hopplus-mcts").config, Goals(torch.randn(3, 4, generator=seeded(0)), evidence, common), [0]
     )
-    told = {"game": to_dict(TINY), "config": to_dict(mind.config), "seeds": [0], "world": None, **mind_state(mind)}
+    told = {"game": to_dict(TINY), "config": to_dict(mind.config), "seeds": [0], "world": None, **models_state(mind)}
     assert agents_of(told, "a test").mind.goals.stag.tolist() == [1.0, 1.0, 0.0]
 
 
 def test_agents_from_a_file(tmp_path: Path) -> None:
-    trainer = HopTrainer(small_training(seeds="2,5"))
+    trainer = SelfPlayTrainer(small_training(seeds="2,5"))
     trainer.iterate()
     save_checkpoint(tmp_path / "agents.pt", "hunt/hop", 1, trainer.state_dict())
     agents = load_hop(tmp_path / "agents.pt")

@@ -8,7 +8,7 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.planner.config import MindConfig
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from tests.hunt.helpers import seeded, small_game
 from tests.hunt.hop_cases import TINY, even, small_mind
 
@@ -31,7 +31,7 @@ def test_predictions_are_distributions_over_what_is_legal() -> None:
 
 def test_a_mind_cut_down_to_one_seed_plans_alike() -> None:
     game = small_game(TINY)
-    mind = Mind(TINY, MindConfig(variant="hop", hidden=8), Goals.hunt(), (4, 9))
+    mind = PlannerModels(TINY, MindConfig(variant="hop", hidden=8), Goals.hunt(), (4, 9))
     with torch.no_grad():
         for weights in mind.parameters():
             weights.normal_(generator=seeded(1))

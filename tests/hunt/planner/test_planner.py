@@ -7,7 +7,7 @@ import torch
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, RIGHT, STAY, Game
-from marlab.hunt.others.codes import Goals, Hypotheses
+from marlab.hunt.others.codes import CoPlayerTypes, Goals
 from marlab.hunt.others.copies import copy_generators, fold, unfold
 from marlab.hunt.planner.config import PlanConfig
 from marlab.hunt.planner.coplayers import LearnedCoPlayers, RandomCoPlayers, RuleCoPlayers
@@ -98,7 +98,7 @@ def test_a_hare_costs_loyalty_while_somebody_counts_on_the_planner(goals: list[i
         state.prey_alive[:, 0] = False
     coplayers, known = (
         LearnedCoPlayers(small_mind("hop", game=FOUR, own_moa=False).others.moa),
-        Hypotheses(Goals.hunt(), 0.5),
+        CoPlayerTypes(Goals.hunt(), 0.5),
     )
     planner = Planner(
         game, blank_nets(FOUR), coplayers, TrueGame(game), PlanConfig(), hypotheses=known, loyalty=2.0, reward_scale=0.2

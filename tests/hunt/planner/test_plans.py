@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from marlab.hunt.planner.plans import boltzmann, decision_metrics, decisions, normalised, spread_out, summarise
+from marlab.hunt.planner.plans import boltzmann, decision_metrics, decisions, normalised, scatter_to_groups, summarise
 from marlab.lab.search.search import Evaluation, SearchConfig, search
 from tests.hunt.helpers import seeded
 from tests.lab.search.table_game import random_game
@@ -78,7 +78,7 @@ def test_results_go_to_the_decisions_they_belong_to() -> None:
     root = game.evaluate(states)
     found = summarise(search(root, (states,), game.expand, SearchConfig(simulations=12), seeded(0)), 2)
     real = torch.tensor([True, False, True, False, True])
-    wide = spread_out(found, real)
+    wide = scatter_to_groups(found, real)
     assert torch.equal(wide.q[real], found.q) and not wide.q[~real].any() and not wide.visits[~real].any()
     first = torch.tensor([0, 1, 2, 3, 4])
     assert torch.equal(wide.line(first)[real], found.line(first[real])) and (wide.line(first)[~real] == -1).all()

@@ -6,12 +6,12 @@ import random
 
 from marlab.hunt.game.config import game_config
 from marlab.hunt.game.scalar import Rules
-from marlab.hunt.players.glance import Glance
+from marlab.hunt.players.glance import PlainObserver
 
 
 def test_old_observations_stay_as_they_were() -> None:
     config = game_config("msh_6x6_b4")
-    rules, glance, rng = Rules(config), Glance(config), random.Random(1)
+    rules, glance, rng = Rules(config), PlainObserver(config), random.Random(1)
     names = ["a", "b", "c", "d"]
     seat = {name: i for i, name in enumerate(names)}
     s = rules.start(rng)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
-from marlab.hunt.game.scalar import Rules, Situation
+from marlab.hunt.game.scalar import PlainState, Rules
 from marlab.hunt.players.gym import HuntJointEnv, HuntVectorEnv
 from marlab.lab.errors import UserError
 
@@ -24,12 +24,12 @@ def test_the_public_check_passes(game: str) -> None:
         check_env(gymnasium.make(NAME, game=game).unwrapped, skip_render_check=True)
 
 
-def situation(env: HuntVectorEnv, b: int) -> Situation:
+def situation(env: HuntVectorEnv, b: int) -> PlainState:
     """Game b of a vector environment as the scalar rules have it."""
     s = env.state
     assert s is not None
     blocks = env.game.maps.blocks[int(s.map[b])].tolist()
-    return Situation(
+    return PlainState(
         sum(1 << cell for cell, there in enumerate(blocks) if there), s.cell[b].tolist(), s.alive[b].tolist(),
         s.prey_cell[b].tolist(), s.prey_alive[b].tolist(), int(s.t[b]), int(s.first_hunt[b]), s.last_action[b].tolist(),
     )  # fmt: skip

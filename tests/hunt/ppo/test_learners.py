@@ -9,7 +9,7 @@ from marlab.hunt.game.config import game_config
 from marlab.hunt.game.rules import STAY
 from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import parse_roles
-from marlab.hunt.ppo.learners import Crowd, SeedWorld, value_errors
+from marlab.hunt.ppo.learners import NetworkBatch, SeedWorld, value_errors
 from marlab.hunt.ppo.train import PPOTrainer
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.ppo.ppo import Rollout
@@ -46,7 +46,7 @@ def test_every_learner_gets_its_own_rows_only(networks: str) -> None:
 def test_crowd_asks_the_right_network(networks: str) -> None:
     trainer = PPOTrainer(small(networks=networks, seeds="0,1"))
     crowd, games = trainer.collector.net, trainer.config.num_envs
-    assert isinstance(crowd, Crowd)
+    assert isinstance(crowd, NetworkBatch)
     obs = trainer.world.observe().obs
     for learner in trainer.learners:
         torch.nn.init.normal_(learner.ppo.net.actor.bias, generator=seeded(learner.place * 10 + (learner.seat or 0)))

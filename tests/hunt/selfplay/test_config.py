@@ -10,7 +10,7 @@ from marlab.hunt.commands import TRAININGS
 from marlab.hunt.commands import train as command
 from marlab.hunt.game.config import game_config
 from marlab.hunt.selfplay.config import HopTrainConfig, parse_phases
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.config import from_dict, load_preset
 from marlab.lab.errors import UserError
 from tests.hunt.hop_cases import small_training
@@ -31,7 +31,7 @@ def test_wrong_words(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--variant is 'hip', expected one of ppo, ps-ppo, hop"):
         command(["--variant", "hip"])
     with pytest.raises(UserError, match="believes in codes"):
-        HopTrainer(small_training(variant="hopplus-mcts"))
+        SelfPlayTrainer(small_training(variant="hopplus-mcts"))
     with pytest.raises(UserError, match="rollout_share needs the game itself"):
         small_training(variant="hopplus-mcts-wm", rollout_share=0.5)
     with pytest.raises(UserError, match="has no HOP"):

@@ -10,15 +10,15 @@ import torch
 from marlab.hunt.game.rows import encode
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.selfplay import learn
-from marlab.hunt.selfplay.learn import HopLearner
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.learn import PlannerLearner
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from tests.hunt.helpers import seeded, small_game
 from tests.hunt.hop_cases import LEARN, TINY, small_mind, small_training
 
 
 def test_every_seat_learns_about_every_other_equally() -> None:
     """W11: all observers get as many rows of each other player, of that player alone, with their own beliefs."""
-    trainer = HopTrainer(small_training(game=replace(TINY, players=3, height=4, width=4)))
+    trainer = SelfPlayTrainer(small_training(game=replace(TINY, players=3, height=4, width=4)))
     for _ in range(8):
         trainer.iterate()
     replay, models = trainer.replay, trainer.learner.fast.others
@@ -38,7 +38,7 @@ def test_every_seat_learns_about_every_other_equally() -> None:
 def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
     learns = replace(LEARN, legacy_moa_buffer="successes-only", moa_follow=0.0)
     config = small_training(game=replace(TINY, players=3, height=4, width=4), learn=learns)
-    trainer = HopTrainer(config)
+    trainer = SelfPlayTrainer(config)
     others = trainer.learner.fast.others
     assert others is not None and trainer.successes is not None
     before = [p.detach().clone() for p in others.moa.parameters()]
@@ -50,7 +50,7 @@ def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
     assert bool((trainer.successes.written < trainer.replay.written).any())
     for ring, size in enumerate(trainer.successes.sizes.tolist()):
         assert bool((trainer.successes.store.value[ring, :size] > 0).all())
-    again = HopTrainer(config)
+    again = SelfPlayTrainer(config)
     again.load_state_dict(trainer.state_dict())
     assert again.successes is not None
     assert torch.equal(again.successes.store.value, trainer.successes.store.value)
@@ -59,7 +59,7 @@ def test_with_the_original_buffer_one_observer_learns_from_successes() -> None:
 def test_a_batch_is_learnt_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learn, "WEIGHT_DECAY", 0.0)
     mind = small_mind(seeds=(0, 1))
-    learner = HopLearner(mind, replace(LEARN, symmetries=False, follow=0.0), seeded(0))
+    learner = PlannerLearner(mind, replace(LEARN, symmetries=False, follow=0.0), seeded(0))
     game = small_game(TINY)
     state = game.reset(12, seeded(1))
     rows, legal = encode(game, state, torch.zeros(1, dtype=torch.int64))

@@ -16,8 +16,8 @@ from marlab.hunt.others.models import GoalModels, LoadedModels, ModelSpec
 from marlab.hunt.planner.agent import agents_of
 from marlab.hunt.players.rollout import HARE, NONE, STAG, play
 from marlab.hunt.pretraining.run import pretrain_goals
-from marlab.hunt.selfplay.offline import goals_of, offline_experience, with_hindsight
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.offline import goals_of, offline_experience, relabel_losers
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.errors import UserError
 from marlab.lab.runs.records import read_run
 from marlab.lab.runs.run import RunOptions
@@ -32,7 +32,7 @@ def test_hindsight_teaches_winners_deeds_and_other_goals_to_losers(tmp_path: Pat
     steps = rows.select(torch.arange(64).unsqueeze(0))
     won = steps.value > 0
     assert 0 < int(won.sum()) < 64
-    early, late = (with_hindsight(mind, steps, imagine) for imagine in (False, True))
+    early, late = (relabel_losers(mind, steps, imagine) for imagine in (False, True))
     assert torch.equal(early[won], steps.policy[won]) and float(early[~won].sum()) == 0.0
     assert torch.equal(late[won], steps.policy[won])
     torch.testing.assert_close(late.sum(-1), torch.ones(1, 64))
@@ -44,7 +44,7 @@ def test_hindsight_teaches_winners_deeds_and_other_goals_to_losers(tmp_path: Pat
     one = steps.rows[0, lost : lost + 1], steps.time[0, lost : lost + 1]
     logits = mind.others.moa.rows(*one, torch.eye(2)[1:].view(1, 1, 2), torch.zeros(1, dtype=torch.int64))[0][0, 0]
     hare = logits.masked_fill(~legal, -math.inf).softmax(0)  # who wanted the other prey
-    torch.testing.assert_close(with_hindsight(mind, steps, True)[0, lost], hare, atol=1e-4, rtol=0)
+    torch.testing.assert_close(relabel_losers(mind, steps, True)[0, lost], hare, atol=1e-4, rtol=0)
 
 
 def test_goals_are_what_was_captured_whatever_the_type(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_who_is_told_the_shortest_ways_predicts_better_around_obstacles(tmp_path
         run = pretrain_goals(made, RunOptions(output_dir=tmp_path / str(paths)), quiet=True)
         right[paths] = read_run(run.path).results["validation_top1"]
         config = small_training(game=game, paths=paths, load_data=data, load_moa=run.path, hidden=32)
-        trainer = HopTrainer(config)
+        trainer = SelfPlayTrainer(config)
         trainer.warm_up()
     assert right[True] > right[False] + 0.08
     row = [trainer.iterate() for _ in range(3)][-1]

@@ -17,7 +17,7 @@ from marlab.hunt.planner.config import VariantName
 from marlab.hunt.players.guests import RuleGuests
 from marlab.hunt.selfplay.config import GuestConfig
 from marlab.hunt.selfplay.play import ImaginedGuests, goal_weights
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded
 from tests.hunt.hop_cases import LEARN, goals_for, small_training
@@ -26,7 +26,9 @@ FOUR = game_config("msh_4x4")
 
 
 def test_planners_learn_beside_guests_and_guests_teach_nothing() -> None:
-    trainer = HopTrainer(small_training(game=FOUR, guests=GuestConfig(1.0, 0.9), num_envs=8, steps=40, total_steps=960))
+    trainer = SelfPlayTrainer(
+        small_training(game=FOUR, guests=GuestConfig(1.0, 0.9), num_envs=8, steps=40, total_steps=960)
+    )
     guests = trainer.play.guests
     assert guests is not None and bool(guests.mixed_games.all())
     before = guests.seats.clone()
@@ -40,7 +42,7 @@ def test_planners_learn_beside_guests_and_guests_teach_nothing() -> None:
 
 
 def test_a_new_party_is_met_without_prejudice() -> None:
-    trainer = HopTrainer(small_training(game=FOUR, guests=GuestConfig(1.0, 0.0), num_envs=4, steps=40))
+    trainer = SelfPlayTrainer(small_training(game=FOUR, guests=GuestConfig(1.0, 0.0), num_envs=4, steps=40))
     play = trainer.play
     for _ in range(40):
         play.step(trainer.replay, 0, 5.0)
@@ -55,10 +57,10 @@ def test_players_who_left_go_on_in_the_original_buffer() -> None:
     """As it should be, there are as many rows as steps of living players; with the fault, everybody has one at every
     step."""
 
-    def played(fault: Literal["none", "rows-after-exit"]) -> HopTrainer:
+    def played(fault: Literal["none", "rows-after-exit"]) -> SelfPlayTrainer:
         learn = replace(LEARN, legacy_moa_buffer=fault)
         alone = small_training(game=FOUR, num_envs=4, steps=40, total_steps=160, guests=GuestConfig(0.0))
-        trainer = HopTrainer(replace(alone, learn=learn))
+        trainer = SelfPlayTrainer(replace(alone, learn=learn))
         for _ in range(trainer.config.steps):
             trainer.play.step(trainer.replay, 0, 5.0)
         return trainer
@@ -74,15 +76,15 @@ def test_players_who_left_go_on_in_the_original_buffer() -> None:
 
 
 def test_no_guests_where_rules_play() -> None:
-    assert HopTrainer(small_training(agent_roles="HOP,NS")).play.guests is None
-    assert HopTrainer(small_training(guests=GuestConfig(0.0))).play.guests is None
-    assert isinstance(HopTrainer(small_training()).play.guests, ImaginedGuests)
+    assert SelfPlayTrainer(small_training(agent_roles="HOP,NS")).play.guests is None
+    assert SelfPlayTrainer(small_training(guests=GuestConfig(0.0))).play.guests is None
+    assert isinstance(SelfPlayTrainer(small_training()).play.guests, ImaginedGuests)
 
 
 @pytest.mark.parametrize("variant", ["mcts-random", "direct-om"])
 def test_minds_without_goals_have_rule_based_guests(variant: VariantName) -> None:
     """They cannot imagine whom they would meet, and rivals shall have the same help."""
-    trainer = HopTrainer(small_training(variant=variant, guests=GuestConfig(share=1.0)))
+    trainer = SelfPlayTrainer(small_training(variant=variant, guests=GuestConfig(share=1.0)))
     play = trainer.play
     assert isinstance(play.guests, RuleGuests) and bool(play.guests.mixed_games.all())
     seats, expected = play.guests.seats.clone(), play.guests.probabilities(View(play.game, play.state))
@@ -146,7 +148,7 @@ def test_prototypes_are_drawn_by_what_they_are_after() -> None:
 
 
 def test_a_guest_acts_as_its_neighbour_expects_of_its_goal() -> None:
-    trainer = HopTrainer(small_training(game=FOUR, guests=GuestConfig(1.0)))
+    trainer = SelfPlayTrainer(small_training(game=FOUR, guests=GuestConfig(1.0)))
     play, guests = trainer.play, trainer.play.guests
     assert guests is not None
     view = View(play.game, play.state)

@@ -9,7 +9,7 @@ import torch
 
 from marlab.hunt.others.models import GoalModels, ModelSpec, save_goal_models
 from marlab.hunt.planner.replay import Experience
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.hunt.selfplay.warm import WarmStart
 from marlab.lab.runs.testing import assert_resume_equal
 from tests.hunt.hop_cases import offline, small_training
@@ -19,7 +19,7 @@ def test_a_warm_start_goes_on_in_the_middle_to_the_bit(tmp_path: Path) -> None:
     config = small_training(load_data=offline(tmp_path / "data"), seeds="0,2")
 
     def make() -> WarmStart:
-        warm = HopTrainer(config).warm
+        warm = SelfPlayTrainer(config).warm
         assert warm is not None
         return warm
 
@@ -27,7 +27,7 @@ def test_a_warm_start_goes_on_in_the_middle_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_all_seats_begin_with_what_it_taught(tmp_path: Path) -> None:
-    trainer = HopTrainer(small_training(load_data=offline(tmp_path / "data")))
+    trainer = SelfPlayTrainer(small_training(load_data=offline(tmp_path / "data")))
     slow = trainer.learner.slow
     before = [weights.clone() for weights in slow.parameters()]
     warm = trainer.warm
@@ -46,7 +46,7 @@ def test_prior_and_value_go_on_learning_from_offline_steps(tmp_path: Path) -> No
     """A share of every batch; what the prior learns of players who caught nothing was judged once, at the start."""
     data = offline(tmp_path / "data")
     config = small_training(load_data=data, seeds="0,2")
-    trainer = HopTrainer(config)
+    trainer = SelfPlayTrainer(config)
     lessons, rows = trainer.lessons, trainer.offline
     assert lessons is not None and rows is not None
     lost = rows.value <= 0
@@ -63,9 +63,9 @@ def test_prior_and_value_go_on_learning_from_offline_steps(tmp_path: Path) -> No
         trainer.iterate()
     size = config.learn.batch_size
     assert shares and all(share == [round(0.25 * size) / size] * 2 for share in shares)
-    assert HopTrainer(replace(config, r2=True)).lessons is None, "ranks and rewards are not the same currency"
+    assert SelfPlayTrainer(replace(config, r2=True)).lessons is None, "ranks and rewards are not the same currency"
     without = replace(config, learn=replace(config.learn, lessons=0.0))
-    assert HopTrainer(without).lessons is None
+    assert SelfPlayTrainer(without).lessons is None
 
 
 def test_without_hindsight_losers_teach_the_prior_nothing(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_without_hindsight_losers_teach_the_prior_nothing(tmp_path: Path) -> Non
     spec = ModelSpec(config.game, "outcome", 16, config.hidden, config.paths)
     save_goal_models(tmp_path / "models.pt", GoalModels(spec, torch.Generator().manual_seed(0)), None, 1)
     for hindsight in (True, False):
-        trainer = HopTrainer(replace(config, learn=replace(config.learn, hindsight=hindsight)))
+        trainer = SelfPlayTrainer(replace(config, learn=replace(config.learn, hindsight=hindsight)))
         assert trainer.lessons is not None and trainer.offline is not None
         taught = trainer.lessons.policy[trainer.offline.value <= 0].sum(-1)
         assert len(taught) and torch.allclose(taught, torch.full_like(taught, float(hindsight)), atol=1e-5)

@@ -26,7 +26,7 @@ from marlab.hunt.planner.config import Engine
 from marlab.hunt.players.characters import parse_character
 from marlab.hunt.players.policy import Policy
 from marlab.hunt.players.seats import Kind, Role
-from marlab.hunt.players.strangers import play_as
+from marlab.hunt.players.strangers import policy_for
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.network import load_agents
 from marlab.hunt.selfplay.config import HopTrainConfig
@@ -86,7 +86,7 @@ def scripted(text: str, name: str | None = None) -> Agent:
     character = parse_character(text)
     if isinstance(character, Role) and character.kind == Kind.ND:
         raise UserError("ND plays the snowdrift game, which has no teams of stag and hare hunters.")
-    rule, make = str(character), play_as(character)
+    rule, make = str(character), policy_for(character)
     return Agent(name or rule, "rule", lambda game, seed: make(game), identity=rule, text=rule)
 
 
@@ -243,7 +243,7 @@ def parse_settings(options: str) -> dict[str, Any]:
     return settings
 
 
-def only_in(policy: Policy, seats: Tensor) -> None:
+def restrict_to_seats(policy: Policy, seats: Tensor) -> None:
     """Let a planning agent decide only in its own seats [K, n] of the K games that it plays: planning is costly."""
     if isinstance(policy, HopAgent):
         policy._mine = seats

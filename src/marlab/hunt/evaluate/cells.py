@@ -20,7 +20,7 @@ import torch
 from marlab.hunt.evaluate.agents import Agent, find_agent, scripted
 from marlab.hunt.evaluate.beliefs import GAMES, beliefs_of
 from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalConfig
-from marlab.hunt.evaluate.play import Cell, Starts, Tapes, play_stream, seat_all
+from marlab.hunt.evaluate.play import Cell, SharedNoise, Starts, play_stream, seat_all
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.evaluate.scores import scores_of
 from marlab.hunt.exact.best_response import reference_values
@@ -54,7 +54,7 @@ def no_tick(steps: int) -> None:
 
 
 @dataclass(frozen=True)
-class Job:
+class Measurement:
     """One measurement, in words that another process understands."""
 
     kind: Literal["score", "self-play", "best response", "beliefs"]
@@ -65,7 +65,7 @@ class Job:
 
 
 @dataclass
-class Bench:
+class Measurer:
     """A game with everybody who plays in it; measures one job at a time."""
 
     config: HuntEvalConfig
@@ -87,16 +87,16 @@ class Bench:
 
     # --- what there is to measure ----------------------------------------------------------------------------------
 
-    def cell(self, agent: Agent, scenario: Scenario, cast: Mapping[str, Agent]) -> Job:
+    def cell(self, agent: Agent, scenario: Scenario, cast: Mapping[str, Agent]) -> Measurement:
         """An agent in a scenario whose background players are rules, or of the cast by their names.
 
         The order in which a team is written does not matter: its players sit in the order of their identities.
         """
         others = [cast[name] if name in cast else scripted(name) for name in scenario.background]
         seated = sorted(others, key=lambda player: player.identity)
-        return Job("score", agent.text, 0, scenario.focal, tuple(player.text for player in seated))
+        return Measurement("score", agent.text, 0, scenario.focal, tuple(player.text for player in seated))
 
-    def key(self, job: Job) -> tuple[Any, ...]:
+    def key(self, job: Measurement) -> tuple[Any, ...]:
         """Everything that decides what is measured, except the code."""
         c = self.config
         of = job.kind, to_dict(self.game.config), DEFAULT_MAPS, c.seed
@@ -110,14 +110,14 @@ class Bench:
             return *of, c.layouts, list(job.background)
         return *of, self.games, identity, job.seed
 
-    def exact_arithmetic(self, job: Job) -> bool:
+    def exact_arithmetic(self, job: Measurement) -> bool:
         """Whether a cell is played by rules alone, which compute with whole numbers."""
         players = (job.agent, *job.background)
         return job.kind == "score" and not any(self.agent(text).trained for text in players)
 
     # --- measuring -------------------------------------------------------------------------------------------------
 
-    def measure(self, job: Job, tick: Tick = no_tick) -> Any:
+    def measure(self, job: Measurement, tick: Tick = no_tick) -> Any:
         """What is found, in plain values. `tick` hears of game steps."""
         make = {"score": self._score, "self-play": self._self_play, "best response": self._best_response}
         with threads():
@@ -126,25 +126,25 @@ class Bench:
                 return beliefs_of(self.game, agent, job.seed, self.config.seed, self.games)
             return make[job.kind](job, tick)
 
-    def _score(self, job: Job, tick: Tick) -> dict[str, Any]:
+    def _score(self, job: Measurement, tick: Tick) -> dict[str, Any]:
         plan = seat_all(self.game, [self._cell(job)], self.config.runs, self.agents)
         stream = play_stream(self.game, plan, self.starts, self.config.steps, self._generator(job), tick)
         [score] = scores_of(plan, stream, self.config.steps, self.config.window)
         return score.to_dict()
 
-    def rule_scores(self, jobs: Sequence[Job], tick: Tick = no_tick) -> list[dict[str, Any]]:
+    def rule_scores(self, jobs: Sequence[Measurement], tick: Tick = no_tick) -> list[dict[str, Any]]:
         """The scores of cells of `exact_arithmetic`, all in one batch; each is the same in any company."""
         plan = seat_all(self.game, [self._cell(job) for job in jobs], self.config.runs, self.agents)
-        tapes = Tapes(plan, [key_seed(*self.key(job)) for job in jobs], self.game.device)
+        tapes = SharedNoise(plan, [key_seed(*self.key(job)) for job in jobs], self.game.device)
         stream = play_stream(self.game, plan, self.starts, self.config.steps, tapes, tick)
         return [score.to_dict() for score in scores_of(plan, stream, self.config.steps, self.config.window)]
 
-    def _cell(self, job: Job) -> Cell:
+    def _cell(self, job: Measurement) -> Cell:
         agent = self.agent(job.agent)
         agent = replace(agent, name=agent.identity)  # what it is called here is nobody's business elsewhere
         return Cell(agent, Scenario("cell", job.background, job.focal))
 
-    def _self_play(self, job: Job, tick: Tick) -> dict[str, Any]:
+    def _self_play(self, job: Measurement, tick: Tick) -> dict[str, Any]:
         """Copies alone, one episode each from fresh memories."""
         games, game = self.config.episodes, self.game
         noise = torch.rand(games, game.cells + game.players + 1, generator=Rngs(self.config.seed).torch("self-play"))
@@ -153,7 +153,7 @@ class Bench:
             episodes = play(game, self.agent(job.agent).make(game, job.seed), games, self._generator(job), starts)
         return episode_report(game.config, episodes)
 
-    def _best_response(self, job: Job, tick: Tick) -> list[float]:
+    def _best_response(self, job: Measurement, tick: Tick) -> list[float]:
         """[layouts] what the best response to rules earns from each of some starts; solved on the CPU."""
         game = type(self.game)(self.game.config, self.game.maps.to("cpu"))
         starts = game.reset(self.config.layouts, Rngs(self.config.seed).torch("layouts"))
@@ -161,7 +161,7 @@ class Bench:
         values: list[float] = reference_values(game, starts, [others[0], *others]).tolist()  # the first is not asked
         return values
 
-    def _generator(self, job: Job) -> torch.Generator:
+    def _generator(self, job: Measurement) -> torch.Generator:
         return torch.Generator(device=self.game.device).manual_seed(key_seed(*self.key(job)))
 
 
@@ -170,15 +170,15 @@ def code() -> str:
     return code_identity(CODE)
 
 
-def unique(bench: Bench, jobs: Iterable[Job]) -> list[Job]:
+def unique(bench: Measurer, jobs: Iterable[Measurement]) -> list[Measurement]:
     """Every measurement once, in the order given; an agent with two names is one."""
-    by_key: dict[str, Job] = {}
+    by_key: dict[str, Measurement] = {}
     for job in jobs:
         by_key.setdefault(str(bench.key(job)), job)
     return list(by_key.values())
 
 
-def players_of(bench: Bench, job: Job) -> dict[str, str]:
+def players_of(bench: Measurer, job: Measurement) -> dict[str, str]:
     """Who takes part in a job, text -> identity, so that another process knows whether it found the same players."""
     texts = () if job.kind == "best response" else (job.agent, *job.background)
     return {text: bench.agent(text).identity for text in texts if text}
@@ -189,7 +189,7 @@ class OutOfTime(Exception):
 
 
 def measure_task(
-    config: HuntEvalConfig, job: Job, games: int, players: Mapping[str, str], until: float = math.inf
+    config: HuntEvalConfig, job: Measurement, games: int, players: Mapping[str, str], until: float = math.inf
 ) -> Any:
     """A job in a process of its own: finds the trained players, and refuses those that are others by now.
 
@@ -204,4 +204,4 @@ def measure_task(
     for text, agent in found.items():
         if agent.identity != players[text]:
             raise UserError(f"The agent {text} changed while it was evaluated; evaluate one that has finished.")
-    return Bench(config, found, games).measure(job, tick)
+    return Measurer(config, found, games).measure(job, tick)

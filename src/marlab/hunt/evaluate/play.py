@@ -5,8 +5,8 @@ that whoever keeps beliefs from one episode to the next can adapt. The k-th epis
 situation for every agent and scenario, so that differences can be paired.
 
 Cells with networks in them are played one at a time where their scores must not depend on others: matrix products round
-differently in batches of another size. Rule-based players compute with whole numbers; with `Tapes` any number of their
-cells can share a batch, and each is the same as alone.
+differently in batches of another size. Rule-based players compute with whole numbers; with `SharedNoise` any number of
+their cells can share a batch, and each is the same as alone.
 
 Letters: B games (cells x R runs), n players, E episodes that ended.
 """
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.evaluate.agents import Agent, only_in, scripted
+from marlab.hunt.evaluate.agents import Agent, restrict_to_seats, scripted
 from marlab.hunt.evaluate.scenarios import Scenario
 from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
@@ -150,7 +150,7 @@ def _seated(game: Game, player: Agent, by_seed: Mapping[int, Tensor]) -> list[Se
     seated = []
     for policy, where, seats in policies:
         if player.trained:
-            only_in(policy, seats)
+            restrict_to_seats(policy, seats)
         everything = torch.arange(len(next(iter(by_seed.values()))), device=where.device)
         seated.append(Seat(player.identity, policy, where, seats, torch.equal(where, everything)))
     return seated
@@ -160,7 +160,7 @@ TAPE = 64
 """Steps for which uniform numbers are drawn at a time."""
 
 
-class Tapes:
+class SharedNoise:
     """Uniform numbers for rule-based players. Those of a player in a cell depend on the cell's seed, the player and the
     step alone, and not on the cells beside it; they are drawn on the CPU wherever the game is played."""
 
@@ -210,11 +210,11 @@ def play_stream(
     plan: SeatingPlan,
     starts: Starts,
     steps: int,
-    chance: torch.Generator | Tapes,
+    chance: torch.Generator | SharedNoise,
     tick: Callable[[int], None] = lambda steps: None,
 ) -> Stream:
     """Play every run of the plan for `steps` steps; `tick` hears of the progress."""
-    draws: Any = chance if isinstance(chance, Tapes) else _OneGenerator(chance)
+    draws: Any = chance if isinstance(chance, SharedNoise) else _OneGenerator(chance)
     batch, device = len(plan.run), game.device
     episode = torch.zeros(batch, dtype=torch.int64, device=device)
     state = starts.at(plan.run, episode)

@@ -13,7 +13,7 @@ import numpy as np
 from marlab.hunt.evaluate.agents import Agent, find_agent, find_agents, scripted
 from marlab.hunt.evaluate.beliefs import EXACT, believes
 from marlab.hunt.evaluate.card import BEST_RESPONSE, Block, Exact, Line, ScoreCard, best_reference
-from marlab.hunt.evaluate.cells import Bench, Job, code
+from marlab.hunt.evaluate.cells import Measurement, Measurer, code
 from marlab.hunt.evaluate.command import DEFAULT_GAME, HuntEvalCommand, HuntEvalConfig
 from marlab.hunt.evaluate.families import scored
 from marlab.hunt.evaluate.scenarios import Scenario, by_name, check_background, suite_of, team, teams_of
@@ -53,7 +53,7 @@ def evaluate(
     """Measure what the run has not measured yet and write its score card; `read_card(run.path)` reads it."""
     asked = HuntEvalCommand.of(config)
     config, where, quiet = asked.run_config(), asked.engine_config(engine), quiet or asked.quiet
-    lineup = Lineup(config)  # refuses what does not fit together before a folder is made
+    lineup = EvaluationPlan(config)  # refuses what does not fit together before a folder is made
     others = [find_run(str(path)).path / FOLDER for path in config.measured]
     with Run.open("hunt", config, options, preset=preset, command=command) as run:
         run.set_device(lineup.bench.game.device)
@@ -83,7 +83,7 @@ def _leave_if(run: Run, asked: Callable[[], bool]) -> None:
         run.leave()
 
 
-def _conclude(lineup: Lineup, run: Run, measurements: Measurements, *, quiet: bool) -> None:
+def _conclude(lineup: EvaluationPlan, run: Run, measurements: Measurements, *, quiet: bool) -> None:
     """The card of what is measured, if that is anything, and the verdict."""
     card = lineup.card(measurements)
     if not card.blocks and not card.self_play:
@@ -103,7 +103,7 @@ def _remarks(measurements: Measurements) -> str:
 
 def score(config: HuntEvalConfig, measurements: Measurements | None = None) -> ScoreCard:
     """The score card without a run directory, measured in this process."""
-    lineup, kept = Lineup(config), measurements or Measurements()
+    lineup, kept = EvaluationPlan(config), measurements or Measurements()
     measure_all(lineup.bench, lineup.jobs(), kept, quiet=True)
     return lineup.card(kept)
 
@@ -129,7 +129,7 @@ def write_card(card: ScoreCard, run: Run, *, figures: bool = True) -> None:
         run.add_cases(f"{agent}: mean share of the reference", card.cases(agent))
 
 
-class Lineup:
+class EvaluationPlan:
     """Everybody who takes part and whom they meet: what is to be measured, and the card that is made of it."""
 
     def __init__(self, config: HuntEvalConfig) -> None:
@@ -144,15 +144,15 @@ class Lineup:
         if config.scored_seed is not None and "scored" in config.parts:
             self.strangers = scored(config.scored_seed, [agent.name for agent in met])
         everybody = [*self.agents, *met, *self.references.values()]
-        self.bench = Bench(config, {agent.text: agent for agent in everybody if agent.trained})
+        self.bench = Measurer(config, {agent.text: agent for agent in everybody if agent.trained})
         for agent in everybody:
             agent.make(self.bench.game, agent.seeds[0])  # refuses a network of another size
 
     # --- what is measured -----------------------------------------------------------------------------------------
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[Measurement]:
         """Every measurement of the card; the same may be named more than once."""
-        jobs: list[Job] = []
+        jobs: list[Measurement] = []
         for scenario in [scenario for _, block in self._blocks() for scenario in block]:
             jobs += self._line(scenario)
         if "self-play" in self.config.parts:
@@ -163,15 +163,18 @@ class Lineup:
             jobs += self._beliefs()
         return jobs
 
-    def _line(self, scenario: Scenario) -> list[Job]:
+    def _line(self, scenario: Scenario) -> list[Measurement]:
         everybody = [*self.agents, *self._beside(scenario)]
         return [*(self._cell(agent, scenario) for agent in everybody), *self._solved(scenario)]
 
-    def _pairs(self) -> list[Job]:
+    def _pairs(self) -> list[Measurement]:
         return [self._cell(a, self._among(b)) for a in self.agents for b in self.agents]
 
-    def _beliefs(self) -> list[Job]:
-        return [Job("beliefs"), *(Job("beliefs", agent.text, seed) for agent, seed in self._believers())]
+    def _beliefs(self) -> list[Measurement]:
+        return [
+            Measurement("beliefs"),
+            *(Measurement("beliefs", agent.text, seed) for agent, seed in self._believers()),
+        ]
 
     def _blocks(self) -> list[tuple[str, list[Scenario]]]:
         asked = (
@@ -187,13 +190,13 @@ class Lineup:
         rules = [scripted(name) for name in SCRIPTED]
         return [*rules, trained] if trained is not None and scenario.focal == 1 else rules
 
-    def _cell(self, agent: Agent, scenario: Scenario) -> Job:
+    def _cell(self, agent: Agent, scenario: Scenario) -> Measurement:
         return self.bench.cell(agent, scenario, self.cast)
 
-    def _self_play(self, agent: Agent, seed: int) -> Job:
-        return Job("self-play", agent.text, seed)
+    def _self_play(self, agent: Agent, seed: int) -> Measurement:
+        return Measurement("self-play", agent.text, seed)
 
-    def _solved(self, scenario: Scenario) -> list[Job]:
+    def _solved(self, scenario: Scenario) -> list[Measurement]:
         """The exact best response, where it can be solved."""
         named = [name for name, agent in self.cast.items() if agent.trained or agent.text != name]
         characters = scenario.characters(named)  # a rule under its own name is what it is called
@@ -201,7 +204,7 @@ class Lineup:
             return []
         if not solvable(characters, self.bench.game.config):
             return []
-        return [Job("best response", background=tuple(sorted(map(str, characters))))]
+        return [Measurement("best response", background=tuple(sorted(map(str, characters))))]
 
     def _among(self, agent: Agent) -> Scenario:
         """One focal player among copies of an agent."""
@@ -225,10 +228,10 @@ class Lineup:
     def card(self, measurements: Measurements) -> ScoreCard:
         """The score card of what is measured: a scenario stands on it once everybody in it is."""
 
-        def found(job: Job) -> Any:
+        def found(job: Measurement) -> Any:
             return measurements.get(*self.bench.key(job))
 
-        def known(jobs: Iterable[Job]) -> bool:
+        def known(jobs: Iterable[Measurement]) -> bool:
             return all(found(job) is not None for job in jobs)
 
         def score(agent: Agent, scenario: Scenario) -> Score:
@@ -261,9 +264,9 @@ class Lineup:
         if self._crossed() and known(self._pairs()):
             card.cross = {a.name: {b.name: score(a, self._among(b)) for b in self.agents} for a in self.agents}
         if self._believers() and known(self._beliefs()):
-            card.beliefs[EXACT] = {"0": found(Job("beliefs"))}
+            card.beliefs[EXACT] = {"0": found(Measurement("beliefs"))}
             for agent, seed in self._believers():
-                card.beliefs.setdefault(agent.name, {})[str(seed)] = found(Job("beliefs", agent.text, seed))
+                card.beliefs.setdefault(agent.name, {})[str(seed)] = found(Measurement("beliefs", agent.text, seed))
         return card
 
 

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from marlab.hunt.evaluate.cells import Bench, Job, Tick, measure_task, players_of, unique
+from marlab.hunt.evaluate.cells import Measurement, Measurer, Tick, measure_task, players_of, unique
 from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress
@@ -20,7 +20,7 @@ SERIAL = EngineConfig("serial")
 
 
 def measure_all(
-    bench: Bench, jobs: Sequence[Job], measurements: Measurements, engine: EngineConfig = SERIAL, *,
+    bench: Measurer, jobs: Sequence[Measurement], measurements: Measurements, engine: EngineConfig = SERIAL, *,
     cut: Callable[[], None] = lambda: None, left_s: Callable[[], float] = lambda: math.inf, quiet: bool = False,
 ) -> None:  # fmt: skip
     """Afterwards all jobs are in `measurements`. The serial engine is this process itself.
@@ -43,7 +43,7 @@ def measure_all(
 
 
 def _rule_cells(
-    bench: Bench, jobs: Sequence[Job], measurements: Measurements, cut: Callable[[], None], quiet: bool
+    bench: Measurer, jobs: Sequence[Measurement], measurements: Measurements, cut: Callable[[], None], quiet: bool
 ) -> None:
     size = max(1, MOST_GAMES // bench.config.runs)
     chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
@@ -65,7 +65,9 @@ def _ticking(bar: Progress, cut: Callable[[], None]) -> Tick:
     return tick
 
 
-def _here(bench: Bench, jobs: Sequence[Job], measurements: Measurements, cut: Callable[[], None], quiet: bool) -> None:
+def _here(
+    bench: Measurer, jobs: Sequence[Measurement], measurements: Measurements, cut: Callable[[], None], quiet: bool
+) -> None:
     with Progress("measuring", total=sum(_steps(bench, job) for job in jobs), unit="steps", quiet=quiet) as bar:
         for number, job in enumerate(jobs):
             bar.show(cell=f"{number + 1} of {len(jobs)}")
@@ -77,8 +79,8 @@ def _here(bench: Bench, jobs: Sequence[Job], measurements: Measurements, cut: Ca
 
 
 def _on_engine(
-    bench: Bench,
-    jobs: Sequence[Job],
+    bench: Measurer,
+    jobs: Sequence[Measurement],
     measurements: Measurements,
     engine: EngineConfig,
     left_s: Callable[[], float],
@@ -105,14 +107,14 @@ def _on_engine(
             measurements.safe_point()
 
 
-def _steps(bench: Bench, job: Job) -> int:
+def _steps(bench: Measurer, job: Measurement) -> int:
     """How much work a job is, in game steps, about."""
     if job.kind == "score":
         return bench.config.steps
     return bench.game.config.final_time if job.kind == "self-play" else bench.config.layouts
 
 
-def _failure(result: TaskResult, job: Job) -> Exception:
+def _failure(result: TaskResult, job: Measurement) -> Exception:
     """A sentence stays a sentence on its way from another process; anything else keeps its traceback."""
     last = (result.error.strip().splitlines() or [result.kind])[-1]
     kind, _, sentence = last.partition(": ")

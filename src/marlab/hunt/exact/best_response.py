@@ -92,7 +92,7 @@ def start_values(game: Game, starts: State, rules: Sequence[Rule], focal: int = 
 # --- players with moods -------------------------------------------------------------------------------------------
 
 
-def moods(character: Character) -> list[tuple[float, Rule]]:
+def possible_rules(character: Character) -> list[tuple[float, Rule]]:
     """The rules that a character may follow in an episode, with the chance of each; chance 0 marks what it follows or
     leaves because of earlier episodes."""
     if isinstance(character, Reciprocity):
@@ -127,9 +127,9 @@ def reference_values(game: Game, starts: State, characters: Sequence[Character],
     """[B] float64: what nobody can beat in each start, on average over what the others draw.
 
     It is the value of the best response to players whose rules are known from the first step on, and where rules hang
-    on earlier episodes, to the moods that suit best. `characters[focal]` is ignored.
+    on earlier episodes, to the possible_rules that suit best. `characters[focal]` is ignored.
     """
-    seats = [[(1.0, Kind.RAND)] if seat == focal else moods(one) for seat, one in enumerate(characters)]
+    seats = [[(1.0, Kind.RAND)] if seat == focal else possible_rules(one) for seat, one in enumerate(characters)]
     lots = [seat if seat[0][0] else [(1.0, None)] for seat in seats]  # what chance decides
     wills = [[None] if seat[0][0] else [rule for _, rule in seat] for seat in seats]  # what earlier episodes decide
     by_will = []

@@ -8,7 +8,7 @@ from torch import Tensor
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig
 from marlab.hunt.game.maps import draw_maps, make_maps
 from marlab.hunt.game.rules import STAY, Game, Outcome, Snowdrift, StagHunt, State
-from marlab.hunt.game.scalar import Situation, Step
+from marlab.hunt.game.scalar import PlainState, Step
 from marlab.lab.errors import UserError
 
 RULES: dict[str, type[Game]] = {"hunt": StagHunt, "snowdrift": Snowdrift}
@@ -73,7 +73,7 @@ def state_of_planes(config: GameConfig, grid: Tensor, t: Tensor, which: Tensor) 
     )
 
 
-def batched(config: GameConfig, situation: Situation) -> tuple[Game, State]:
+def batched(config: GameConfig, situation: PlainState) -> tuple[Game, State]:
     """A situation of the scalar rules as a batch of one."""
     s = situation
     blocks = torch.tensor([[bool(s.blocks >> cell & 1) for cell in range(config.cells)]])

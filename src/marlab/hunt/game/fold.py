@@ -1,7 +1,7 @@
 """Small operations on batched games, written so that they run over long vectors of games.
 
 Torch reduces along a short axis (players, prey) element by element; adding the slices instead works on whole
-batches. It pays when the game index is innermost in memory, which `games_innermost` arranges; the results are the
+batches. It pays when the game index is innermost in memory, which `batch_last` arranges; the results are the
 same anyway.
 """
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 
-def games_innermost(x: Tensor) -> Tensor:
+def batch_last(x: Tensor) -> Tensor:
     """The same [B, k] values with the games next to each other in memory."""
     return x.t().contiguous().t()
 

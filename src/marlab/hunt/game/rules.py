@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.game.fold import any_of, at_least, count_of, games_innermost, sum_of
+from marlab.hunt.game.fold import any_of, at_least, batch_last, count_of, sum_of
 from marlab.hunt.game.maps import Maps
 
 UP, DOWN, LEFT, RIGHT, STAY, HUNT_STAG, HUNT_HARE = range(7)
@@ -134,7 +134,7 @@ class Game(ABC):
             shared = order.gather(1, _pick(picks, free))
             narrow = free < self.prey + self.players
             cell = shared if cell.shape[1] < self.players else torch.where(narrow, shared, cell)
-        cell, prey_cell = games_innermost(cell), games_innermost(order[:, : self.prey])
+        cell, prey_cell = batch_last(cell), batch_last(order[:, : self.prey])
         steps = torch.zeros(batch, dtype=torch.int64, device=self.device)
         return State(which, cell, cell >= 0, prey_cell, prey_cell >= 0, steps, steps - 1, torch.full_like(cell, STAY))
 
@@ -200,7 +200,7 @@ class Game(ABC):
 
     def step(self, state: State, actions: Tensor) -> tuple[State, Outcome]:
         """One step of every game. `actions` [B, n] are whole numbers; an illegal one, or none, is executed as STAY."""
-        here, gone = games_innermost(state.cell.to(self._small)), (~state.alive).to(self._small)
+        here, gone = batch_last(state.cell.to(self._small)), (~state.alive).to(self._small)
         tried = self._attempts(actions, gone)
         there = self._destination(state, here, tried)
         hunting = self._hunting(state, here, tried)  # [B, n, m]
@@ -236,7 +236,7 @@ class Game(ABC):
         """[B, n, m] bool: the player stands on this prey, which is still there, and does what hunts it."""
         # One small number says where and how (0 no hunt, 1 stag, 2 hare, 3 absent), so that one comparison decides.
         does = torch.add(here, tried.clamp_min(STAY) - STAY, alpha=self.cells)  # [B, n]
-        wants = games_innermost(state.prey_cell.to(self._small)) + self._hunted_by  # [B, m]
+        wants = batch_last(state.prey_cell.to(self._small)) + self._hunted_by  # [B, m]
         return (does.unsqueeze(2) == wants.unsqueeze(1)) & state.prey_alive.unsqueeze(1)
 
     @abstractmethod

@@ -20,7 +20,7 @@ STAY, FIRST_HUNT, ABSENT = 4, 5, 7
 
 
 @dataclass(slots=True)
-class Situation:
+class PlainState:
     """Everything that a game's future depends on, and the actions that led here. `Rules.step` makes a new one."""
 
     blocks: int  # obstacles, one bit per cell
@@ -36,7 +36,7 @@ class Situation:
 class Step(NamedTuple):
     """What one step did."""
 
-    after: Situation
+    after: PlainState
     reward: list[float]
     done: list[bool]  # this was the player's last step (it captured, or the episode ended)
     over: bool  # the episode ended
@@ -56,7 +56,7 @@ class Rules:
 
     # --- starts ---------------------------------------------------------------------------------------------------
 
-    def start(self, rng: random.Random) -> Situation:
+    def start(self, rng: random.Random) -> PlainState:
         """A fresh game: obstacles, distinct cells for the prey, then for the players (any free ones without room)."""
         c = self.config
         blocks = self._draw_blocks(rng)
@@ -67,7 +67,7 @@ class Rules:
             room = len(free) >= c.prey + c.players
             chosen = rng.sample(free, c.prey + c.players if room else c.prey)
         players = chosen[c.prey :] if room else [rng.choice(free) for _ in range(c.players)]
-        return Situation(
+        return PlainState(
             blocks, players, [True] * c.players, chosen[: c.prey], [True] * c.prey, 0, -1, [STAY] * c.players
         )
 
@@ -122,7 +122,7 @@ class Rules:
 
     # --- what a situation allows ----------------------------------------------------------------------------------
 
-    def legal(self, s: Situation, player: int) -> list[bool]:
+    def legal(self, s: PlainState, player: int) -> list[bool]:
         """The action mask; all False for a player who left."""
         c = self.config
         if not s.alive[player]:
@@ -135,7 +135,7 @@ class Rules:
                 mask[FIRST_HUNT + kind] = True
         return mask
 
-    def over(self, s: Situation) -> bool:
+    def over(self, s: PlainState) -> bool:
         """Time is up, or nobody is left, or no prey is left."""
         c = self.config
         late = c.dynamic_final_time and s.first_hunt >= 0 and s.t > s.first_hunt + c.final_time_after_first_hunt
@@ -143,7 +143,7 @@ class Rules:
 
     # --- the step -------------------------------------------------------------------------------------------------
 
-    def step(self, s: Situation, actions: Sequence[int]) -> Step:
+    def step(self, s: PlainState, actions: Sequence[int]) -> Step:
         """Everybody acts at once: moves, then captures. An illegal action is executed and recorded as STAY."""
         c = self.config
         cells, executed, hunting = list(s.cell), [ABSENT] * c.players, [-1] * c.players
@@ -170,7 +170,7 @@ class Rules:
             reward = [mean * there for there in s.alive]
         first = s.t if s.first_hunt < 0 and any(captured) else s.first_hunt
         left = [there and not taken for there, taken in zip(s.prey_alive, captured)]
-        after = Situation(s.blocks, cells, alive, s.prey_cell, left, s.t + 1, first, executed)
+        after = PlainState(s.blocks, cells, alive, s.prey_cell, left, s.t + 1, first, executed)
         over = self.over(after)
         done = [there and (gone or over) for there, gone in zip(s.alive, leaves)]
         return Step(after, reward, done, over, hunters, captured)

@@ -20,10 +20,10 @@ from marlab.hunt.game.rows import encode
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import Likelihoods
-from marlab.hunt.others.codes import Goals, Hypotheses, meant_by, others_at
+from marlab.hunt.others.codes import CoPlayerTypes, Goals, fuse_prototype_and_history, others_at
 from marlab.hunt.others.copies import copy_generators, fold, spread, unfold
 from marlab.hunt.others.history import HistoryEncoder
-from marlab.hunt.others.moa import Moa, others_of
+from marlab.hunt.others.moa import Moa, opponent_seats
 from marlab.hunt.others.models import GoalModels, LoadedModels
 from marlab.hunt.others.vae import Code
 from marlab.hunt.players.policy import Memory
@@ -86,7 +86,7 @@ class OtherModels(nn.Module):
         """[*S, K, V] what each goal means for players with codes [*S, 2, D]."""
         if self.history is None:
             return self.candidates.expand(*code.shape[:-2], -1, -1)
-        return meant_by(Code(*code.unbind(-2)), self.candidates, self.spread)
+        return fuse_prototype_and_history(Code(*code.unbind(-2)), self.candidates, self.spread)
 
     @torch.no_grad()
     def advance(self, view: View, executed: Tensor, memory: Memory) -> Memory:
@@ -110,7 +110,7 @@ class OtherModels(nn.Module):
         meant: [B, n, K, V] what each goal means for each player; the candidates themselves by default.
         """
         rows, legal, time = self.seen(view)
-        pairs, copies = others_of(view.game), self.moa.copies
+        pairs, copies = opponent_seats(view.game), self.moa.copies
         if meant is None:
             meant = self.candidates.expand(*rows.shape[:2], -1, -1)
         wishes = self.moa.wishes(fold(meant[:, pairs], self.seeds, copies))
@@ -130,11 +130,11 @@ def pretrained(loaded: LoadedModels) -> OtherModels:
 class LearnedLikelihoods(Likelihoods):
     """How likely each goal makes what the others did, by every observer's own models; or each of some hypotheses."""
 
-    def __init__(self, game: Game, models: OtherModels, hypotheses: Hypotheses | None = None) -> None:
+    def __init__(self, game: Game, models: OtherModels, hypotheses: CoPlayerTypes | None = None) -> None:
         self.models, self.hypotheses = models, hypotheses
         self.goals = models.candidates.shape[0] if hypotheses is None else hypotheses.count
         self.about = (game.players, game.players - 1)
-        self.players = others_of(game)
+        self.players = opponent_seats(game)
 
     def begin(self, batch: int) -> Memory:
         return self.models.begin(batch, self.about[0])

@@ -52,7 +52,7 @@ def observed(belief: Tensor, likelihood: Tensor, prior: Tensor, present: Tensor,
     return torch.where(present.unsqueeze(-1), mixed, belief)
 
 
-def revealed(belief: Tensor, evidence: Tensor, captured: Tensor) -> Tensor:
+def condition_on_capture(belief: Tensor, evidence: Tensor, captured: Tensor) -> Tensor:
     """[*S, G] beliefs after a capture shows the goal, where `captured` [*S].
 
     `evidence` [*S, G] is the probability of the capture under each goal; for {stag, hare} it names the goal.
@@ -76,7 +76,7 @@ def prior_of(counts: Tensor, strength: float, first: Tensor | None = None) -> Te
     return (counts + start) / (total + strength)
 
 
-def kept_prior(after: Tensor, drawn: Tensor, aims: Tensor) -> Tensor:
+def persistent_prior(after: Tensor, drawn: Tensor, aims: Tensor) -> Tensor:
     """[*S, G] the next episode's prior of somebody who keeps its aim, from what was believed of it `after` the last.
 
     Goals of one aim [Q, G] (0 or 1) are told apart by how common they are among `drawn` [*S, G], the prior of somebody
@@ -86,7 +86,7 @@ def kept_prior(after: Tensor, drawn: Tensor, aims: Tensor) -> Tensor:
     return KEPT * (after @ aims.T @ aims) * within + (1 - KEPT) * drawn
 
 
-def which_account(lasts: Tensor, kept: Tensor, drawn: Tensor, believed: Tensor) -> tuple[Tensor, Tensor]:
+def account_posterior(lasts: Tensor, kept: Tensor, drawn: Tensor, believed: Tensor) -> tuple[Tensor, Tensor]:
     """[*S] how probable it now is that a player keeps its aim, and [*S, G] what it was after if it does.
 
     kept, drawn: [*S, G] the two priors of the episode; believed: [*S, G] the belief at its end, which began as their
@@ -231,7 +231,7 @@ class BeliefTracker:
             belief = observed(belief, likelihood, memory["prior"], present, self.config)
         result = torch.where(running.unsqueeze(1), captures(self.game, outcome, memory["outcome"]), memory["outcome"])
         caught = (outcome.hunters > 0)[:, who] & present
-        belief = revealed(belief, self.evidence[result[:, who]], caught)
+        belief = condition_on_capture(belief, self.evidence[result[:, who]], caught)
         ends = self._wide(running & outcome.over).unsqueeze(-1)
         counts = torch.where(ends, counted(memory["counts"], belief, self.config.discount), memory["counts"])
         habits = self._habits(belief, counts, memory, ends) if self.config.lasting else {}
@@ -243,10 +243,10 @@ class BeliefTracker:
     def _habits(self, belief: Tensor, counts: Tensor, memory: Memory, ends: Tensor) -> Memory:
         """Who keeps its aim, and what that says of the next episode, where one `ends` [B, *P, 1] with `counts`."""
         before, after = (prior_of(each, self.config.strength, self.first) for each in (memory["counts"], counts))
-        lasts, kept = which_account(memory["lasts"], memory["kept"], before, belief)
+        lasts, kept = account_posterior(memory["lasts"], memory["kept"], before, belief)
         return {
             "lasts": torch.where(ends.squeeze(-1), lasts, memory["lasts"]),
-            "kept": torch.where(ends, kept_prior(kept, after, self.aims), memory["kept"]),
+            "kept": torch.where(ends, persistent_prior(kept, after, self.aims), memory["kept"]),
         }
 
     def _wide(self, games: Tensor) -> Tensor:

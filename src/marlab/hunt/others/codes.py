@@ -109,7 +109,7 @@ class Goals:
         return Goals(*(x.to(device) for x in (self.candidates, self.evidence, self.common, self.spread)))
 
 
-class Hypotheses:
+class CoPlayerTypes:
     """What a player may be up to: one of K goals that it keeps, or one that depends on what somebody else does.
 
     A follower takes hares until another player stands on a stag, then it comes. Until that happens it does what a hare
@@ -190,7 +190,7 @@ def others_at(standing: Tensor) -> Tensor:
     return standing.sum(-1, keepdim=True) > standing
 
 
-def meant_by(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:
+def fuse_prototype_and_history(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:
     """[*S, K, D] what each of K prototypes [K, D] means for players whose histories say `code` [*S, D].
 
     Both are normal distributions, and this is the mean of their product: the prototype where the history says little,
@@ -204,7 +204,7 @@ def meant_by(code: Code, candidates: Tensor, spread: Tensor) -> Tensor:
 def make_codebook(codes: Tensor, outcomes: Tensor, count: int, generator: torch.Generator) -> Codebook:
     """k-means on one code per trajectory [R, D], with what became of the trajectories: `outcomes` [R].
 
-    Its goals are by captures alone; `judged_by_deeds` knows better where players captured nothing.
+    Its goals are by captures alone; `relabel_by_likelihood` knows better where players captured nothing.
     """
     prototypes = k_means(codes, min(count, codes.shape[0]), generator)
     place = torch.cdist(codes, prototypes).argmin(1)
@@ -217,7 +217,7 @@ def make_codebook(codes: Tensor, outcomes: Tensor, count: int, generator: torch.
     return Codebook(prototypes, spread, _shares(ones, place, size), members / len(place), _shares(goals, place, size))
 
 
-def judged_by_deeds(book: Codebook, codes: Tensor, outcomes: Tensor, deeds: Tensor) -> Codebook:
+def relabel_by_likelihood(book: Codebook, codes: Tensor, outcomes: Tensor, deeds: Tensor) -> Codebook:
     """The codebook with goals [2, K] that players without a capture have a part in, by what they did.
 
     codes [R, D] and outcomes [R] as for `make_codebook`; deeds: [R, K] logarithm of how likely each prototype makes the

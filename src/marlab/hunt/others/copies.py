@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from marlab.hunt.game.rows import RowLayout
 
 
-class Layer(nn.Module):
+class BatchedLinear(nn.Module):
     """P linear layers side by side: [P, N, n_in] -> [P, N, n_out]."""
 
     def __init__(self, n_in: int, n_out: int, generators: Sequence[torch.Generator], gain: float) -> None:
@@ -33,12 +33,14 @@ class Layer(nn.Module):
         return torch.baddbmm(self.bias, x, self.weight)
 
 
-class Sight(nn.Module):
+class ObservationLayer(nn.Module):
     """The first layer: rows [P, N, W] and times [P, N] (t / T_max) -> [P, N, X], before its ReLU."""
 
     def __init__(self, layout: RowLayout, hidden: int, generators: Sequence[torch.Generator]) -> None:
         super().__init__()
-        self.rows = Layer(layout.size, hidden, generators, math.sqrt(layout.size / layout.marks))  # rows are sparse
+        self.rows = BatchedLinear(
+            layout.size, hidden, generators, math.sqrt(layout.size / layout.marks)
+        )  # rows are sparse
         self.time = nn.Parameter(torch.zeros(len(generators), 1, hidden))
 
     def forward(self, rows: Tensor, time: Tensor) -> Tensor:
@@ -51,8 +53,8 @@ class Recurrent(nn.Module):
     def __init__(self, n_in: int, width: int, generators: Sequence[torch.Generator]) -> None:
         super().__init__()
         self.width = width
-        self.new = Layer(n_in, 3 * width, generators, 1.0)
-        self.old = Layer(width, 3 * width, generators, 1.0)
+        self.new = BatchedLinear(n_in, 3 * width, generators, 1.0)
+        self.old = BatchedLinear(width, 3 * width, generators, 1.0)
 
     def step(self, new: Tensor, memory: Tensor) -> Tensor:
         """[P, N, M] memories after one step, from what `self.new` made of its input [P, N, 3 M]."""

@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rows import row_layout
 from marlab.hunt.game.rules import ABSENT
-from marlab.hunt.others.copies import Layer, Recurrent, Sight
+from marlab.hunt.others.copies import BatchedLinear, ObservationLayer, Recurrent
 from marlab.hunt.others.vae import Code, code_of
 from marlab.hunt.players.rollout import OUTCOMES
 
@@ -35,11 +35,13 @@ class HistoryEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.copies, self.width, self.actions = len(generators), width, game.actions
-        self.sight = Sight(row_layout(game, paths), hidden, generators)
+        self.sight = ObservationLayer(row_layout(game, paths), hidden, generators)
         self.memory = Recurrent(hidden + game.players * (ABSENT + 1), MEMORY, generators)
-        self.now = Layer(hidden, NOW, generators, math.sqrt(2.0))
-        self.head = Layer(MEMORY + NOW, 2 * width, generators, 1.0)
-        self.outcome = Layer(width, len(OUTCOMES), generators, 1.0)  # what a code says the player will have captured
+        self.now = BatchedLinear(hidden, NOW, generators, math.sqrt(2.0))
+        self.head = BatchedLinear(MEMORY + NOW, 2 * width, generators, 1.0)
+        self.outcome = BatchedLinear(
+            width, len(OUTCOMES), generators, 1.0
+        )  # what a code says the player will have captured
 
     def begin(self, *lead: int) -> Tensor:
         """[*lead, M] memory before the first step."""

@@ -23,7 +23,7 @@ from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rows import row_layout
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.config import Balance
-from marlab.hunt.others.copies import Layer, Sight
+from marlab.hunt.others.copies import BatchedLinear, ObservationLayer
 from marlab.lab.ppo.choices import apply_mask
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
@@ -47,13 +47,13 @@ class Moa(nn.Module):
         self.copies, self.slots, self.goal_width = len(generators), game.players - 1, goal_width
         if self.slots < 1:
             raise ValueError("a model of others needs others: this game has one player")
-        self.sight = Sight(row_layout(game, paths), hidden, generators)
+        self.sight = ObservationLayer(row_layout(game, paths), hidden, generators)
         self.place = nn.Parameter(torch.zeros(self.copies, 1, self.slots, hidden))
-        self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
+        self.middle = BatchedLinear(hidden, hidden, generators, math.sqrt(2.0))
         weights = [torch.empty(goal_width, hidden).normal_(0.0, 1.0, generator=g) for g in generators]
         self.wish = nn.Parameter(torch.stack(weights))  # [P, V, X]
-        self.actor = Layer(hidden, game.actions, generators, 0.01)
-        self.free = Layer(hidden, game.actions, generators, 0.01) if free and goal_width else None
+        self.actor = BatchedLinear(hidden, game.actions, generators, 0.01)
+        self.free = BatchedLinear(hidden, game.actions, generators, 0.01) if free and goal_width else None
 
     def wishes(self, goals: Tensor) -> Tensor:
         """[P, *S, X] what goals [P, *S, V] add to the second layer."""
@@ -88,7 +88,7 @@ class Moa(nn.Module):
         return given, given[:, 0] if self.free is None else self.free(torch.relu(state)).squeeze(0)
 
 
-def others_of(game: Game) -> Tensor:
+def opponent_seats(game: Game) -> Tensor:
     """[n, n - 1] the players that each observer sees, in its own order."""
     return game.ego[:, 1:]
 

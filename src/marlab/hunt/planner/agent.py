@@ -27,7 +27,7 @@ from marlab.hunt.game.views import View
 from marlab.hunt.others.codes import Goals
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.planner.config import Engine, MindConfig, PlanConfig
-from marlab.hunt.planner.mind import Mind, mind_state
+from marlab.hunt.planner.mind import PlannerModels, models_state
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.players.policy import Memory, Policy
 from marlab.hunt.ppo.network import check_same_size
@@ -67,7 +67,7 @@ class HopAgent(Policy):
     """A mind at play. With the minds of S seeds, games come in S blocks of one size, a block for each seed."""
 
     def __init__(
-        self, game: Game, mind: Mind, *, seats: Sequence[int] | None = None, greedy: bool = True,
+        self, game: Game, mind: PlannerModels, *, seats: Sequence[int] | None = None, greedy: bool = True,
         plan: PlanConfig | None = None, belief: BeliefConfig | None = None,
         followers: float = 0.0, fates: bool = True, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
@@ -144,7 +144,7 @@ class HopAgents:
     game: GameConfig  # the game they were trained in
     config: MindConfig
     seeds: tuple[int, ...]
-    mind: Mind = field(repr=False)
+    mind: PlannerModels = field(repr=False)
 
     def save(
         self, path: str | Path, seeds: Sequence[int] | None = None, *, half: bool = False, trees: int | None = None
@@ -170,7 +170,7 @@ class HopAgents:
         seeds, for blocks of games.
 
         simulations, trees, engine: as trained unless given. discount: how much of an episode the beliefs keep from one
-        to the next. followers, fates: what is believed of others, and what networks are told of it (see `Hypotheses`).
+        to the next. followers, fates: what is believed of others, and what networks are told (see `CoPlayerTypes`).
         lasting: how probable it is of a stranger that it keeps what it is after, as trained unless given.
         """
         check_same_size(self.game, game.config, "These agents were trained in")
@@ -208,13 +208,13 @@ def load_hop(path: Path) -> HopAgents:
         return agents_of(checkpoint.state["agents"], f"the checkpoint {checkpoint.path}")
 
 
-def agents_state(game: GameConfig, config: MindConfig, mind: Mind) -> dict[str, Any]:
+def agents_state(game: GameConfig, config: MindConfig, mind: PlannerModels) -> dict[str, Any]:
     """What `agents_of` reads: a mind with its game, for a checkpoint."""
     return {
         "game": to_dict(game),
         "config": to_dict(config),
         "seeds": list(mind.seeds),
-        **mind_state(mind),
+        **models_state(mind),
         "world": _world_state(mind.world[0]),
     }
 
@@ -237,7 +237,7 @@ def agents_of(stored: dict[str, Any], where: str) -> HopAgents:
     check_sizes(Path(where), stored["weights"], (config.hidden, len(seeds)))
     world = _world_of(stored["world"], game)
     goals = Goals(*(stored[name].cpu().float() for name in ("candidates", "evidence", "common", "spread")))
-    mind = Mind(game, config, goals, seeds, world, history=stored["history"])
+    mind = PlannerModels(game, config, goals, seeds, world, history=stored["history"])
     mind.load_state_dict(stored["weights"])
     mind.eval().requires_grad_(False)
     return HopAgents(game, config, seeds, mind)

@@ -35,7 +35,7 @@ class Seen(NamedTuple):
     time: Tensor  # [R] t / T_max
 
 
-class Stepped(NamedTuple):
+class ImaginedStep(NamedTuple):
     """The planner's own transition."""
 
     embedding: Embedding
@@ -71,7 +71,7 @@ class Dynamics(ABC):
         """What `players` [L] (ego-first numbers) see."""
 
     @abstractmethod
-    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> ImaginedStep:
         """The planner does `action` [R], the others do `others` [R, n - 1]."""
 
     @abstractmethod
@@ -126,10 +126,10 @@ class TrueGame(Dynamics):
     def on_stag(self, embedding: Embedding) -> Tensor:
         return on_stag(self.game, State(*embedding))
 
-    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> ImaginedStep:
         joint = torch.cat([action.unsqueeze(1), others], 1)
         after, outcome = self.game.step(State(*embedding), joint)
-        return Stepped(tuple(after), outcome.reward[:, 0], (~outcome.done[:, 0]).to(outcome.reward.dtype))
+        return ImaginedStep(tuple(after), outcome.reward[:, 0], (~outcome.done[:, 0]).to(outcome.reward.dtype))
 
 
 class ImaginedGame(Dynamics):
@@ -165,7 +165,7 @@ class ImaginedGame(Dynamics):
         planes, n = embedding[0].flatten(1, 2).bool(), self.game.players  # [R, H W, C]
         return (planes[..., :n] & planes[..., n + 1 : n + 2]).any(1)
 
-    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> Stepped:
+    def step(self, embedding: Embedding, action: Tensor, others: Tensor) -> ImaginedStep:
         planes, t, which = embedding
         there = planes[..., : self.game.players].flatten(1, 2).bool().any(1)  # [R, n]
         joint = torch.where(there, torch.cat([action.unsqueeze(1), others], 1), ABSENT)
@@ -176,7 +176,7 @@ class ImaginedGame(Dynamics):
             stays = 1.0 - imagined.done.amax(1)
         in_time = t + 1 < self.game.config.final_time  # the clock needs no model
         embedding = ((imagined.planes >= 0.5).to(torch.uint8), t + 1, which)
-        return Stepped(embedding, imagined.reward, stays * in_time)
+        return ImaginedStep(embedding, imagined.reward, stays * in_time)
 
 
 def legal_of_planes(planes: Tensor, players: int) -> Tensor:

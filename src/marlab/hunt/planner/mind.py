@@ -18,10 +18,10 @@ from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.others.at_play import LearnedLikelihoods, OtherModels
 from marlab.hunt.others.belief import BeliefTracker, Likelihoods
-from marlab.hunt.others.codes import Goals, Hypotheses, others_at
+from marlab.hunt.others.codes import CoPlayerTypes, Goals, others_at
 from marlab.hunt.others.config import BeliefConfig
 from marlab.hunt.others.copies import copy_generators, fold, unfold
-from marlab.hunt.others.moa import masked_mixture, others_of
+from marlab.hunt.others.moa import masked_mixture, opponent_seats
 from marlab.hunt.planner.config import MindConfig, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers, LearnedCoPlayers, RandomCoPlayers, SelfCoPlayers
 from marlab.hunt.planner.dynamics import Dynamics, ImaginedGame, TrueGame
@@ -34,7 +34,7 @@ from marlab.lab.errors import UserError
 from marlab.lab.ppo.choices import apply_mask
 
 
-class Mind(nn.Module):
+class PlannerModels(nn.Module):
     """Networks of S seeds."""
 
     def __init__(
@@ -84,12 +84,12 @@ class Mind(nn.Module):
         """The rows that its networks read."""
         return row_layout(self.game, self.config.paths)
 
-    def some(self, seeds: Sequence[int]) -> Mind:
+    def some(self, seeds: Sequence[int]) -> PlannerModels:
         """The minds of some seeds."""
         for seed in seeds:
             if seed not in self.seeds:
                 raise UserError(f"There is no seed {seed} in this run, only {', '.join(map(str, self.seeds))}.")
-        made = Mind(self.game, self.config, self.goals, seeds, self.world[0], history=self.reads_histories,
+        made = PlannerModels(self.game, self.config, self.goals, seeds, self.world[0], history=self.reads_histories,
                     independent=self.independent, own_moa=self.own_moa)  # fmt: skip
         places = [self.seeds.index(seed) for seed in seeds]
         made.load_state_dict({k: _cut(w, places, len(self.seeds)) for k, w in self.state_dict().items()})
@@ -97,18 +97,18 @@ class Mind(nn.Module):
 
     # --- what plays with it ---------------------------------------------------------------------------------------
 
-    def hypotheses(self, followers: float, fates: bool) -> Hypotheses | None:
+    def hypotheses(self, followers: float, fates: bool) -> CoPlayerTypes | None:
         """What is believed of others beyond goals that last, and how it is told; None where no models know goals."""
         if self.others is None or self.count == 1:
             return None
-        return Hypotheses(self.goals.to(self.others.candidates.device), followers, fates)
+        return CoPlayerTypes(self.goals.to(self.others.candidates.device), followers, fates)
 
     def planner(
         self,
         game: Game,
         plan: PlanConfig | None = None,
         rollout: float = 0.0,
-        hypotheses: Hypotheses | None = None,
+        hypotheses: CoPlayerTypes | None = None,
         loyalty: float = 0.0,
     ) -> Planner:
         c = self.config
@@ -119,11 +119,11 @@ class Mind(nn.Module):
         )  # fmt: skip
 
     def tracker(
-        self, game: Game, belief: BeliefConfig | None = None, hypotheses: Hypotheses | None = None
+        self, game: Game, belief: BeliefConfig | None = None, hypotheses: CoPlayerTypes | None = None
     ) -> BeliefTracker:
         config = belief or self.config.beliefs
         if self.others is None:
-            return BeliefTracker(game, NothingToTell(game), config, self.goals.evidence)
+            return BeliefTracker(game, NoGoals(game), config, self.goals.evidence)
         likelihoods = LearnedLikelihoods(game, self.others, hypotheses)
         if hypotheses is None:
             return BeliefTracker(game, likelihoods, config, self.goals.evidence)
@@ -154,7 +154,7 @@ class Mind(nn.Module):
 
     @torch.no_grad()
     def predict(
-        self, view: View, belief: Tensor, meant: Tensor | None = None, hypotheses: Hypotheses | None = None
+        self, view: View, belief: Tensor, meant: Tensor | None = None, hypotheses: CoPlayerTypes | None = None
     ) -> Tensor:
         """[B, n, S', A] probabilities of the others' next actions as each observer expects them (0 for absent ones).
 
@@ -171,7 +171,7 @@ class Mind(nn.Module):
             chances = masked_mixture(logits, legal, belief).exp()
         else:
             rows, mine, time = self.seen(view)
-            legal = mine[:, others_of(view.game)]
+            legal = mine[:, opponent_seats(view.game)]
             flat = apply_mask(torch.zeros(legal.shape, device=legal.device), legal)
             chances = flat.softmax(-1)
             if self.config.parts.coplayers == "self":
@@ -180,7 +180,7 @@ class Mind(nn.Module):
 
     def _by_own_prior(self, rows: Tensor, legal: Tensor, time: Tensor, game: Game) -> Tensor:
         """The same by the observer's own prior, asked from the others' seats."""
-        pairs = others_of(game)
+        pairs = opponent_seats(game)
         seats, slots = pairs.shape
         wide = time.view(-1, 1, 1).expand(-1, seats, slots)
         folded = [fold(x, len(self.seeds), self.players.copies).flatten(1, 2) for x in (rows[:, pairs], wide)]
@@ -189,14 +189,14 @@ class Mind(nn.Module):
         return apply_mask(logits, legal[:, pairs]).softmax(-1)
 
 
-class NothingToTell(Likelihoods):
+class NoGoals(Likelihoods):
     """For players without models of others: there is a single goal, and beliefs never move."""
 
     goals = 1
 
     def __init__(self, game: Game) -> None:
         self.about = (game.players, game.players - 1)
-        self.players = others_of(game)
+        self.players = opponent_seats(game)
 
     def __call__(self, view: View, actions: Tensor, memory: Memory) -> Tensor:
         return torch.ones(view.state.batch, *self.about, 1, device=actions.device)
@@ -207,7 +207,7 @@ def _cut(weights: Tensor, places: list[int], seeds: int) -> Tensor:
     return weights.unflatten(0, (seeds, -1))[places].flatten(0, 1)
 
 
-def mind_state(mind: Mind) -> dict[str, Any]:
+def models_state(mind: PlannerModels) -> dict[str, Any]:
     """Everything needed to build a mind again (apart from its world model), fit for a checkpoint."""
     goals = mind.goals
     return {"candidates": goals.candidates, "evidence": goals.evidence, "common": goals.common,

@@ -59,7 +59,7 @@ class _Mind(ctypes.Structure):
     )
 
 
-def can_imagine(game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics) -> bool:
+def supports(game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics) -> bool:
     """Whether the C code knows these players and this game, and could be built."""
     c = game.config
     known = isinstance(coplayers, LearnedCoPlayers) and isinstance(dynamics, TrueGame) and c.rules == "hunt"

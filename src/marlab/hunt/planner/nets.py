@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.game.rows import row_layout
-from marlab.hunt.others.copies import Layer, Sight
+from marlab.hunt.others.copies import BatchedLinear, ObservationLayer
 
 
 class PlayerNets(nn.Module):
@@ -31,10 +31,10 @@ class PlayerNets(nn.Module):
         width = (game.players - 1) * goals if goals > 1 else 0  # a single goal tells nothing
         weights = [torch.empty(width, hidden).normal_(0.0, 0.5, generator=g) for g in generators]
         self.wish = nn.Parameter(torch.stack(weights)) if width else None  # [P, S' K, X]
-        self.sight = Sight(row_layout(game, paths), hidden, generators)
-        self.middle = Layer(hidden, hidden, generators, math.sqrt(2.0))
-        self.actor = Layer(hidden, game.actions, generators, 0.01)
-        self.critic = Layer(hidden, 1, generators, 0.01)
+        self.sight = ObservationLayer(row_layout(game, paths), hidden, generators)
+        self.middle = BatchedLinear(hidden, hidden, generators, math.sqrt(2.0))
+        self.actor = BatchedLinear(hidden, game.actions, generators, 0.01)
+        self.critic = BatchedLinear(hidden, 1, generators, 0.01)
 
     def goal_input(self, goals: Tensor) -> Tensor | None:
         """[P, N, X] what goal probabilities [P, N, S', K] add; constant in a tree, so made once."""

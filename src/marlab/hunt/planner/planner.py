@@ -16,12 +16,12 @@ from torch.nn.functional import one_hot, pad
 from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import HUNT_HARE, STAY, Game, State
 from marlab.hunt.game.views import View
-from marlab.hunt.others.codes import Hypotheses, others_at
-from marlab.hunt.others.moa import others_of
+from marlab.hunt.others.codes import CoPlayerTypes, others_at
+from marlab.hunt.others.moa import opponent_seats
 from marlab.hunt.planner.config import Engine, PlanConfig
 from marlab.hunt.planner.coplayers import CoPlayers
-from marlab.hunt.planner.dynamics import Dynamics, Embedding, Seen, Stepped
-from marlab.hunt.planner.native import MOST_ROOTS, NativeStep, can_imagine
+from marlab.hunt.planner.dynamics import Dynamics, Embedding, ImaginedStep, Seen
+from marlab.hunt.planner.native import MOST_ROOTS, NativeStep, supports
 from marlab.hunt.planner.nets import PlayerNets
 from marlab.hunt.planner.plans import (
     LINE,
@@ -32,7 +32,7 @@ from marlab.hunt.planner.plans import (
     decision_metrics,
     decisions,
     normalised,
-    spread_out,
+    scatter_to_groups,
     summarise,
 )
 from marlab.hunt.planner.replay import RankedRewards
@@ -52,7 +52,7 @@ class Planner:
     def __init__(
         self, game: Game, nets: PlayerNets, coplayers: CoPlayers, dynamics: Dynamics, config: PlanConfig, *,
         seeds: int = 1, reward_scale: float = REWARD_SCALE, one_step: bool = False, rollout: float = 0.0,
-        hypotheses: Hypotheses | None = None, loyalty: float = 0.0,
+        hypotheses: CoPlayerTypes | None = None, loyalty: float = 0.0,
     ) -> None:  # fmt: skip
         """one_step: look one step ahead instead of searching. rollout: weight of rule-based rollouts in leaf values.
 
@@ -99,9 +99,9 @@ class Planner:
         believed = belief[game, seat]  # [GM, S', K]
         if meant is None:
             meant = believed.new_zeros(*want.shape, believed.shape[-1], 0)
-        means = meant[game.unsqueeze(1), others_of(self.game)[seat]]  # [GM, S', K, V]
+        means = meant[game.unsqueeze(1), opponent_seats(self.game)[seat]]  # [GM, S', K, V]
         logits, guess = self._evaluate(root, view, self._goal_input(believed))
-        legal = self._something(view.legal.squeeze(1))
+        legal = self._ensure_legal_action(view.legal.squeeze(1))
         run = self._look_ahead if self.one_step else self._search
         results = run(root, Evaluation(logits, guess, legal), believed, means, who.real.flatten(), generator)
         return self._combine(who, results, logits, guess, legal, self.config.beta_end if beta is None else beta, want)
@@ -137,7 +137,7 @@ class Planner:
         if roots > MOST_ROOTS or self.rollout or self.ranked is not None:
             return False
         if self._imagines is None:
-            self._imagines = can_imagine(self.game, self.nets, self.coplayers, self.dynamics)
+            self._imagines = supports(self.game, self.nets, self.coplayers, self.dynamics)
         return self._imagines and self.config.search.dirichlet_share == 0
 
     def _in_c(
@@ -151,7 +151,7 @@ class Planner:
         mine = State(*(x[chosen] for x in start))
         step = NativeStep(self, mine, chosen, total, prepared, goal_input, hunting, generator)
         found = search(Evaluation(*(x[chosen] for x in root)), (step.root,), step, config, generator, noise)
-        return spread_out(summarise(found, trees), real)
+        return scatter_to_groups(summarise(found, trees), real)
 
     def _replay(
         self,
@@ -182,7 +182,7 @@ class Planner:
             return None
         return self.hypotheses.hunts[goals]
 
-    def _let_down(self, before: Embedding, action: Tensor, stepped: Stepped, hunting: Tensor) -> Tensor:
+    def _deserts_partner(self, before: Embedding, action: Tensor, stepped: ImaginedStep, hunting: Tensor) -> Tensor:
         """[R] bool: the planner took a hare while a single other player was after a stag that is there."""
         left = self.dynamics.left(before)
         took = (action == HUNT_HARE) & (stepped.stays == 0)
@@ -205,7 +205,7 @@ class Planner:
             evaluation = Evaluation(logits, value, view.legal.squeeze(1))
             reward = self._reward(stepped, generator)
             if hunting is not None:
-                reward = reward - self._let_down(embedding, actions, stepped, hunting) * (
+                reward = reward - self._deserts_partner(embedding, actions, stepped, hunting) * (
                     self.loyalty * self.reward_scale
                 )
             drawn = (others * self._powers).sum(1) if resampled else None  # one number names what the others did
@@ -275,7 +275,7 @@ class Planner:
         logits = apply_mask(self.coplayers.logits(embedding, seen, prepared), seen.legal)
         return sample(logits, (self.game.actions,), generator) * seen.legal[..., STAY]
 
-    def _reward(self, stepped: Stepped, generator: torch.Generator) -> Tensor:
+    def _reward(self, stepped: ImaginedStep, generator: torch.Generator) -> Tensor:
         """[R] scaled rewards; with r2 the rank of the reward that a player leaves with."""
         reward = stepped.reward * self.reward_scale
         if self.ranked is None:
@@ -300,7 +300,7 @@ class Planner:
         hoped = value.flatten()
         return logits.flatten(0, 1), hoped if most is None else torch.minimum(hoped, most * self.reward_scale)
 
-    def _something(self, legal: Tensor) -> Tensor:
+    def _ensure_legal_action(self, legal: Tensor) -> Tensor:
         """Legal actions [R, A]; who is gone may stay, so that every row has one."""
         return legal | (self._stay & ~legal.any(1, keepdim=True))
 

@@ -94,7 +94,7 @@ def summarise(result: SearchResult, trees: int) -> TreeResults:
     )
 
 
-def spread_out(results: TreeResults, real: Tensor) -> TreeResults:
+def scatter_to_groups(results: TreeResults, real: Tensor) -> TreeResults:
     """Results of the `real` decisions [GM] in the places of all; zeros, and lines of nothing, elsewhere."""
 
     def spread(x: Tensor) -> Tensor:

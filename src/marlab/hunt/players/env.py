@@ -19,8 +19,8 @@ from pettingzoo import ParallelEnv
 
 from marlab.hunt.game.config import GameConfig, game_config
 from marlab.hunt.game.rules import ACTION_NAMES
-from marlab.hunt.game.scalar import STAY, Rules, Situation, Step
-from marlab.hunt.players.glance import Glance
+from marlab.hunt.game.scalar import STAY, PlainState, Rules, Step
+from marlab.hunt.players.glance import PlainObserver
 from marlab.hunt.players.rollout import OUTCOMES
 from marlab.lab.errors import UserError
 
@@ -43,7 +43,7 @@ class HuntEnv(ParallelEnv):
             raise UserError(f"render_mode is {render_mode!r}, expected None, 'ansi' or 'rgb_array'.")
         self.config = game_config(game) if isinstance(game, str) else game
         self.render_mode = render_mode
-        self.rules, self._glance = Rules(self.config), Glance(self.config)
+        self.rules, self._glance = Rules(self.config), PlainObserver(self.config)
         self.possible_agents = [f"player_{i + 1}" for i in range(self.config.players)]
         self.agents: list[str] = []
         self._seat = {agent: i for i, agent in enumerate(self.possible_agents)}
@@ -52,7 +52,7 @@ class HuntEnv(ParallelEnv):
         shape = (self.config.height, self.config.width, self.config.channels)
         self.state_space = spaces.Box(0, 1, shape, np.int8)
         self._rng = random.Random()
-        self._situation: Situation | None = None
+        self._situation: PlainState | None = None
         self._step: Step | None = None
         self._paid: list[float] = []
         self._steps: list[int] = []
@@ -139,7 +139,7 @@ class HuntEnv(ParallelEnv):
             "first_hunt_time": None if first < 0 else first,
         }
 
-    def _playing(self) -> Situation:
+    def _playing(self) -> PlainState:
         if self._situation is None:
             raise RuntimeError("call reset() first")
         return self._situation
@@ -153,13 +153,13 @@ class HuntEnv(ParallelEnv):
     def get_state(self) -> dict[str, Any]:
         """Everything, generator included, in plain values: `set_state` continues from it bit for bit."""
         situation = self._playing()
-        kept = {name: deepcopy(getattr(situation, name)) for name in Situation.__slots__}
+        kept = {name: deepcopy(getattr(situation, name)) for name in PlainState.__slots__}
         tally = [list(values) for values in (self._paid, self._steps, self._outcome, self._hunters)]
         return {"situation": kept, "tally": tally, "agents": list(self.agents), "generator": self._rng.getstate()}
 
     def set_state(self, saved: dict[str, Any]) -> None:
         """Continue where `get_state` was called, perhaps in another environment of the same config."""
-        self._situation, self._step = Situation(**deepcopy(saved["situation"])), None
+        self._situation, self._step = PlainState(**deepcopy(saved["situation"])), None
         self._paid, self._steps, self._outcome, self._hunters = (list(values) for values in saved["tally"])
         self.agents = list(saved["agents"])
         self._rng.setstate(saved["generator"])

@@ -11,10 +11,10 @@ import numpy as np
 from gymnasium import spaces
 
 from marlab.hunt.game.config import GameConfig
-from marlab.hunt.game.scalar import ABSENT, FIRST_HUNT, Rules, Situation
+from marlab.hunt.game.scalar import ABSENT, FIRST_HUNT, PlainState, Rules
 
 
-class Glance:
+class PlainObserver:
     """Observations of a config's players."""
 
     def __init__(self, config: GameConfig) -> None:
@@ -40,7 +40,7 @@ class Glance:
         )
 
     def all(
-        self, rules: Rules, s: Situation, agents: Sequence[str], seat: Mapping[str, int]
+        self, rules: Rules, s: PlainState, agents: Sequence[str], seat: Mapping[str, int]
     ) -> dict[str, dict[str, np.ndarray]]:
         """The observation of every agent."""
         width = self.width
@@ -62,13 +62,13 @@ class Glance:
             for agent, row in zip(agents, rows)
         }
 
-    def planes(self, rules: Rules, s: Situation) -> np.ndarray:
+    def planes(self, rules: Rules, s: PlainState) -> np.ndarray:
         """[H, W, channels] int8: the planes with the players in seat order."""
         memory = bytearray(self._board(rules, s))
         self._write(memory, 0, rules, s, 0, s.last_action)
         return np.frombuffer(memory, np.int8)[: self.mask].reshape(self.shape)
 
-    def _board(self, rules: Rules, s: Situation) -> bytes:
+    def _board(self, rules: Rules, s: PlainState) -> bytes:
         """One row with obstacles and prey, which look the same to everybody."""
         channels, first = self.config.channels, self.config.players
         if self._drawn[0] != s.blocks:
@@ -82,7 +82,9 @@ class Glance:
                 row[cell * channels + first + 1 + kind] = 1
         return bytes(row)
 
-    def _write(self, memory: bytearray, start: int, rules: Rules, s: Situation, seat: int, last: Sequence[int]) -> None:
+    def _write(
+        self, memory: bytearray, start: int, rules: Rules, s: PlainState, seat: int, last: Sequence[int]
+    ) -> None:
         """Write what a seat sees of the players into its row, which begins at `start`."""
         channels, legacy = self.config.channels, self.config.legacy_global_prev_actions
         alive, cells = s.alive, s.cell
@@ -95,7 +97,7 @@ class Glance:
         mask = start + self.mask
         memory[mask : mask + self.config.actions] = bytes(rules.legal(s, seat))
 
-    def _last_actions(self, rules: Rules, s: Situation) -> Sequence[int]:
+    def _last_actions(self, rules: Rules, s: PlainState) -> Sequence[int]:
         """The last executed actions as players see them, in seat order."""
         if not self.config.legacy_global_prev_actions:
             return [action if there else ABSENT for action, there in zip(s.last_action, s.alive)]

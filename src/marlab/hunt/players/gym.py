@@ -25,9 +25,9 @@ from gymnasium.vector.utils import batch_space
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import DEFAULT_MAPS, GameConfig, game_config
 from marlab.hunt.game.rules import State
-from marlab.hunt.game.scalar import Rules, Situation
+from marlab.hunt.game.scalar import PlainState, Rules
 from marlab.hunt.game.views import View
-from marlab.hunt.players.glance import Glance
+from marlab.hunt.players.glance import PlainObserver
 from marlab.lab.errors import UserError
 
 Observation = dict[str, Any]
@@ -36,7 +36,9 @@ NAME = "StagHunt-v0"
 
 def joint_spaces(config: GameConfig) -> tuple[spaces.Dict, spaces.MultiDiscrete]:
     """What all players see, a row each, and what they do."""
-    rows = {name: batch_space(space, config.players) for name, space in Glance(config).space().items() if name != "t"}
+    rows = {
+        name: batch_space(space, config.players) for name, space in PlainObserver(config).space().items() if name != "t"
+    }
     time = spaces.Box(0, config.final_time, (1,), np.int32)
     return spaces.Dict({**rows, "t": time}), spaces.MultiDiscrete([config.actions] * config.players)
 
@@ -67,10 +69,10 @@ class HuntJointEnv(gym.Env[Observation, np.ndarray]):
         _no_pictures(render_mode)
         self.config = game_config(game) if isinstance(game, str) else game
         self.render_mode = None
-        self.rules, self._glance = Rules(self.config), Glance(self.config)
+        self.rules, self._glance = Rules(self.config), PlainObserver(self.config)
         self.observation_space, self.action_space = joint_spaces(self.config)
         self._rng = random.Random()
-        self._situation: Situation | None = None
+        self._situation: PlainState | None = None
         self._names = [str(seat) for seat in range(self.config.players)]
         self._seat = {name: seat for seat, name in enumerate(self._names)}
 
@@ -92,7 +94,7 @@ class HuntJointEnv(gym.Env[Observation, np.ndarray]):
         info = {"rewards": rewards, "done": np.array(done.done)}
         return self._seen(done.after), float(rewards.mean()), done.over, False, info
 
-    def _seen(self, s: Situation) -> Observation:
+    def _seen(self, s: PlainState) -> Observation:
         rows = list(self._glance.all(self.rules, s, self._names, self._seat).values())
         stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0] if name != "t"}
         return {**stacked, "t": rows[0]["t"]}

@@ -17,7 +17,7 @@ from marlab.hunt.players.seats import Kind, Role
 from marlab.lab.errors import UserError
 
 
-def play_as(character: Character) -> Callable[[Game], Policy]:
+def policy_for(character: Character) -> Callable[[Game], Policy]:
     """Who plays a character in every seat of a game."""
     if isinstance(character, Reciprocity):
         return lambda game: Reciprocators(game, character)
@@ -36,7 +36,7 @@ def seat_characters(game: Game, characters: Sequence[Character]) -> Policy:
     if len(roles) == len(characters):
         return RulePlayers(game, roles)
     different = list(dict.fromkeys(characters))
-    return Team(game, [play_as(one)(game) for one in different], [different.index(one) for one in characters])
+    return Team(game, [policy_for(one)(game) for one in different], [different.index(one) for one in characters])
 
 
 class NoisyPlayers(Policy):

@@ -48,7 +48,7 @@ class Learner:
         return part
 
 
-class Crowd(nn.Module):
+class NetworkBatch(nn.Module):
     """The networks of all learners as one, for rollouts: each row is answered by the network it belongs to."""
 
     def __init__(self, nets: Sequence[PlayerNet], seeds: int) -> None:

@@ -26,7 +26,7 @@ from marlab.hunt.players.seats import Kind, Role, learning_seats, parse_seeds
 from marlab.hunt.players.strangers import seat_characters
 from marlab.hunt.ppo.config import PPOTrainConfig
 from marlab.hunt.ppo.figures import draw_curves
-from marlab.hunt.ppo.learners import Crowd, Learner, SeedWorld, value_errors
+from marlab.hunt.ppo.learners import Learner, NetworkBatch, SeedWorld, value_errors
 from marlab.hunt.ppo.network import KIND, PATTERN, NetworkPolicy, PlayerNet
 from marlab.hunt.ppo.warm import lessons, warm_start
 from marlab.hunt.ppo.world import HuntWorld
@@ -79,7 +79,7 @@ class PPOTrainer:
         ]
         self.collector = self.learners[0].ppo
         if len(self.learners) > 1:
-            crowd = Crowd([cast(PlayerNet, learner.ppo.net) for learner in self.learners], len(self.seeds))
+            crowd = NetworkBatch([cast(PlayerNet, learner.ppo.net) for learner in self.learners], len(self.seeds))
             self.collector = PPO(cast(Any, crowd), config.ppo, self.rngs.torch(f"actions of seeds {label}"))
 
     def _learner(self, game: Game, place: int, column: int | None) -> Learner:

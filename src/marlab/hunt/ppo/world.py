@@ -102,7 +102,9 @@ class HuntWorld:
             after = self._restart_some(after, waiting)
         if self.others is not None:
             memory = self.others.observe(view, outcome, memory)
-            self.memory = self._met(self.others, self.others.reset(memory, waiting, self.generator), waiting)
+            self.memory = self._replace_background(
+                self.others, self.others.reset(memory, waiting, self.generator), waiting
+            )
         if self.guests is not None:
             self.guests.next_episode(waiting)
         self.state, self.over = after, over
@@ -122,7 +124,7 @@ class HuntWorld:
         theirs, memory = self.others.act(self.view, self.memory, self.generator)
         return theirs.index_copy(1, self.seats, actions), memory
 
-    def _met(self, others: Policy, memory: Memory, starting: Tensor) -> Memory:
+    def _replace_background(self, others: Policy, memory: Memory, starting: Tensor) -> Memory:
         """Memory of the others at the next step: in some of the games [B] that are `starting` they are new ones."""
         if self.stay == 1:
             return memory

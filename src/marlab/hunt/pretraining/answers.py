@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from marlab.hunt.others.codes import PROTOTYPES, Codebook, judged_by_deeds, make_codebook
+from marlab.hunt.others.codes import PROTOTYPES, Codebook, make_codebook, relabel_by_likelihood
 from marlab.hunt.others.history import Sequences
 from marlab.hunt.others.models import GoalModels
 from marlab.hunt.others.vae import Code, active_units, occupied_recall, recon_error
@@ -23,7 +23,7 @@ from marlab.lab.runs.rng import Rngs
 Stage = Literal["labels", "vae", "history", "prototypes"]
 CHUNK = 4096
 """Rows evaluated at once."""
-LIVED = 0.99
+CAPTURE_TIME_QUANTILE = 0.99
 """When so many of the trajectories with a capture are over, later steps of the others say nothing more of goals."""
 LEAST = 1e-3
 """Least chance that an action is given, so that no single one decides what a player was after."""
@@ -82,7 +82,7 @@ def codebook_of(models: GoalModels, data: GoalData, code: Tensor, seed: int) -> 
     last = data.offsets[1:] - 1
     ends, result = code[last.to(code.device)].cpu(), data.outcome.cpu()[last]
     made = make_codebook(ends, result, PROTOTYPES, Rngs(seed).torch("codebook"))
-    judged = judged_by_deeds(made, ends, result, _deeds(models, data, made.prototypes.to(code)).cpu())
+    judged = relabel_by_likelihood(made, ends, result, _deeds(models, data, made.prototypes.to(code)).cpu())
     return Codebook(*(field.to(code.device) for field in judged))
 
 
@@ -96,7 +96,7 @@ def _deeds(models: GoalModels, data: GoalData, goals: Tensor) -> Tensor:
     lengths = data.offsets.diff()
     steps = torch.arange(data.rows) - data.offsets[:-1].repeat_interleave(lengths)
     lived = lengths[data.outcome.cpu()[data.offsets[1:] - 1] != NONE].double()
-    early = steps < (lived.quantile(LIVED) if len(lived) else lengths.max())
+    early = steps < (lived.quantile(CAPTURE_TIME_QUANTILE) if len(lived) else lengths.max())
     trajectory = torch.arange(data.sequences).repeat_interleave(lengths).to(goals.device)
     total = torch.zeros(data.sequences, len(goals), device=goals.device)
     for rows in early.nonzero().squeeze(1).to(goals.device).split(CHUNK):

@@ -37,7 +37,7 @@ def rule_rows(config: GameConfig, rows: Rows, kinds: Sequence[Kind], chunk: int 
     return torch.cat(parts)
 
 
-class Truth(NamedTuple):
+class ExactPredictions(NamedTuple):
     """Exact predictions for rows of NS, NH and RAND players."""
 
     known: Tensor  # [R, A] the player's own distribution
@@ -46,7 +46,7 @@ class Truth(NamedTuple):
     belief: Tensor  # [R, 2] exact belief in (stag, hare) before the row's action
 
 
-def truth_of(config: GameConfig, part: Part) -> Truth:
+def truth_of(config: GameConfig, part: Part) -> ExactPredictions:
     """Exact predictions for whole sequences, from their observations and executed actions."""
     rows = part.rows
     kinds = (*GOAL_KINDS, Kind.RAND)
@@ -60,7 +60,7 @@ def truth_of(config: GameConfig, part: Part) -> Truth:
     known = by_kind[torch.arange(rows.size), index[rows.type]]
     by_goal = by_kind[:, : len(GOAL_KINDS)]
     belief = bayes_beliefs(by_goal, rows.a, part.offsets)
-    return Truth(known, (by_goal * belief.unsqueeze(2)).sum(1), by_goal.mean(1), belief)
+    return ExactPredictions(known, (by_goal * belief.unsqueeze(2)).sum(1), by_goal.mean(1), belief)
 
 
 def bayes_beliefs(by_goal: Tensor, actions: Tensor, offsets: Tensor, config: BeliefConfig = NO_FORGETTING) -> Tensor:

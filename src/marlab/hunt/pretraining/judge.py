@@ -23,7 +23,7 @@ from marlab.hunt.others.vae import recon_error
 from marlab.hunt.players.seats import Kind
 from marlab.hunt.pretraining.answers import Prediction, Stage, codebook_of, predict, vae_scores
 from marlab.hunt.pretraining.data import GoalData, goal_data
-from marlab.hunt.pretraining.floor import Truth, truth_of
+from marlab.hunt.pretraining.floor import ExactPredictions, truth_of
 from marlab.hunt.pretraining.metrics import score_actions
 from marlab.lab.runs.files import replacing
 from marlab.lab.stats import mean_interval, share_interval
@@ -45,7 +45,7 @@ class Split(NamedTuple):
     part: Part
     data: GoalData
     predicted: Prediction
-    truth: Truth
+    truth: ExactPredictions
 
 
 def open_split(models: GoalModels, dataset: Dataset, name: SplitName, horizon: int) -> Split:

@@ -44,7 +44,7 @@ from marlab.hunt.pretraining.data import (
     row_batches,
     sequence_batches,
 )
-from marlab.hunt.pretraining.floor import Truth
+from marlab.hunt.pretraining.floor import ExactPredictions
 from marlab.hunt.pretraining.metrics import ActionScores, score_actions, write_evaluation
 from marlab.lab.device import choose_device
 from marlab.lab.ppo.timing import Stopwatch
@@ -86,9 +86,9 @@ class Splits(NamedTuple):
 
     train: GoalData
     shown: GoalData  # part of the training rows
-    shown_truth: Truth
+    shown_truth: ExactPredictions
     validation: GoalData
-    validation_truth: Truth
+    validation_truth: ExactPredictions
 
 
 @dataclass
@@ -333,13 +333,13 @@ class OthersTrainer:
             heading = m.vae.encode(turn.symmetry.planes(data.planes[data.subgoal[rows]]))
         guess = code.sample(noise)
         # Early on the true heading often stands in for the guess, so that the predictor learns what a code means.
-        hinted = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._hint_share()
+        hinted = torch.rand(len(rows), 1, generator=noise, device=guess.device) < self._teacher_forcing_share()
         goal = torch.where(hinted, heading.sample(noise), guess)
         # The code foretells the subgoal's, as widely as it must: this way around a sure subgoal is no wall.
         kl = heading.kl_to(code).sum(1).mean()
         rebuilt = m.decoder(torch.cat([guess, memory], -1))
         recon = recon_error(rebuilt, planes, self.config.recon_loss, self.spec.map_plane)
-        explained, by_end = self._explained(rows)
+        explained, by_end = self._choose_target_rows(rows)
         # A code at the end knows all actions and must not be made to store them: looking back moves the predictor only.
         goal = torch.where(by_end.unsqueeze(1), guess[order.last].detach(), goal)
         moa = self._moa_loss(batch_of(data, explained, turn), goal.unsqueeze(1), None)
@@ -348,7 +348,7 @@ class OthersTrainer:
         total = total + self.config.outcome_weight * outcome
         return Losses(total, moa.given, moa.free, recon, kl, moa.entropy, _active(code), total.new_zeros(()))
 
-    def _explained(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _choose_target_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Rows [R] whose actions the goals of `rows` must explain, and where the code at the end must explain the row.
 
         The next action alone hardly depends on a goal, so some rows look up to `horizon` steps ahead; and what a player
@@ -399,7 +399,7 @@ class OthersTrainer:
         """Weight of the reconstruction: its error is a mean over cells, and a player fills one of however many."""
         return self.spec.game.cells / USUAL_CELLS
 
-    def _hint_share(self) -> float:
+    def _teacher_forcing_share(self) -> float:
         """Share of rows that are told the true heading: from 1 to 0 over the first half of the history stage."""
         data = self.data.train
         each = max(1, round(self.config.batch_size * data.sequences / data.rows))

@@ -32,7 +32,7 @@ TEAMS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Whom a human can meet: the game, and the agents around the table."""
 
 
-class Hand(Policy):
+class HumanPolicy(Policy):
     """Plays what it is told; until then it stays."""
 
     def act(self, view: View, memory: Memory, generator: torch.Generator) -> tuple[Tensor, Memory]:
@@ -52,7 +52,7 @@ class HumanGame:
         if not 0 <= seat < self.game.players:
             raise UserError(f"seat is {seat + 1}, expected a number from 1 to {self.game.players}.")
         self.team, self.seat, self.seed = team, seat, seed
-        human = Agent(HUMAN, "human", lambda game, seed: Hand())
+        human = Agent(HUMAN, "human", lambda game, seed: HumanPolicy())
         around = [human, *(find_agent(name) for name in others)]
         agents = [around[(place - seat) % len(around)] for place in range(len(around))]
         self.players = [agent.name for agent in agents]

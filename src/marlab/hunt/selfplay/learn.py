@@ -20,7 +20,7 @@ from marlab.hunt.game.rows import Symmetries
 from marlab.hunt.game.rules import ABSENT
 from marlab.hunt.others.at_play import OtherModels
 from marlab.hunt.others.moa import action_loss
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.planner.replay import Experience, History, Replay
 from marlab.hunt.selfplay.config import LearnConfig
 from marlab.lab.ppo.choices import apply_mask
@@ -32,12 +32,12 @@ HISTORY_UPDATES, HISTORY_BATCH = 5, 96
 """Optimiser steps of the history encoders per iteration, and whole histories in a minibatch of each."""
 
 
-class HopLearner:
+class PlannerLearner:
     """Networks that learn (`fast`), those that play (`slow`), and their optimisers."""
 
-    def __init__(self, mind: Mind, config: LearnConfig, generator: torch.Generator) -> None:
+    def __init__(self, mind: PlannerModels, config: LearnConfig, generator: torch.Generator) -> None:
         self.config, self.generator = config, generator
-        self.fast, self.slow = mind, copy_mind(mind)
+        self.fast, self.slow = mind, copy_models(mind)
         self.slow.requires_grad_(False)
         device = next(mind.parameters()).device
         self.turns = Symmetries(mind.layout, device)
@@ -306,7 +306,7 @@ class HopLearner:
         self._choose.set_state(state["choose"].cpu())
 
 
-def copy_mind(mind: Mind) -> Mind:
+def copy_models(mind: PlannerModels) -> PlannerModels:
     """The same weights again, with the same (not copied) world model."""
     world, mind.world = mind.world, [None]
     made = copy.deepcopy(mind)
@@ -317,7 +317,7 @@ def copy_mind(mind: Mind) -> Mind:
 class BestWeights:
     """The weights of every seed's best time, to go back to when its reward falls."""
 
-    def __init__(self, learner: HopLearner) -> None:
+    def __init__(self, learner: PlannerLearner) -> None:
         self.learner = learner
         self.kept = [x.clone() for x in self._tensors()]
 

@@ -18,7 +18,7 @@ from marlab.hunt.others.config import GoalSource
 from marlab.hunt.others.moa import masked_mixture
 from marlab.hunt.others.models import LoadedModels
 from marlab.hunt.planner.config import MindConfig
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.planner.replay import Experience
 from marlab.hunt.pretraining.answers import read_codes, soft_labels
 from marlab.hunt.pretraining.data import goal_data
@@ -122,7 +122,7 @@ def _beliefs(part: Part, goal: Tensor, players: int) -> Tensor:
 
 
 @torch.no_grad()
-def with_hindsight(mind: Mind, steps: Experience, imagine: bool) -> Tensor:
+def relabel_losers(mind: PlannerModels, steps: Experience, imagine: bool) -> Tensor:
     """[P, N, A] what the prior should learn from offline steps [P, N]: what those did who caught something.
 
     Players who caught nothing are replaced by what the models of others expect of the opposite goal in their place, or

@@ -20,8 +20,8 @@ from marlab.hunt.game.rules import STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
 from marlab.hunt.others.belief import BeliefTracker
 from marlab.hunt.others.codes import Goals
-from marlab.hunt.others.moa import masked_mixture, others_of
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.others.moa import masked_mixture, opponent_seats
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.planner.replay import Experience, History, RankedRewards, Replay, value_labels
@@ -56,7 +56,7 @@ PAIR_SUMS = ("rows", "ce", "top1", "top3", "floor")
 """What is summed for every pair of observer and other; correct and all predictions per action follow."""
 
 
-class Diary(NamedTuple):
+class OpenEpisodes(NamedTuple):
     """The episodes under way."""
 
     rows: Tensor  # [B, T, n, W] uint8
@@ -72,7 +72,7 @@ class SelfPlay:
     """B games with the minds of S seeds in the learning seats and rule-based players in the others."""
 
     def __init__(
-        self, game: Game, mind: Mind, planner: Planner, games: int, generator: torch.Generator, *,
+        self, game: Game, mind: PlannerModels, planner: Planner, games: int, generator: torch.Generator, *,
         learns: tuple[int, ...], rules: RulePlayers | None, ranked: RankedRewards | None = None,
         guests: GuestConfig | None = None, rows_after_exit: bool = False,
     ) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ class SelfPlay:
             else:
                 self.guests = RuleGuests(guests, game, batch, generator)
         shape = (batch, game.config.final_time, n)
-        self.diary = Diary(
+        self.diary = OpenEpisodes(
             torch.zeros(*shape, mind.layout.size, dtype=torch.uint8, device=device),
             torch.zeros(*shape, game.actions, device=device),
             torch.zeros(shape, dtype=torch.int64, device=device),
@@ -121,7 +121,7 @@ class SelfPlay:
             )
             self.histories = Replay(self.seeds, HISTORIES, like)
         self.hunters = torch.zeros(batch, n, dtype=torch.int64, device=device)
-        self._pairs = others_of(game)
+        self._pairs = opponent_seats(game)
         slot = torch.arange(n - 1, device=device)
         self._seen_by = (torch.arange(n, device=device).unsqueeze(1) - slot - 1) % n  # [n, S'] who sees me in slot k
         self._slot = slot
@@ -281,7 +281,7 @@ class SelfPlay:
         self, ended: Tensor, replay: Replay[Experience], update: int, successes: Replay[Experience] | None
     ) -> None:
         """Label the episodes that are over and hand them to the replay."""
-        diaries = Diary(*(field[ended] for field in self.diary))  # [e, T, n, ...]
+        diaries = OpenEpisodes(*(field[ended] for field in self.diary))  # [e, T, n, ...]
         reward = diaries.reward if self.ranked is None else self._rank(ended, diaries)
         labels = value_labels(reward.transpose(1, 2), self.planner.config.gamma).transpose(1, 2)
         belief = self.memory["belief"][ended]  # [e, n, S', K] by observer and slot
@@ -305,11 +305,11 @@ class SelfPlay:
             caught = (diaries.reward.sum(1) > 0)[where, who]
             successes.add(ring[caught], steps.select(caught))
         if self.histories is not None:
-            self._tell_histories(ended, diaries, goal[:, :, 0])
+            self._store_sequences(ended, diaries, goal[:, :, 0])
         self.diary.there[ended] = False
         self.diary.reward[ended] = 0.0
 
-    def _tell_histories(self, ended: Tensor, diaries: Diary, goal: Tensor) -> None:
+    def _store_sequences(self, ended: Tensor, diaries: OpenEpisodes, goal: Tensor) -> None:
         """Hand whole histories to the encoder's memory; goal: [e, n, K] by the player before."""
         assert self.histories is not None
         where, who = diaries.there[:, 0].nonzero(as_tuple=True)  # everybody who learns or plans acts at the start
@@ -325,7 +325,7 @@ class SelfPlay:
         )
         self.histories.add(ended[where] // self.games, new)
 
-    def _rank(self, ended: Tensor, diaries: Diary) -> Tensor:
+    def _rank(self, ended: Tensor, diaries: OpenEpisodes) -> Tensor:
         """r2: every player's final reward is replaced by its rank, at the player's last step."""
         assert self.ranked is not None
         final = diaries.reward.sum(1)  # [e, n]
@@ -356,7 +356,7 @@ class SelfPlay:
         self.state = State(**saved["state"]).to(device)
         self.memory = {k: v.to(device) for k, v in saved["memory"].items()}
         self.rule_memory = {k: v.to(device) for k, v in saved["rule_memory"].items()}
-        self.diary = Diary(**{k: v.to(device) for k, v in saved["diary"].items()})
+        self.diary = OpenEpisodes(**{k: v.to(device) for k, v in saved["diary"].items()})
         self.hunters = saved["hunters"].to(device)
         self.generator.set_state(saved["generator"].cpu())
         if self.ranked is not None:

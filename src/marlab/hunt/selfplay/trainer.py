@@ -17,7 +17,7 @@ from marlab.hunt.game.config import REWARD_SCALE
 from marlab.hunt.game.rules import Game
 from marlab.hunt.others.models import LoadedModels, load_goal_models
 from marlab.hunt.planner.agent import HopAgent, agents_state
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.planner.replay import Experience, RankedRewards, Replay
 from marlab.hunt.players.episodes import (
     BEHAVIOUR_ENTROPY,
@@ -34,7 +34,7 @@ from marlab.hunt.players.rules import RulePlayers
 from marlab.hunt.players.seats import Kind, parse_seats, parse_seeds
 from marlab.hunt.selfplay.config import LEARNER, GuardConfig, HopTrainConfig
 from marlab.hunt.selfplay.gates import Gates
-from marlab.hunt.selfplay.learn import BestWeights, HopLearner
+from marlab.hunt.selfplay.learn import BestWeights, PlannerLearner
 from marlab.hunt.selfplay.offline import goals_of, offline_experience
 from marlab.hunt.selfplay.play import PAIR_SUMS, SelfPlay
 from marlab.hunt.selfplay.warm import WarmStart
@@ -60,7 +60,7 @@ MOA_LEARNING_RATE = 1e-3
 """Of the models of others; it does not fall, because players go on changing."""
 
 
-class Guard:
+class RollbackMonitor:
     """The smoothed reward of every seed, its best, and what was done about it."""
 
     def __init__(self, config: GuardConfig, seeds: int, best: BestWeights) -> None:
@@ -82,14 +82,14 @@ class Guard:
             if self.smooth[place] >= self.best[place]:
                 self.best[place] = self.smooth[place]
                 self.best_weights.keep(place)
-            elif self._fell(place):
+            elif self._has_regressed(place):
                 self.best_weights.restore(place)
                 self.smooth[place], self.since[place] = self.best[place], 0
                 self.rollbacks[place] += 1
                 returned.append(place)
         return returned
 
-    def _fell(self, place: int) -> bool:
+    def _has_regressed(self, place: int) -> bool:
         drop = self.config.drop
         return drop > 0 and self.since[place] >= WAIT and self.smooth[place] < (1 - drop) * self.best[place]
 
@@ -146,7 +146,7 @@ def load_resources(config: HopTrainConfig, device: torch.device) -> Resources:
     return Resources(offline, models, world)
 
 
-class HopTrainer:
+class SelfPlayTrainer:
     """All learners of a command, one iteration of games and updates at a time."""
 
     def __init__(self, config: HopTrainConfig, say: Say = lambda text: None) -> None:
@@ -162,10 +162,10 @@ class HopTrainer:
         self.game = make_game(config.game, self.rngs.torch("maps", "cpu"), device=self.device)
         self.offline, models, world = load_resources(config, self.device)
         goals = goals_of(config.mind, models)
-        mind = Mind(config.game, config.mind, goals, self.seeds, world).to(self.device)
+        mind = PlannerModels(config.game, config.mind, goals, self.seeds, world).to(self.device)
         if mind.others is not None and models is not None:
             mind.others.take(models.models)
-        self.learner = HopLearner(mind, config.learn, self.rngs.torch(f"learning of seeds {label}"))
+        self.learner = PlannerLearner(mind, config.learn, self.rngs.torch(f"learning of seeds {label}"))
         self.learner.set_learning_seats(self.seats)
         self.rules = None if len(self.seats) == self.game.players else RulePlayers(self.game, self.roles)
         self.warm: WarmStart | None = None  # what of the warm start is still to be done
@@ -192,7 +192,7 @@ class HopTrainer:
         self.successes: Replay[Experience] | None = None  # what models of others learn from instead
         if config.learn.legacy_moa_buffer == "successes-only":
             self.successes = Replay(rings, config.learn.replay, self._like())
-        self.guard = Guard(config.guard, len(self.seeds), BestWeights(self.learner))
+        self.guard = RollbackMonitor(config.guard, len(self.seeds), BestWeights(self.learner))
         self.watch = Stopwatch(self.device)
         self._rung: set[str] = set()
 
@@ -225,7 +225,7 @@ class HopTrainer:
     def begin_warm(self) -> None:
         """Begin with what the warm start has taught so far."""
         if self.warm is not None:
-            self.warm.hand_over()
+            self.warm.copy_to_learner()
             self.warm = None
             self.guard.best_weights = BestWeights(self.learner)
 

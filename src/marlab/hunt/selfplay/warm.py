@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from marlab.hunt.others.copies import spread
-from marlab.hunt.planner.mind import Mind
+from marlab.hunt.planner.mind import PlannerModels
 from marlab.hunt.planner.replay import Experience
-from marlab.hunt.selfplay.learn import HopLearner
-from marlab.hunt.selfplay.offline import with_hindsight
+from marlab.hunt.selfplay.learn import PlannerLearner
+from marlab.hunt.selfplay.offline import relabel_losers
 from marlab.lab.progress import Progress
 from marlab.lab.runs.checkpoint import CheckpointStore, Keep
 from marlab.lab.runs.run import Run
@@ -38,12 +38,14 @@ class WarmStart:
     others, as in front of a stag without a partner, what somebody with another goal would have done.
     """
 
-    def __init__(self, learner: HopLearner, offline: Experience, generator: torch.Generator, *, imagine: bool) -> None:
+    def __init__(
+        self, learner: PlannerLearner, offline: Experience, generator: torch.Generator, *, imagine: bool
+    ) -> None:
         """imagine: hindsight, which needs models of others that know something."""
         mind = learner.fast
         self.learner, self.offline, self.generator, self.imagine = learner, offline, generator, imagine
         self.step, self.total = 0, learner.config.warm_updates
-        self.first = Mind(
+        self.first = PlannerModels(
             mind.game, mind.config, mind.goals, mind.seeds, mind.world[0], history=mind.reads_histories, own_moa=False
         )
         self.first.to(offline.time.device)
@@ -51,7 +53,7 @@ class WarmStart:
             seeds = len(mind.seeds)  # every observer begins with the same models, so those of the first will do
             known = {k: w.unflatten(0, (seeds, -1))[:, 0] for k, w in mind.others.state_dict().items()}
             self.first.others.load_state_dict(known)
-        self.teacher = HopLearner(self.first, learner.config, generator)
+        self.teacher = PlannerLearner(self.first, learner.config, generator)
 
     def lessons(self) -> Experience:
         """The offline steps [R] with what the prior should learn from them, for self-play to go on with.
@@ -61,7 +63,7 @@ class WarmStart:
         rows, copies = torch.arange(len(self.offline.time), device=self.offline.time.device), self.first.players.copies
         parts = [self.offline.select(part.expand(copies, -1)) for part in rows.split(CHUNK)]
         return self.offline._replace(
-            policy=torch.cat([with_hindsight(self.first, part, self.imagine)[0] for part in parts])
+            policy=torch.cat([relabel_losers(self.first, part, self.imagine)[0] for part in parts])
         )
 
     def iterate(self) -> Mapping[str, Any]:
@@ -71,11 +73,11 @@ class WarmStart:
         seen = offline.select(
             torch.randint(size, (first.players.copies, c.batch_size), generator=self.generator, device=device)
         )
-        self.teacher.player_step(seen._replace(policy=with_hindsight(first, seen, self.imagine)), rate, 0.0)
+        self.teacher.player_step(seen._replace(policy=relabel_losers(first, seen, self.imagine)), rate, 0.0)
         self.step += 1
         return {}
 
-    def hand_over(self) -> None:
+    def copy_to_learner(self) -> None:
         """What was learnt so far becomes what all seats begin with."""
         learned, own = self.teacher.slow.players.state_dict(), self.learner.fast.players
         own.load_state_dict({name: spread(learned[name], len(w)) for name, w in own.state_dict().items()})

@@ -39,7 +39,7 @@ from marlab.hunt.pretraining.run import pretrain_goals
 from marlab.hunt.selfplay.config import HopTrainConfig
 from marlab.hunt.selfplay.gates import FEW_SHOT_FLOORS, SINGLE_EXCESS, TOP1_WITHOUT_GOALS, Gate, Gates, least, most
 from marlab.hunt.selfplay.offline import SOURCES, goals_of
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.hunt.selfplay.warm import drive_warm_start
 from marlab.hunt.world_model.config import PretrainWorldConfig
 from marlab.hunt.world_model.pretrain import pretrain_world
@@ -96,7 +96,9 @@ def refuse_missing(config: HopTrainConfig) -> None:
 NO_DATA = "There is no offline data: add P1 to --phases, or give --load-data."
 
 
-def drive_planners(trainer: HopTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False) -> bool:
+def drive_planners(
+    trainer: SelfPlayTrainer, run: Run, *, quiet: bool, name: str | None = None, stay: bool = False
+) -> bool:
     """Train until the end (True), or leave the run at a safe point: between two updates of the warm start, two steps of
     the games, or two iterations. With `stay` the run is not left then, and False comes back."""
     size, seeds = trainer.config.eval_episodes, len(trainer.seeds)
@@ -318,7 +320,7 @@ class Pipeline:
             guard=replace(c.guard, drop=0.0),
         )
         with stage("one learner begins", quiet=self.quiet):
-            trainer = HopTrainer(config, self.run.log)
+            trainer = SelfPlayTrainer(config, self.run.log)
         with Run.open("hunt", config, self._options("p5_single")) as run:
             drive_planners(trainer, run, quiet=self.quiet, name="one learner")
         self._done("p5_single")

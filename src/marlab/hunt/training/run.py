@@ -21,7 +21,7 @@ from marlab.hunt.players.evaluation import conclude
 from marlab.hunt.players.published import MCTS_END, MCTS_PEAK
 from marlab.hunt.ppo.figures import X, draw_outcomes, draw_reward, seed_curve
 from marlab.hunt.selfplay.config import HopTrainConfig
-from marlab.hunt.selfplay.trainer import HopTrainer
+from marlab.hunt.selfplay.trainer import SelfPlayTrainer
 from marlab.hunt.training.phases import Pipeline, drive_planners, refuse_missing
 from marlab.lab.config import Preset
 from marlab.lab.progress import stage
@@ -73,7 +73,7 @@ def _self_play(run: Run, config: HopTrainConfig, pipeline: Pipeline, quiet: bool
             print(text)
 
     with stage("self-play begins", quiet=quiet):
-        trainer = HopTrainer(config, tell)
+        trainer = SelfPlayTrainer(config, tell)
     run.add_stage(
         config.variant,
         lr=config.learn.learning_rate,

@@ -27,7 +27,7 @@ from marlab.hunt.game.render import (
     image,
 )
 from marlab.hunt.game.rules import HUNT_HARE, HUNT_STAG, STAY
-from marlab.hunt.watch.record import Episode, Moment, Opinion, Thought
+from marlab.hunt.watch.record import BeliefAbout, Decision, Episode, Moment
 
 WIDTH, HEIGHT = 1280, 720
 BOARD = 540
@@ -171,7 +171,7 @@ def _card(brush: Brush, episode: Episode, moment: Moment, seat: int, box: tuple[
     _choice(brush, thought, seat, moment.action[seat], (right - 240, top + 8, right - 12, bottom - 8))
 
 
-def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, float]) -> None:
+def _opinion(brush: Brush, opinion: BeliefAbout, box: tuple[float, float, float, float]) -> None:
     """Token, belief bar, and the expected next moves around a point."""
     left, top, right, bottom = box
     _scaled_token(brush, (left + 13, top + 12), 10, opinion.about)
@@ -198,7 +198,7 @@ def _opinion(brush: Brush, opinion: Opinion, box: tuple[float, float, float, flo
 
 
 def _choice(
-    brush: Brush, thought: Thought, seat: int, taken: int | None, box: tuple[float, float, float, float]
+    brush: Brush, thought: Decision, seat: int, taken: int | None, box: tuple[float, float, float, float]
 ) -> None:
     """A bar per action, the taken one filled; below it values and the line of play of a search."""
     left, top, right, bottom = box

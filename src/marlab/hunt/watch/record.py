@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from marlab.hunt.evaluate.agents import Agent, only_in
+from marlab.hunt.evaluate.agents import Agent, restrict_to_seats
 from marlab.hunt.game.render import Scene, scene
 from marlab.hunt.game.rules import ACTION_NAMES, STAY, Game, Outcome, State
 from marlab.hunt.game.views import View
@@ -28,7 +28,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Opinion:
+class BeliefAbout:
     """What a player (or the ideal observer) thinks of another."""
 
     about: int  # seat
@@ -38,11 +38,11 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class Thought:
+class Decision:
     """A player's mind before its decision."""
 
     source: str  # "own models" of a planning agent, or "ideal observer"
-    opinions: list[Opinion]
+    opinions: list[BeliefAbout]
     policy: list[float] | None  # [A] what it draws from, where it is known
     visits: list[float] | None = None  # [A] of the search
     q: list[float] | None = None  # [A] values of the search, in reward units
@@ -57,7 +57,7 @@ class Moment:
     scene: Scene
     earned: list[float]  # by everybody so far
     action: list[int | None]  # about to be executed, None for who is gone or at the end
-    thoughts: list[Thought | None]
+    thoughts: list[Decision | None]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SeatedPlayers:
             policy = agent.make(game, agent.seeds[0])
             mine = torch.zeros(1, game.players, dtype=torch.bool, device=game.device)
             mine[0, seat] = True
-            only_in(policy, mine)
+            restrict_to_seats(policy, mine)
             self.policies.append(policy)
         self.memories: list[Memory] = [policy.begin(1, generator) for policy in self.policies]
         self.observer = BeliefTracker(game, ExactLikelihoods(game), BeliefConfig())
@@ -149,10 +149,10 @@ class SeatedPlayers:
         nobody: list[int | None] = [None] * self.game.players
         return [*self.moments, Moment(self.scene, self.earned.tolist(), nobody, [None] * self.game.players)]
 
-    def _thoughts(self, view: View, memories: list[Memory]) -> list[Thought | None]:
+    def _thoughts(self, view: View, memories: list[Memory]) -> list[Decision | None]:
         """What everybody thinks who decided in `view`, from the memories before."""
         expected = self._expected(view)
-        thoughts: list[Thought | None] = []
+        thoughts: list[Decision | None] = []
         for seat, policy in enumerate(self.policies):
             if not bool(view.state.alive[0, seat]):
                 thoughts.append(None)
@@ -161,10 +161,12 @@ class SeatedPlayers:
             else:
                 known = policy.probabilities(view, memories[seat])
                 opinions = [
-                    Opinion(other, float(self.seen["belief"][0, other, 0]), expected[other])
+                    BeliefAbout(other, float(self.seen["belief"][0, other, 0]), expected[other])
                     for other in _others(view, seat)
                 ]
-                thoughts.append(Thought("ideal observer", opinions, None if known is None else known[0, seat].tolist()))
+                thoughts.append(
+                    Decision("ideal observer", opinions, None if known is None else known[0, seat].tolist())
+                )
         return thoughts
 
     def _expected(self, view: View) -> list[list[float]]:
@@ -179,13 +181,13 @@ def _others(view: View, seat: int) -> list[int]:
     return [other for other in order if bool(view.state.alive[0, other])]
 
 
-def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
+def _planned(explanation: Explanation, seat: int, view: View) -> Decision:
     n = view.game.players
     opinions = []
     for other in _others(view, seat):
         slot = (other - seat - 1) % n
         opinions.append(
-            Opinion(
+            BeliefAbout(
                 other,
                 float(explanation.stag[0, seat, slot]),
                 explanation.expected[0, seat, slot].tolist(),
@@ -194,7 +196,7 @@ def _planned(explanation: Explanation, seat: int, view: View) -> Thought:
         )
     plan = explanation.plan
     line = [a for a in explanation.line[0, seat].tolist() if a >= 0]
-    return Thought(
+    return Decision(
         "own models",
         opinions,
         plan.policy[0, seat].tolist(),
