@@ -230,17 +230,17 @@ def verdict_of(split: Mapping[str, Any]) -> list[Sentence]:
     return [say(f"hunt.{key}", right=right, interval=(low, high), copy=copy), say("hunt.next_world")]
 
 
-def draw_losses(rows: Sequence[Mapping[str, Any]], path: Path, kind: ModelKind) -> None:
+def draw_losses(rows: list[dict[str, Any]], path: Path, kind: ModelKind) -> None:
     """Loss over epochs, on the rows that it learns from and on held-out ones, and its errors on the latter."""
     figure, (left, right) = panels(1, 2, size=(7.2, 4.4), title="Training of the world model")
     shown = {"training rows": "wm/train/loss", "held-out rows": "wm/validation/loss"}
-    series = {name: Curve(*column(list(rows), key)) for name, key in shown.items()}  # type: ignore[arg-type]
+    series = {name: Curve(*column(rows, key)) for name, key in shown.items()}
     curves(left, series, xlabel="epoch", ylabel="loss (its own units)", title="loss")
     if kind == "dense":  # only there the original's figure measures the same thing
         reference_lines(left, {"original, weighted": sum(WORLD_LOSS) / len(WORLD_LOSS), "original, unweighted": 0.01})
     errors = {
-        name: Curve(*column(list(rows), f"wm/validation/{key}"))
-        for name, key in (("observation", "obs_mse"), ("reward", "reward_mse"))  # type: ignore[arg-type]
+        name: Curve(*column(rows, f"wm/validation/{key}"))
+        for name, key in (("observation", "obs_mse"), ("reward", "reward_mse"))
     }
     curves(right, errors, xlabel="epoch", ylabel="validation MSE", title="errors")
     reference_lines(right, {"original, observation": WORLD_OBS_MSE})
