@@ -48,7 +48,7 @@ def test_batches_are_played_once_and_go_on_where_they_stopped(tmp_path: Path, mo
     with pytest.raises(UserError, match="of the shape"):
         vector.known(file, (1, 2))
     file.write_text("nothing")
-    with pytest.raises(UserError, match="holds no scores"):
+    with pytest.raises(UserError, match="not scores of a market"):
         vector.known(file, (3, 3, 2))
 
 

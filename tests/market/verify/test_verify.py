@@ -88,3 +88,12 @@ def test_agreement_is_told_by_length_and_shape() -> None:
     assert counted == 2 and all("0 too many" in line for line in lines)
     worse = by_shape(some, [replace(settled[0], equal=0), settled[1]], moved)
     assert "1 of 2 worlds equal" in worse[0]
+
+
+def test_worlds_that_are_all_named_differently_share_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("marlab.market.verify.verify.MOST_POPULATIONS", 0)
+    assert verify(VerifyConfig(recorded=GOLDEN, policy_worlds=0)) == 0
+    said = capsys.readouterr().out
+    assert "    recorded               7 of 7 worlds equal" in said and "verify-1" not in said

@@ -20,6 +20,8 @@ from marlab.market.verify.settings import VerifyConfig
 
 BATCH = 32
 """Worlds that are replayed together."""
+MOST_POPULATIONS = 12
+"""Names of recorded worlds that get a line of their own."""
 REPEATS = 40
 """Plays of each config by an array version."""
 LEAST_MIXED = 0.99
@@ -35,6 +37,8 @@ def verify(config: VerifyConfig) -> int:
         if not worlds:
             raise UserError(f"There is no recorded world in {config.recorded}, expected files as --keep writes them.")
         names = [population(world) for world in worlds]
+        if len(set(names)) > MOST_POPULATIONS:  # a collection names every world by itself
+            names = [name if name == RULE_WORLDS else "recorded" for name in names]
     else:
         plan = planned(config.worlds, config.days, config.seed, config.populations)
         worlds = recorded([spec for _, spec in plan], config.engine_config(), config.quiet, config.keep)
