@@ -24,6 +24,7 @@ from marlab.market.online import ground_real
 from marlab.market.online.ground_real import Seat
 from marlab.market.online.net import AroundRule
 from marlab.market.online.settings import OnlineConfig
+from marlab.market.vector.replay import recorded_files
 
 
 class Refits:
@@ -87,7 +88,7 @@ class Refits:
         """The folder of all recorded worlds; those that were there before are linked into it."""
         folder = self.folder / ground_real.RECORDED
         if self.config.recorded is not None:
-            for path in sorted(self.config.recorded.glob("*.parquet")):
+            for path in recorded_files(self.config.recorded):
                 if not (folder / path.name).exists():
                     _link(path, folder / path.name)
         return folder

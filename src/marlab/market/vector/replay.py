@@ -137,11 +137,16 @@ def read(path: Path) -> Recorded:
     return Recorded.of(read_world(path))
 
 
-def read_folder(folder: Path) -> list[Recorded]:
-    """All recorded worlds of a folder, or of the run that it belongs to, in the order of their files."""
+def recorded_files(folder: Path) -> list[Path]:
+    """The logs of a folder or of a run, in the order of their names."""
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder, expected one with recorded worlds (.parquet).")
-    return [read(path) for path in sorted(folder.glob("*.parquet")) or sorted(folder.glob("worlds/*.parquet"))]
+    return sorted(folder.glob("*.parquet")) or sorted(folder.glob("worlds/*.parquet"))
+
+
+def read_folder(folder: Path) -> list[Recorded]:
+    """All recorded worlds of a folder or of a run."""
+    return [read(path) for path in recorded_files(folder)]
 
 
 @dataclass(frozen=True)
