@@ -236,6 +236,7 @@ def draw_losses(rows: list[dict[str, Any]], path: Path, kind: ModelKind) -> None
     shown = {"training rows": "wm/train/loss", "held-out rows": "wm/validation/loss"}
     series = {name: Curve(*column(rows, key)) for name, key in shown.items()}
     curves(left, series, xlabel="epoch", ylabel="loss (its own units)", title="loss")
+    left.set_yscale("log")
     if kind == "dense":  # only there the original's figure measures the same thing
         reference_lines(left, {"original, weighted": sum(WORLD_LOSS) / len(WORLD_LOSS), "original, unweighted": 0.01})
     errors = {
@@ -243,9 +244,8 @@ def draw_losses(rows: list[dict[str, Any]], path: Path, kind: ModelKind) -> None
         for name, key in (("observation", "obs_mse"), ("reward", "reward_mse"))
     }
     curves(right, errors, xlabel="epoch", ylabel="validation MSE", title="errors")
+    right.set_yscale("log")
     reference_lines(right, {"original, observation": WORLD_OBS_MSE})
-    for ax in (left, right):
-        ax.set_yscale("log")
     legends(left, right)
     save(figure, path)
 
