@@ -61,7 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
     while not logs:
         assert process.is_alive()
         time.sleep(0.02)
-        logs = list((folder / run_folder("tiny", "worlds") / "recorded").glob("*.npz"))
+        logs = list((folder / run_folder("tiny", "worlds") / "worlds").glob("*.parquet"))
     process.kill()
     process.join()
     written = logs[0].stat().st_mtime_ns
