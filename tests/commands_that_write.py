@@ -1,221 +1,183 @@
-"""Every training and collection in a size of seconds, and whether two of its runs came to the same.
-
-Used where commands are killed or run out of disk: what went on afterwards must equal what was never disturbed.
-"""
+"""Every command that writes, in a size of seconds: for tests that kill it or take its disk away."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import numpy as np
 
+from marlab.lab.config import altered
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint
-from marlab.lab.runs.metrics import read_metrics
-from marlab.lab.runs.records import read_run
-from marlab.lab.runs.testing import assert_same
 from marlab.market.agent.layers import SHIPPED
 from tests.fish.cases import SMALL as FISH
-from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, samples
+from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, runs, samples, weights
 from tests.hunt.hop_cases import small_training
 from tests.hunt.ppo_cases import small as small_ppo
-
-TIMES = (
-    "time",
-    "charts/SPS",
-    "seconds",
-    "cpu_s",
-    "worker",
-    "peak_mb",
-    "attempts",
-    "created",
-    "generated_at",
-    "timestamp",
-)
-UNEQUAL = {"run.json", "log.txt", "lock", "note.md", "plan.json", "config.json"}
-"""Files that tell when, where and how often, which is what differs."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """A command without its --output-dir."""
+    """A command in a folder of its own, which is the working directory; its run is there under `out`."""
 
     words: str
-    """{files} stands for a folder with what `prepare` put there."""
     prepare: Callable[[Path], None] = lambda folder: None
+    """Puts there what the command needs."""
+    out: str = "run"
+    """Its --output-dir; empty: the words say where it writes."""
     resume: tuple[str, ...] = ("--resume",)
-    """How it goes on; () for one that simply begins again."""
+    """What is added to go on, once there is a run; () for a command that is simply called again."""
+    shrink: Callable[[], None] = lambda: None
+    """Makes what no flag makes small, in the process that works."""
+    share: float = 1.0
+    """Of the kills that are tried, where most of the writes are those of another command."""
 
-    def argv(self, files: Path, out: Path) -> list[str]:
-        return [*self.words.format(files=files).split(), "--output-dir", str(out)]
+    def argv(self, root: Path) -> list[str]:
+        """The words now: with --resume where there is a run."""
+        words = self.words.split()
+        if self.out:
+            words += ["--output-dir", self.out]
+        return [*words, *(self.resume if self.out and (root / self.out / "run.json").exists() else ())]
 
 
-def _write_preset(config: Any) -> Callable[[Path], None]:
+def _preset(config: Any) -> Callable[[Path], None]:
     return lambda folder: (folder / "p.toml").write_bytes(preset(config)) and None
 
 
-def _copy(make: Callable[[], Path]) -> Callable[[Path], None]:
+def _copy(*make: Callable[[], Path]) -> Callable[[Path], None]:
     def copy(folder: Path) -> None:
-        import shutil
-
-        shutil.copytree(make(), folder, dirs_exist_ok=True)
+        for made in make:
+            shutil.copytree(made(), folder, dirs_exist_ok=True)
 
     return copy
 
 
-VECTOR = (
-    "--shapes 2x3 --days 5 5 --learners 2 --hidden 8 --opponents SyncRandomStdAgent RandomStdAgent --generations 3 "
-    "--worlds 2 --device cpu"
+def _l2(folder: Path) -> None:
+    shutil.copytree(samples(), folder, dirs_exist_ok=True)
+    (folder / "l2.pt").write_bytes(weights("l2"))
+
+
+def _few_cells() -> None:
+    from marlab.fish.training import suite
+
+    cells = suite.cells
+    suite.cells = lambda cfg: iter({cell.axis: cell for cell in cells(cfg)}.values())  # one of each kind
+
+
+def _tiny_quickstart() -> None:
+    from marlab.quickstart import command
+    from tests.quickstart.test_command import SERIAL, tiny
+
+    whole = command.quickstart
+    command.quickstart = lambda config, name, engine, limit: whole(tiny(), name, SERIAL, limit)  # type: ignore[misc]
+
+
+def _still_curve() -> None:
+    """A moving curve whose pictures are grey: painting them takes as long as the rest of the training."""
+    from marlab.fish.measure import plots
+
+    plots._gif_frame = lambda rows, end, references: np.full((8, 8, 3), end, np.uint8)
+
+
+VECTOR = "--shapes 2x2 --days 5 5 --learners 1 --hidden 8 --opponents RandomStdAgent --worlds 2 --device cpu"
+ONLINE = "--generation-days 2 --rollout-days 1 --steer-worlds 2 --steer-days 5 --batch-size 64 --quiet"
+SWEPT = (
+    "--set learning_rate=1e-4,1e-3 --set total_iterations=1 curriculum=3:1 num_envs=2 n_steps=8 batch_size=16 "
+    "n_epochs=1 policy_hidden_sizes=4 device=cpu multi_eval_interval=3 multi_eval_probe_episodes=2 eval_multi_fish=40 "
+    "tail_replay_count=0 skip_final_eval=true include_neighbor_features=off entropy_coef_schedule=1:0.02"
 )
 CLONES = SHIPPED / "clones.npz"
-MARKET = (
-    "--device cpu --seed 3 --l2-epochs 3 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
-)
+LEARN = "--device cpu --seed 3 --l2-epochs 2 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
+POPULATION = " ".join(["SyncRandomStdAgent", "RandomStdAgent"] * 5)
+SHOAL = altered(
+    FISH, total_iterations=5, curriculum="3:3,4:2", checkpoint_interval=1, multi_eval_interval=2, num_envs=2,
+    n_steps=16, n_epochs=1, video_max_steps=3, video_num_fish=2, eval_multi_fish=4, eval_multi_episodes=2,
+)  # fmt: skip
 WRITING = {
-    "fish train": Writing("fish train --preset {files}/p.toml", _write_preset(FISH)),
+    "quickstart": Writing("quickstart --name tiny", out="", shrink=_tiny_quickstart, share=0.1),
+    "fish train": Writing("fish train --preset p.toml", _preset(SHOAL), shrink=_still_curve),
+    "fish eval": Writing("fish eval best --episodes 3 --fish 4 --device cpu"),
     "fish selfplay": Writing(
-        "fish selfplay --rounds 1 --iterations 3 --num-envs 8 --num-fish 3 --hidden 8 --n-steps 16 --eval-arenas 2 "
+        "fish selfplay --rounds 1 --iterations 2 --num-envs 8 --num-fish 3 --hidden 8 --n-steps 8 --eval-arenas 1 "
         "--device cpu"
     ),
-    "fish suite": Writing("fish suite best --arenas 1 --device cpu"),
+    "fish suite": Writing("fish suite best --arenas 1 --device cpu", shrink=_few_cells),
     "fish school": Writing("fish school shoal --arenas 2 --device cpu"),
-    "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 2000", resume=()),
-    "hunt collect": Writing("hunt collect --preset msh_tiny --rows 4000"),
+    "fish probe": Writing("fish probe best --episodes 2 --fish 4 --device cpu --output-dir probe", out=""),
+    "fish watch": Writing("fish watch sidestep --steps 4 --fish 3 --size 64 --film film.gif", out=""),
+    "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 500", resume=()),
+    "hunt check": Writing("hunt check --episodes 8 --ceiling-episodes 20 --layouts 2 --maps 1", resume=()),
+    "hunt collect": Writing("hunt collect --preset msh_tiny --rows 2000"),
     "hunt pretrain vae": Writing(
-        "hunt pretrain vae {files}/data --epochs 6 --vae-epochs 3 --belief-games 4 --no-overfit-check", _copy(hunt_data)
+        "hunt pretrain vae data --epochs 3 --vae-epochs 2 --belief-games 2 --no-overfit-check", _copy(hunt_data)
     ),
-    "hunt pretrain world": Writing("hunt pretrain world {files}/data --rows 0 --epochs 8", _copy(hunt_data)),
-    "hunt train ppo": Writing("hunt train --preset {files}/p.toml", _write_preset(small_ppo(total_steps=12 * 8 * 12))),
-    "hunt train hop": Writing(
-        "hunt train --preset {files}/p.toml --pipeline.gates warn", _write_preset(small_training())
+    "hunt pretrain world": Writing("hunt pretrain world data --rows 0 --epochs 3", _copy(hunt_data)),
+    "hunt train ppo": Writing("hunt train --preset p.toml", _preset(small_ppo(total_steps=12 * 8 * 5))),
+    "hunt train hop": Writing("hunt train --preset p.toml --pipeline.gates warn", _preset(small_training())),
+    "hunt diagnose": Writing("hunt diagnose data --no-figures", _copy(hunt_data), resume=()),
+    "hunt eval": Writing(
+        "hunt eval NS --agents NH --parts self-play scenarios cross-play --scenarios visit_mixture NS+2NH --runs 4 "
+        "--steps 35 --window 35 --layouts 4 --episodes 2 --device cpu --engine serial --quiet"
     ),
+    "hunt watch": Writing("hunt watch NS --game msh_tiny --device cpu", resume=()),
     "market collect": Writing(
-        "market collect --experts SyncRandomStdAgent RandomStdAgent --configs 2 --runs 1 --steps 6 --processes 2 2 "
+        "market collect --experts SyncRandomStdAgent RandomStdAgent --configs 2 --runs 1 --steps 5 --processes 2 2 "
         "--engine serial --quiet"
     ),
     "market samples": Writing(
-        "market samples {files}/logs --agent-name all --chunk 1 --engine serial --quiet", _copy(market_logs)
+        "market samples logs --agent-name all --chunk 1 --engine serial --quiet", _copy(market_logs)
     ),
-    "market clone": Writing(
-        "market clone AS0 PenguinAgent --recorded {files}/recorded --units 12 --steps 4 --batch 16 --hidden 8 "
-        "--repeats 0 --device cpu --quiet",
-        _copy(recorded),
-    ),
-    "market online": Writing(
-        f"market online {VECTOR} --generation-days 2 --rollout-days 1 --steer-every 2 --steer-worlds 2 "
-        "--steer-days 5 --batch-size 64 --past-selves 1 --quiet"
-    ),
+    "market train": Writing(f"market train samples --phases l2,l3,l4 {LEARN}", _copy(samples)),
+    "market online": Writing(f"market online {VECTOR} --generations 2 {ONLINE} --steer-every 2 --past-selves 1"),
     "market online --refits": Writing(
-        "market online --shapes 2x3 --days 5 5 --learners 2 --hidden 8 --generations 2 --worlds 2 --device cpu "
-        f"--clones {CLONES} --opponents PenguinAgent RandomStdAgent --refits 1 --real-worlds 2 --refit-units 2 "
-        "--experts SyncRandomStdAgent RandomStdAgent --recorded {files}/recorded --generation-days 2 --rollout-days 1 "
-        "--steer-every 1 --steer-worlds 2 --steer-days 5 --batch-size 64 --past-selves 0 --engine serial --quiet",
+        f"market online {VECTOR} --clones {CLONES} --generations 2 {ONLINE} --refits 1 --real-worlds 2 "
+        "--refit-units 2 --experts SyncRandomStdAgent RandomStdAgent --recorded recorded --steer-every 1 "
+        "--past-selves 0 --engine serial",
         _copy(recorded),
     ),
     "market habits": Writing(
-        "market habits --steps 3 --batches 1 --markets 2 --draws 4 --days 5 --shapes 2x3 --opponents RandomStdAgent "
+        "market habits --steps 2 --batches 1 --markets 2 --draws 4 --days 5 --shapes 2x3 --opponents RandomStdAgent "
         "--device cpu"
     ),
     "market distill": Writing(
-        f"market distill rule {VECTOR} --play-days 2 --steps 4 --batch 64 --compare-worlds 2 --compare-days 5"
+        f"market distill rule {VECTOR} --generations 3 --play-days 2 --steps 4 --batch 64 --compare-worlds 2 "
+        "--compare-days 5"
+    ),
+    "market eval-l2": Writing("market eval-l2 l2.pt --data samples --device cpu", _l2, resume=()),
+    "market play": Writing(
+        "market play --agents RandomStdAgent GreedyStdAgent --configs 2 --days 5 5 --shapes 2x2 --no-trials "
+        "--engine serial --quiet"
+    ),
+    "market new-agent": Writing("market new-agent MyAgent", out=""),
+    "market submit": Writing("market submit LitaAgentHRL --days 4", resume=()),
+    "market clone": Writing(
+        "market clone AS0 PenguinAgent --recorded recorded --units 12 --steps 4 --batch 16 --hidden 8 --repeats 0 "
+        "--device cpu --quiet",
+        _copy(recorded),
+    ),
+    "market verify": Writing(
+        "market verify --worlds 2 --days 5 5 --policy-worlds 0 --populations Random --engine serial --keep kept",
+        out="",
     ),
     "market fidelity": Writing(
         "market fidelity --sellers rule=LitaAgentHRL(mode=heuristic) imitation=LitaAgentHRL(mode=neural) "
-        f"--population {' '.join(['SyncRandomStdAgent', 'RandomStdAgent'] * 5)} RandomStdAgent --configs 2 --seats 2 "
-        "--days 5 --repeats 2 --engine serial --quiet"
+        f"--population {POPULATION} RandomStdAgent --configs 2 --seats 2 --days 5 --repeats 2 --engine serial --quiet"
     ),
-    "market train": Writing(f"market train {{files}}/samples --phases l2,l3,l4 {MARKET}", _copy(samples)),
+    "market configs": Writing("market configs configs.npz --count 2 --days 5 5", out=""),
+    "market export": Writing("market export logs --output-dir exported", _copy(market_logs), out=""),
+    "runs --plan": Writing("runs --plan fish/wider --goal why", _copy(runs), out=""),
+    "runs --abandon": Writing("runs --abandon fish/b --reason why", _copy(runs), out=""),
+    "compare": Writing("compare fish/a fish/b", _copy(runs), resume=()),
+    "sweep": Writing(f"sweep fish train {SWEPT} --engine serial --quiet"),
+    "draw": Writing("draw hunt/p", _copy(runs), out=""),
+    "report": Writing("report", _copy(runs), out=""),
+    "note": Writing("note --all", _copy(runs), out=""),
 }
-
-ELSEWHERE = {
-    "fish eval": "tests/test_evaluation_kills.py",
-    "hunt eval": "tests/test_evaluation_kills.py",
-    "market play": "tests/test_evaluation_kills.py",
-    "sweep": "tests/test_sweeps.py",
-    "quickstart": "tests/quickstart/test_command.py",
-}
-"""Commands with a run of their own that are killed or cut short in another file."""
-NOTHING_TO_GO_ON_WITH = {
-    "fish probe": "figures and films of one probe", "fish watch": "one film", "hunt check": "prints",
-    "hunt watch": "one film", "hunt diagnose": "figures of a finished run",
-    "market eval-l2": "one table", "market new-agent": "a small folder that must not be there before",
-    "market submit": "one archive", "market verify": "whole worlds, each once", "market configs": "one file",
-    "market export": "one file for each world", "runs": "one record", "compare": "a table and a figure",
-    "draw": "makes again what is there already", "report": "pages of what is there already",
-    "note": "one note for each run",
-}  # fmt: skip
-"""Commands without a run of their own, and what they write: after a kill they are simply called again."""
-
-
-def assert_equal_runs(ours: Path, theirs: Path) -> None:
-    """Everything that two runs computed is equal: results, metrics, weights, data."""
-    if (theirs / "run.json").exists():
-        mine, other = read_run(ours), read_run(theirs)
-        assert mine.status == other.status == "finished"
-        assert_same(_untimed(mine.results), _untimed(other.results))
-    metrics = [[_untimed(row) for row in read_metrics(path / "metrics.jsonl")] for path in (ours, theirs)]
-    assert_same(*metrics)
-    mine_files, other_files = _files(ours), _files(theirs)
-    assert set(mine_files) == set(other_files)
-    for name, path in mine_files.items():
-        _assert_equal_files(name, path, other_files[name])
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    found = {}
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        told = path.name in UNEQUAL or path.suffix in (".png", ".md", ".mp4", ".gif", ".html") or "/tb/" in f"/{name}"
-        if path.is_file() and not hidden and not told and path.name != "metrics.jsonl":
-            found[name] = path
-    return found
-
-
-def _assert_equal_files(name: str, ours: Path, theirs: Path) -> None:
-    if ours.suffix == ".pt":
-        mine, other = (_state(path) for path in (ours, theirs))
-        assert_same(mine, other)
-    elif ours.suffix == ".json":
-        assert _untimed(json.loads(ours.read_text())) == _untimed(json.loads(theirs.read_text())), name
-    elif ours.suffix == ".jsonl":
-        assert_same(_rows(ours), _rows(theirs))
-    elif ours.suffix == ".parquet":
-        assert _table(ours).equals(_table(theirs)), name
-    else:
-        assert ours.read_bytes() == theirs.read_bytes(), name
-
-
-def _table(path: Path) -> Any:
-    """A table without its times; the parts in which it was written do not count."""
-    table = pq.read_table(path)
-    return table.select([name for name in table.column_names if not name.startswith(TIMES)])
-
-
-def _rows(path: Path) -> list[Any]:
-    """The lines of a file that is appended to; where they have steps, those that a resumed process wrote again once."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    stepped = all("step" in line or "resume" in line for line in lines)
-    rows = [_untimed(row) for row in (read_metrics(path) if stepped else lines)]
-    return rows if stepped else sorted(rows, key=str)  # worlds finish in any order
-
-
-def _state(path: Path) -> Any:
-    """What a checkpoint holds; of a memory that it names by name and checksum only the name: its file has a date."""
-    state = load_checkpoint(path).state
-    if isinstance(state, dict) and isinstance(state.get("memory"), list | tuple) and len(state["memory"]) == 2:
-        state = {**state, "memory": state["memory"][0]}
-    return state
-
-
-def _untimed(value: Any) -> Any:
-    """The same without times."""
-    if isinstance(value, dict):
-        return {k: _untimed(v) for k, v in value.items() if not str(k).startswith(TIMES)}
-    return [_untimed(item) for item in value] if isinstance(value, list) else value
+"""A command of the table in `marlab.cli`, perhaps with what makes it another one."""
 
 
 def assert_nothing_is_half_written(folder: Path) -> None:

@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 
 from marlab.lab.runs.records import read_run
-from tests.commands_that_write import WRITING, Writing, assert_equal_runs, assert_nothing_is_half_written
+from tests.commands_that_write import WRITING, Writing, assert_nothing_is_half_written
+from tests.equal_files import differences
 
 MEGABYTES = 24
 COMMANDS = ("hunt train ppo", "hunt collect", "hunt pretrain world")
@@ -25,18 +26,19 @@ STATES = {"failed", "interrupted", "planned"}
 """What a run may be called that could not be finished."""
 
 
-def _work(words: list[str], log: Path) -> None:
+def _work(words: list[str], folder: Path, log: Path) -> None:
     from marlab.cli import main
 
+    os.chdir(folder)
     with log.open("a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     sys.exit(main(words))
 
 
-def call(words: list[str], log: Path) -> int:
+def call(writing: Writing, folder: Path, log: Path) -> int:
     """The exit code of a command in a process of its own."""
-    process = multiprocessing.get_context("forkserver").Process(target=_work, args=(words, log))
+    process = multiprocessing.get_context("forkserver").Process(target=_work, args=(writing.argv(folder), folder, log))
     process.start()
     process.join(280)
     assert process.exitcode is not None, "it hangs"
@@ -60,14 +62,16 @@ def used(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 
-def trial(number: int, name: str, writing: Writing, files: Path, smooth: Path, disk: Path, logs: Path) -> str:
+def trial(number: int, name: str, writing: Writing, smooth: Path, disk: Path, logs: Path) -> str:
     """One full disk; what happened, in a line."""
-    out = disk / str(number) / "run"  # records name the folder
-    left = random.Random(f"{number} {name}").randrange(int(1.1 * used(smooth)))
+    folder = disk / str(number)
+    folder.mkdir()
+    writing.prepare(folder)
+    out = folder / writing.out
+    left = random.Random(f"{number} {name}").randrange(int(1.1 * used(smooth / writing.out)))
     filler = fill(disk, left)
     log = logs / f"{number}.log"
-    words = writing.argv(files, out)
-    code = call(words, log)
+    code = call(writing, folder, log)
     status = read_run(out).status if (out / "run.json").exists() else "not begun"
     said = log.read_text()
     assert "Traceback" not in said, said[-3000:]
@@ -78,11 +82,9 @@ def trial(number: int, name: str, writing: Writing, files: Path, smooth: Path, d
         assert "No space left on device" in said or "disk is full" in said, said[-2000:]
     assert_nothing_is_half_written(out) if out.exists() else None
     filler.unlink()
-    if code != 0:
-        again = [*words, *(writing.resume if (out / "run.json").exists() else ())]
-        assert call(again, log) == 0, log.read_text()[-3000:]
-    assert_equal_runs(out, smooth)
-    shutil.rmtree(out.parent)
+    assert code == 0 or call(writing, folder, log) == 0, log.read_text()[-3000:]
+    assert differences(folder, smooth) == []
+    shutil.rmtree(folder)
     return f"{number:2d} {name:<20} {left / 1e3:8.1f} kB left: {status}"
 
 
@@ -92,14 +94,13 @@ def main(disk: Path, trials: int) -> int:
     outside = disk.with_name("outside")
     smooth = {}
     for name in COMMANDS:
-        files = outside / name.replace(" ", "_")
-        files.mkdir(parents=True)
-        WRITING[name].prepare(files)
-        smooth[name] = files / "smooth" / "run"
-        assert call(WRITING[name].argv(files, smooth[name]), outside / "smooth.log") == 0
+        smooth[name] = outside / name.replace(" ", "_")
+        smooth[name].mkdir(parents=True)
+        WRITING[name].prepare(smooth[name])
+        assert call(WRITING[name], smooth[name], outside / "smooth.log") == 0
     for number in range(trials):
         name = COMMANDS[number % len(COMMANDS)]
-        print(trial(number, name, WRITING[name], smooth[name].parents[1], smooth[name], disk, outside), flush=True)
+        print(trial(number, name, WRITING[name], smooth[name], disk, outside), flush=True)
     return 0
 
 

@@ -14,6 +14,8 @@ import torch
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import (
     LEFTOVER,
+    append,
+    end_broken_line,
     plain_json,
     read_bytes,
     read_gzip,
@@ -175,3 +177,25 @@ def test_a_packed_file_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest
     path.write_bytes(gzip.compress(b"0" * 5000)[:-12])
     with pytest.raises(OSError, match="end-of-stream"):
         read_gzip(path)
+
+
+def test_what_a_living_writer_has_begun_stays(tmp_path: Path) -> None:
+    dead = tmp_path / "a.txt"
+    left = tmp_path / ".a.txt.abcd1234.tmp"
+    left.write_text("half")
+    with replacing(dead) as temporary:  # the first write of a process into a folder looks for leftovers there
+        assert not left.exists()
+        temporary.write_text("new")
+        tidy(tmp_path)
+        assert temporary.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_appended_pieces_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "rows.jsonl", os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, bytes(data)[:3]))  # as on a nearly full disk
+    append(path, b"first line\n")
+    append(path, b"cut")
+    end_broken_line(path)
+    append(path, b"last\n")
+    assert path.read_bytes() == b"first line\ncut\nlast\n"

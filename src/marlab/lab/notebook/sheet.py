@@ -11,7 +11,6 @@ import filecmp
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +20,7 @@ from urllib.parse import quote
 
 from marlab.lab.notebook.panels import PLACES, Panel
 from marlab.lab.notebook.words import is_word, word
-from marlab.lab.runs.files import plain_json, refuse_links
+from marlab.lab.runs.files import plain_json, replacing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,13 +38,8 @@ SCRIPTS = ("notebook.js", "player.js", "chart.js", "kinds.js")
 
 def put(path: Path, content: str | bytes) -> None:
     """Write a file that can be made again: whole or not at all, without waiting for the disk."""
-    refuse_links(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+    with replacing(path, wait=False) as temporary:
+        temporary.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
 
 
 def as_json(value: Any) -> str:

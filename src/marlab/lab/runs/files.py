@@ -11,35 +11,87 @@ import re
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from marlab.lab.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing tells there whether a writer lives, so nothing that it began is removed
+    fcntl = None  # type: ignore[assignment]
+
 LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")
 """What the temporary files of `replacing` are called."""
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""What Windows needs to be told, so that it leaves bytes alone."""
+_LOOKED_INTO: set[Path] = set()
+"""Folders where this process has removed what killed writers left."""
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; on success it becomes `path`, on failure it is removed."""
+def replacing(path: Path, wait: bool = True) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; on success it becomes `path`, on failure it is removed.
+
+    wait: until the disk has it, so that a power cut loses nothing; not for what can be made again at any time.
+    """
     refuse_links(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = path.parent.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder not in _LOOKED_INTO:
+        _remove_dead(folder, os.listdir(folder))
+        _LOOKED_INTO.add(folder)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    temporary, held = Path(name), _alone(handle)
+    if not held:
+        os.close(handle)
     try:
         yield temporary
-        _sync(temporary)
+        if wait:
+            _sync(temporary)
         temporary.chmod(0o666 & ~_UMASK)  # mkstemp makes private files; a result should be readable as usual
         os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    _sync(path.parent)
+    finally:
+        if held:
+            os.close(handle)
+    if wait:
+        _sync(path.parent)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add to the end of a file, in one write: a kill leaves all of it, nothing, or a cut last line."""
+    refuse_links(path)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
+    try:
+        append_to(handle, data)
+    finally:
+        os.close(handle)
+
+
+def append_to(handle: int, data: bytes) -> None:
+    """The same where the file is open already."""
+    left = memoryview(data)
+    while left:  # a signal or a nearly full disk may cut a write short
+        left = left[os.write(handle, left) :]
+
+
+def end_broken_line(path: Path) -> None:
+    """Make sure that the next line begins on its own: a kill may have cut the last one."""
+    if not path.exists():
+        return
+    open_regular(path).close()
+    if path.stat().st_size == 0:
+        return
+    with path.open("rb+") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
 
 
 def tidy(folder: Path) -> None:
@@ -47,12 +99,33 @@ def tidy(folder: Path) -> None:
     pipes are refused, through which something elsewhere would be written. Runs inside it have their own starts."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not Path(place, name, "run.json").exists()]
+        _remove_dead(Path(place), names)
         for path in (Path(place, name) for name in (*folders, *names)):
-            if LEFTOVER.fullmatch(path.name):
-                with suppress(OSError):
-                    path.unlink()
-            elif path.is_symlink() or not (path.is_file() or path.is_dir() or not path.exists()):
+            if path.is_symlink() or not (path.is_file() or path.is_dir() or not path.exists()):
                 raise UserError(f"{path} is a link or a pipe; nothing of a run is written through one: remove it.")
+
+
+def _remove_dead(folder: Path, names: Iterable[str]) -> None:
+    """Remove temporary files whose writer is gone: a living one has its file locked."""
+    for name in filter(LEFTOVER.fullmatch, names):
+        with suppress(OSError):
+            handle = os.open(folder / name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                if _alone(handle):
+                    (folder / name).unlink()
+            finally:
+                os.close(handle)
+
+
+def _alone(handle: int) -> bool:
+    """Lock an open file; False where another process has it, or where the file system cannot tell."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def refuse_links(path: Path) -> None:

@@ -75,6 +75,7 @@ class Lock:
         if self.path.is_dir():
             raise UserError(f"{self.path} is a folder where a lock should be; delete it.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._remove_unfinished()
         mine = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
         mine.write_text(json.dumps(asdict(Owner.this_process())), encoding="utf-8")
         try:
@@ -89,6 +90,13 @@ class Lock:
             raise UserError(f"The lock {self.path} changes hands all the time; try again later.")
         finally:
             mine.unlink()
+
+    def _remove_unfinished(self) -> None:
+        """What processes left that were killed while they took the lock."""
+        for path in self.path.parent.glob(f".{self.path.name}.{'[0-9a-f]' * 32}"):
+            owner = Lock(path).owner()
+            if owner is not None and not owner.is_alive():
+                path.unlink(missing_ok=True)
 
     def _remove_if_stale(self) -> None:
         owner = self.owner()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import open_regular
+from marlab.lab.runs.files import BINARY, append_to, end_broken_line, open_regular
 
 BLOCK = 1 << 16  # bytes read at a time when a file is read from its end
 
@@ -27,8 +27,8 @@ class MetricsWriter:
 
     def __init__(self, path: Path, tb: Path | None = None, resume_step: int | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _end_broken_line(path)
-        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+        end_broken_line(path)
+        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, 0o644)
         self._tb_folder, self._purge_step = tb, resume_step
         self._tb: Any = None  # made at the first record: its import is slow
         if resume_step is not None:
@@ -42,9 +42,7 @@ class MetricsWriter:
         self._mirror(int(step), values)
 
     def _append(self, row: dict[str, Any]) -> None:
-        line = memoryview((json.dumps(row, ensure_ascii=False) + "\n").encode())
-        while line:  # a signal or a nearly full disk may cut a write short
-            line = line[os.write(self._handle, line) :]
+        append_to(self._handle, (json.dumps(row, ensure_ascii=False) + "\n").encode())
 
     def _mirror(self, step: int, values: Mapping[str, Any]) -> None:
         if self._tb_folder is None:
@@ -165,16 +163,3 @@ def _open(path: Path) -> BinaryIO:
         return open_regular(path)
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}).") from None
-
-
-def _end_broken_line(path: Path) -> None:
-    """Make sure that the next record starts on a line of its own."""
-    if not path.exists():
-        return
-    _open(path).close()
-    if path.stat().st_size == 0:
-        return
-    with path.open("rb+") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) != b"\n":
-            file.write(b"\n")

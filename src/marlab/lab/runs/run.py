@@ -30,7 +30,7 @@ from marlab.lab.config import Preset, check_values, config_hash, diff, to_dict
 from marlab.lab.errors import UserError
 from marlab.lab.progress import LINE_EVERY
 from marlab.lab.runs.budget import Budget, announce
-from marlab.lab.runs.files import read_table, tidy, write_json
+from marlab.lab.runs.files import append, read_table, tidy, write_json
 from marlab.lab.runs.folders import write_down
 from marlab.lab.runs.judged import Judged, write_cases
 from marlab.lab.runs.lock import Lock
@@ -354,8 +354,8 @@ class Run:
 
     def log(self, text: str) -> None:
         """Append to log.txt, with the time."""
-        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"[{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}] {text.rstrip()}\n")
+        line = f"[{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}] {text.rstrip()}\n"
+        append(self.path / "log.txt", line.encode("utf-8", "replace"))
 
     def set_device(self, device: object) -> None:
         """Tell the record where the work is done, for example "cuda:0"."""

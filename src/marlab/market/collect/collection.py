@@ -23,7 +23,7 @@ from marlab.lab.engine.tasks import EngineConfig, Task, TaskResult, run_tasks
 from marlab.lab.errors import UserError
 from marlab.lab.progress import Progress, duration, stage
 from marlab.lab.report.style import time_of_a_figure
-from marlab.lab.runs.files import read_bytes, replacing
+from marlab.lab.runs.files import append, end_broken_line, read_bytes, replacing
 from marlab.lab.runs.run import Run, RunOptions
 from marlab.lab.verdict import say
 from marlab.market.collect.command import CollectCommand
@@ -215,8 +215,8 @@ def _full_disk(collection: Collection) -> UserError:
 
 
 def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, sort_keys=True) + "\n")
+    end_broken_line(path)
+    append(path, (json.dumps(row, sort_keys=True) + "\n").encode())
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.arrays import map_npy, read_npz, read_parquet
-from marlab.lab.runs.files import first_line, read_json, replacing, trusting, write_json
+from marlab.lab.runs.files import append, first_line, read_json, replacing, trusting, write_json
 from marlab.market.samples import integrity
 from marlab.market.samples.options import Sizes
 
@@ -197,8 +197,7 @@ class _Appender:
     def append(self, values: NDArray[Any]) -> None:
         if values.dtype != np.dtype(self.column.kind) or values.shape[1:] != self.column.cell:
             raise ValueError(f"{self.path.name} takes {self.column}, got {values.dtype} {values.shape}")
-        with self.path.open("ab") as file:
-            np.ascontiguousarray(values).tofile(file)
+        append(self.path, np.ascontiguousarray(values).tobytes())
         self.rows += len(values)
 
     def close(self) -> None:
