@@ -14,10 +14,13 @@ import numpy as np
 from marlab.lab.config import altered
 from marlab.lab.runs.checkpoint import CheckpointError, load_checkpoint
 from marlab.market.agent.layers import SHIPPED
+from marlab.market.guide import add_options
+from marlab.market.samples.options import SampleOptions
 from tests.fish.cases import SMALL as FISH
 from tests.fuzz.stage import hunt_data, market_logs, preset, recorded, runs, samples, weights
 from tests.hunt.hop_cases import small_training
 from tests.hunt.ppo_cases import small as small_ppo
+from tests.test_sweeps import TINY_FISH
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def _copy(*make: Callable[[], Path]) -> Callable[[Path], None]:
 def _l2(folder: Path) -> None:
     shutil.copytree(samples(), folder, dirs_exist_ok=True)
     (folder / "l2.pt").write_bytes(weights("l2"))
+    add_options(folder / "l2.pt", SampleOptions())
 
 
 def _few_cells() -> None:
@@ -85,11 +89,7 @@ def _still_curve() -> None:
 
 VECTOR = "--shapes 2x2 --days 5 5 --learners 1 --hidden 8 --opponents RandomStdAgent --worlds 2 --device cpu"
 ONLINE = "--generation-days 2 --rollout-days 1 --steer-worlds 2 --steer-days 5 --batch-size 64 --quiet"
-SWEPT = (
-    "--set learning_rate=1e-4,1e-3 --set total_iterations=1 curriculum=3:1 num_envs=2 n_steps=8 batch_size=16 "
-    "n_epochs=1 policy_hidden_sizes=4 device=cpu multi_eval_interval=3 multi_eval_probe_episodes=2 eval_multi_fish=40 "
-    "tail_replay_count=0 skip_final_eval=true include_neighbor_features=off entropy_coef_schedule=1:0.02"
-)
+SWEPT = " ".join(TINY_FISH).replace("1e-3,3e-3 --seeds 0..3", "1e-3")
 CLONES = SHIPPED / "clones.npz"
 LEARN = "--device cpu --seed 3 --l2-epochs 2 --l3-epochs 2 --l4-epochs 2 --l3-width 16 --l3-layers 1 --l3-batch-size 64"
 POPULATION = " ".join(["SyncRandomStdAgent", "RandomStdAgent"] * 5)
@@ -172,7 +172,7 @@ WRITING = {
     "runs --plan": Writing("runs --plan fish/wider --goal why", _copy(runs), out=""),
     "runs --abandon": Writing("runs --abandon fish/b --reason why", _copy(runs), out=""),
     "compare": Writing("compare fish/a fish/b", _copy(runs), resume=()),
-    "sweep": Writing(f"sweep fish train {SWEPT} --engine serial --quiet"),
+    "sweep": Writing(f"sweep {SWEPT} --engine serial --quiet"),
     "draw": Writing("draw hunt/p", _copy(runs), out=""),
     "report": Writing("report", _copy(runs), out=""),
     "note": Writing("note --all", _copy(runs), out=""),

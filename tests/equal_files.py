@@ -16,7 +16,7 @@ TIMES = (
     "time", "charts/SPS", "seconds", "cpu_s", "worker", "peak_mb", "attempts", "created", "generated_at", "timestamp",
     "started", "ended", "host", "commit",
 )  # fmt: skip
-"""How the names of values begin that tell when, where and how fast, which is what differs."""
+"""How the names of values begin that tell when, where and how fast, which is what differs; so does a page's "mark"."""
 NOT_COMPARED = {"log.txt", "lock"}
 EVENTS = "events.out.tfevents."
 
@@ -48,7 +48,7 @@ def _compare(ours: Path, theirs: Path) -> None:
         return assert_same(_curves(ours), _curves(theirs))
     if ours.read_bytes() == theirs.read_bytes():
         return None
-    read = READERS.get(ours.suffix)
+    read = READERS.get(ours.name) or READERS.get(ours.suffix)
     assert read is not None, "other bytes"
     return assert_same(read(ours), read(theirs), ours.name)
 
@@ -103,6 +103,11 @@ def _table(path: Path) -> Any:
     return table.select([name for name in table.column_names if not name.startswith(TIMES)]).to_pydict()
 
 
+def _runs(path: Path) -> set[str]:
+    """The list of runs elsewhere; a line that leads to none is nobody's, and one may stand twice."""
+    return {line for line in path.read_text().splitlines() if (path.parent / line / "run.json").exists()}
+
+
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?|\d+(\.\d+)? ?(ms|s|min|h)\b")
 
 
@@ -113,7 +118,7 @@ def _text(path: Path) -> str:
 
 READERS = {
     ".pt": _checkpoint, ".json": _json, ".jsonl": _lines, ".parquet": _table, ".md": _text, ".html": _text,
-    ".csv": _text,
+    ".csv": _text, "elsewhere.txt": _runs,
 }  # fmt: skip
 
 
@@ -122,5 +127,5 @@ def untimed(value: Any) -> Any:
     if isinstance(value, str):
         return value.removesuffix(" --resume")  # the command of a run
     if isinstance(value, dict):
-        return {k: untimed(v) for k, v in value.items() if not str(k).startswith(TIMES)}
+        return {k: untimed(v) for k, v in value.items() if not str(k).startswith(TIMES) and k != "mark"}
     return [untimed(item) for item in value] if isinstance(value, list) else value

@@ -27,7 +27,7 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 TICK_NS = 50_000_000  # a file may change twice in a tick of the disk's clock
 AtStep = Callable[[int, str], None]
 Contents = dict[str, str]
-"""Name -> mark of its content, empty for a folder."""
+"""Name -> mark of its content and when it was written, empty for a folder."""
 
 
 class Files:
@@ -54,19 +54,21 @@ class Files:
         at = os.stat(path)
         key = (path, at.st_ino, at.st_mtime_ns, at.st_size)
         if key in self._known and time.time_ns() - at.st_mtime_ns > TICK_NS:
-            return self._known[key]
+            return f"{self._known[key]} {at.st_mtime_ns}"
         content = Path(path).read_bytes()
         mark = hashlib.blake2b(content, digest_size=16).hexdigest()
         if not (self.store / mark).exists():
             (self.store / mark).write_bytes(content)
         self._known[key] = mark
-        return mark
+        return f"{mark} {at.st_mtime_ns}"
 
     def restore(self, root: Path, files: Contents) -> None:
         """Make the empty folder `root` as it was."""
         for name, mark in sorted(files.items()):  # a folder comes before what is in it
             if mark:
-                (root / name).write_bytes((self.store / mark).read_bytes())
+                content, written_ns = mark.split()
+                (root / name).write_bytes((self.store / content).read_bytes())
+                os.utime(root / name, ns=(int(written_ns), int(written_ns)))
             else:
                 (root / name).mkdir(parents=True, exist_ok=True)
 
@@ -77,7 +79,7 @@ def shape(files: Contents) -> str:
     for name, mark in files.items():
         if not MIRROR.search(name):
             plain = re.sub(RANDOM_PART, "", name)
-            named.add((plain, mark if plain == name else "unfinished"))
+            named.add((plain, mark.partition(" ")[0] if plain == name else "unfinished"))
     return hashlib.blake2b(repr(sorted(named)).encode(), digest_size=16).hexdigest()
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import write_text
+from marlab.lab.runs.files import append, end_broken_line, write_text
 from marlab.lab.runs.record import read_record
 
 ELSEWHERE = "elsewhere.txt"
@@ -74,8 +74,8 @@ def write_down(path: Path, root: Path) -> str | None:
         if (root / ELSEWHERE).exists() and (root / ELSEWHERE).stat().st_size > MOST_BYTES:
             there = [line for line in _lines(root) if (root / line / "run.json").exists()]
             write_text(root / ELSEWHERE, "".join(f"{line}\n" for line in there))
-        with (root / ELSEWHERE).open("a", encoding="utf-8") as file:
-            file.write(f"{way}\n")
+        end_broken_line(root / ELSEWHERE)
+        append(root / ELSEWHERE, f"{way}\n".encode())
         return back
     return None
 
