@@ -37,7 +37,7 @@ class Writing:
     shrink: Callable[[], None] = lambda: None
     """Makes what no flag makes small, in the process that works."""
     share: float = 1.0
-    """Of the kills that are tried, where most of the writes are those of another command."""
+    """Of the kills that are tried: not all where a run is long, and its writes are mostly those of other commands."""
 
     def argv(self, root: Path) -> list[str]:
         """The words now: with --resume where there is a run."""
@@ -98,7 +98,7 @@ SHOAL = altered(
     n_steps=16, n_epochs=1, video_max_steps=3, video_num_fish=2, eval_multi_fish=4, eval_multi_episodes=2,
 )  # fmt: skip
 WRITING = {
-    "quickstart": Writing("quickstart --name tiny", out="", shrink=_tiny_quickstart, share=0.1),
+    "quickstart": Writing("quickstart --name tiny", out="", shrink=_tiny_quickstart, share=0.05),
     "fish train": Writing("fish train --preset p.toml", _preset(SHOAL), shrink=_still_curve),
     "fish eval": Writing("fish eval best --episodes 3 --fish 4 --device cpu"),
     "fish selfplay": Writing(
@@ -138,6 +138,7 @@ WRITING = {
         "--refit-units 2 --experts SyncRandomStdAgent RandomStdAgent --recorded recorded --steer-every 1 "
         "--past-selves 0 --engine serial",
         _copy(recorded),
+        share=0.3,
     ),
     "market habits": Writing(
         "market habits --steps 2 --batches 1 --markets 2 --draws 4 --days 5 --shapes 2x3 --opponents RandomStdAgent "
@@ -165,14 +166,15 @@ WRITING = {
     ),
     "market fidelity": Writing(
         "market fidelity --sellers rule=LitaAgentHRL(mode=heuristic) imitation=LitaAgentHRL(mode=neural) "
-        f"--population {POPULATION} RandomStdAgent --configs 2 --seats 2 --days 5 --repeats 2 --engine serial --quiet"
+        f"--population {POPULATION} RandomStdAgent --configs 2 --seats 2 --days 5 --repeats 2 --engine serial --quiet",
+        share=0.3,
     ),
     "market configs": Writing("market configs configs.npz --count 2 --days 5 5", out=""),
     "market export": Writing("market export logs --output-dir exported", _copy(market_logs), out=""),
     "runs --plan": Writing("runs --plan fish/wider --goal why", _copy(runs), out=""),
     "runs --abandon": Writing("runs --abandon fish/b --reason why", _copy(runs), out=""),
     "compare": Writing("compare fish/a fish/b", _copy(runs), resume=()),
-    "sweep": Writing(f"sweep {SWEPT} --engine serial --quiet"),
+    "sweep": Writing(f"sweep {SWEPT} --engine serial --quiet", share=0.3),
     "draw": Writing("draw hunt/p", _copy(runs), out=""),
     "report": Writing("report", _copy(runs), out=""),
     "note": Writing("note --all", _copy(runs), out=""),

@@ -13,8 +13,8 @@ from tests.commands_that_write import WRITING
 from tests.pins import commands
 
 QUICK = (
-    "fish starts", "hunt collect", "hunt pretrain world", "hunt train hop", "market samples", "market train", "note",
-    "report", "sweep",
+    "compare", "draw", "fish starts", "fish watch", "hunt collect", "hunt pretrain world", "hunt train ppo",
+    "market eval-l2", "market train", "note", "report", "runs --abandon",
 )  # fmt: skip
 """Commands whose tiny run takes a second: of all others, `make test-long` tries the kills."""
 PRINTS_ONLY = {"doctor"}

@@ -22,7 +22,8 @@ TINY_FISH = (
     "fish train --set learning_rate=1e-4,1e-3,3e-3 --seeds 0..3 --set total_iterations=3 curriculum=3:3 num_envs=2 "
     "--set n_steps=8 batch_size=16 n_epochs=1 policy_hidden_sizes=4 device=cpu checkpoint_interval=1 "
     "--set multi_eval_interval=3 multi_eval_probe_episodes=2 eval_multi_fish=40 tail_replay_count=0 "
-    "--set skip_final_eval=true include_neighbor_features=off entropy_coef_schedule=1:0.02"
+    "--set penalty_gate_phase_allowance=1 skip_final_eval=true include_neighbor_features=off "
+    "--set entropy_coef_schedule=1:0.02"
 ).split()  # fmt: skip
 
 

@@ -85,7 +85,10 @@ def end_broken_line(path: Path) -> None:
     """Make sure that the next line begins on its own: a kill may have cut the last one."""
     if not path.exists():
         return
-    open_regular(path).close()
+    try:
+        open_regular(path).close()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}).") from None
     if path.stat().st_size == 0:
         return
     with path.open("rb+") as file:
