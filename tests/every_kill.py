@@ -211,7 +211,7 @@ class Campaign:
 
         def work() -> int:
             code = call(self.writing.argv(self.root), self.writing.shrink)
-            if code != 0:
+            if code != 0 and not (code == 2 and self.writing.once):
                 print(f"it went on with exit code {code}")
                 return 71
             found = differences(self.root, self.home / "uncut")

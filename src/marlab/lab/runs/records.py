@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marlab.lab.errors import UserError
-from marlab.lab.runs.files import read_table, write_json
+from marlab.lab.runs.files import LEFTOVER, read_table, write_json
 from marlab.lab.runs.folders import run_folders
 from marlab.lab.runs.judged import Judged, judged
 from marlab.lab.runs.lock import Lock
@@ -119,7 +119,7 @@ def plan_run(
     if not NAME.fullmatch(world) or not NAME.fullmatch(name):
         raise UserError(f"'{run_id}' does not name a run, expected world/name, for example fish/wider-net.")
     path = root / world / name
-    if path.exists():
+    if path.exists() and not (path.is_dir() and all(LEFTOVER.fullmatch(entry.name) for entry in path.iterdir())):
         raise UserError(f"{path} exists already.")
     record = new_record(world, name)
     record.update(goal=goal, reason=reason, tags=sorted(set(tags)), group=group)

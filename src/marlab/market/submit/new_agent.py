@@ -109,10 +109,12 @@ def new_agent(config: NewAgentConfig) -> list[Path]:
         raise UserError(f"There is no folder {config.folder}.")
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
     stem = "_".join(word.lower() for word in words)
-    files = [config.folder / f"{stem}.py", config.folder / f"test_{stem}.py"]
-    there = next((file for file in files if file.exists()), None)
-    if there is not None:
-        raise UserError(f"{there} exists; take another name or another --folder.")
-    for file, text in zip(files, (AGENT, TEST)):
-        write_text(file, text.replace("NAME", name).replace("FILE", stem))
-    return files
+    texts = {f"{stem}.py": AGENT, f"test_{stem}.py": TEST}
+    files = {config.folder / file: text.replace("NAME", name).replace("FILE", stem) for file, text in texts.items()}
+    there = [file for file in files if file.exists()]
+    half_done = len(there) < len(files) and all(file.read_text(encoding="utf-8") == files[file] for file in there)
+    if there and not half_done:
+        raise UserError(f"{there[0]} exists; take another name or another --folder.")
+    for file, text in files.items():
+        write_text(file, text)
+    return list(files)
