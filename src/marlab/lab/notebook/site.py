@@ -157,7 +157,7 @@ def _read_state(root: Path, language: str) -> dict[str, Any]:
         state = json.loads(read_text(root / FOLDER / STATE))
         right = (state["schema"], state["program"], state["language"]) == (SCHEMA, program_mark(), language)
         return state if right and isinstance(state["runs"], dict) else {}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 

@@ -188,8 +188,8 @@ def read_text(path: Path) -> str:
     return read_bytes(path).decode("utf-8")
 
 
-MOST_UNPACKED = 1 << 30
-"""Bytes that a compressed file may unpack to: a kilobyte can be made to unpack to a gigabyte."""
+MOST_UNPACKED = 1 << 28
+"""Bytes that a compressed file may unpack to: a megabyte can be made to unpack to a gigabyte."""
 
 
 def read_gzip(path: Path, count: int | None = None) -> bytes:
@@ -197,13 +197,23 @@ def read_gzip(path: Path, count: int | None = None) -> bytes:
     with open_regular(path) as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        try:
-            data = gzip.GzipFile(fileobj=file).read(count or MOST_UNPACKED + 1) if packed else file.read(count or -1)
-        except (EOFError, zlib.error) as error:
-            raise OSError(errno.EINVAL, first_line(error), str(path)) from None
-    if packed and len(data) > MOST_UNPACKED:
-        raise OSError(errno.EFBIG, f"It unpacks to more than {MOST_UNPACKED >> 20} MiB", str(path))
-    return data
+        source: Any = gzip.GzipFile(fileobj=file) if packed else file
+        if count is not None or not packed:
+            return _unpacked(source, path, -1 if count is None else count)
+        data = bytearray()
+        while block := _unpacked(source, path, 1 << 20):  # to ask for all of it would set aside all that it may have
+            data += block
+            if len(data) > MOST_UNPACKED:
+                raise OSError(errno.EFBIG, f"It unpacks to more than {MOST_UNPACKED >> 20} MiB", str(path))
+    return bytes(data)
+
+
+def _unpacked(source: Any, path: Path, count: int) -> bytes:
+    try:
+        found: bytes = source.read(count)
+    except (EOFError, zlib.error) as error:
+        raise OSError(errno.EINVAL, first_line(error), str(path)) from None
+    return found
 
 
 def read_json(path: Path, fail: Callable[[str], Exception]) -> Any:

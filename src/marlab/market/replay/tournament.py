@@ -32,6 +32,9 @@ def read_seats(folder: Path) -> list[Seat]:
     needed = {"agent", "config", "position", "score", *BOUNDS}
     if seats and needed - set(seats[0]):
         raise UserError(f"{path} lacks the column {min(needed - set(seats[0]))}.")
+    for seat in seats:
+        if not isinstance(seat["score"], int | float) or not all(seat[key] for key in ("agent", "config", "position")):
+            raise UserError(f"{path} is damaged: a seat has no score, or does not say whose it is.")
     return seats
 
 

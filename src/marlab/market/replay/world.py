@@ -237,5 +237,5 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
