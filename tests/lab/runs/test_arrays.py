@@ -6,6 +6,8 @@ import io
 import os
 import re
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -121,7 +123,7 @@ def test_tables_that_say_more_than_they_can_hold_are_refused(tmp_path: Path) -> 
     assert read_parquet(path).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
     assert read_parquet(path, ["b", "c"]).column_names == ["b"]
     pq.write_table(pa.table({"a": pa.array(np.zeros(5_000_000))}), path)  # equal values are stored once
-    with pytest.raises(ValueError, match="more than it can"):
+    with pytest.raises(ValueError, match="more rows than it can"):
         read_parquet(path, limit=1 << 20)
     path.write_bytes(path.read_bytes()[:-9] + b"\xff\xff\xff\x7fPAR1")
     with pytest.raises((ValueError, OSError)):
@@ -137,3 +139,29 @@ def test_nobody_else_reads_archives_and_tables() -> None:
     }
     own = {"lab/engine/nursery.py", "lab/engine/tasks.py"}  # answers of the program's own processes
     assert readers == {"lab/runs/arrays.py", "lab/runs/checkpoint.py"} | own
+
+
+FOOTERS = """
+import sys
+from pathlib import Path
+import pyarrow as pa, pyarrow.parquet as pq
+from marlab.lab.runs.arrays import read_parquet
+path = Path(sys.argv[1])
+pq.write_table(pa.table({"a": [[1, 2], [], None], "b": [[1.5], [2.5], []]}), path)
+whole = path.read_bytes()
+for at in range(len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), len(whole) - 8):
+    for bit in (1, 2, 16):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+        try:
+            read_parquet(path)
+        except ValueError:
+            pass
+print("all read")
+"""
+
+
+def test_no_damaged_end_of_a_table_ends_the_process(tmp_path: Path) -> None:
+    """Arrow's own reader of what a file says of a column does, in a process that cannot catch it."""
+    words = [sys.executable, "-c", FOOTERS, str(tmp_path / "t.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "all read\n", done.stderr[-2000:]

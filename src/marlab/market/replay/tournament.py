@@ -33,7 +33,9 @@ def read_seats(folder: Path) -> list[Seat]:
     if seats and needed - set(seats[0]):
         raise UserError(f"{path} lacks the column {min(needed - set(seats[0]))}.")
     for seat in seats:
-        if not isinstance(seat["score"], int | float) or not all(seat[key] for key in ("agent", "config", "position")):
+        if not isinstance(seat["score"], int | float) or any(
+            seat[key] is None for key in ("agent", "config", "position")
+        ):
             raise UserError(f"{path} is damaged: a seat has no score, or does not say whose it is.")
     return seats
 
