@@ -63,7 +63,6 @@ class Proximity:
     worst: str  # the scenario with the largest regret
     regret: float  # there
     first: float  # mean proximity of first episodes
-    by_scenario: dict[str, Measured]
 
 
 def summarise(played: Mapping[str, Played]) -> Proximity:
@@ -79,7 +78,6 @@ def summarise(played: Mapping[str, Played]) -> Proximity:
         worst,
         played[worst].regret,
         float(np.mean([one.first for one in played.values()])),
-        {name: percentiles(float(one.proximity.mean()), drawn[name]) for name, one in played.items()},
     )
 
 
