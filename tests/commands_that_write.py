@@ -36,8 +36,8 @@ class Writing:
     """What is added to go on, once there is a run; () for a command that is simply called again."""
     shrink: Callable[[], None] = lambda: None
     """Makes what no flag makes small, in the process that works."""
-    once: bool = False
-    """It refuses to do again what is done."""
+    codes: tuple[int, ...] = (0,)
+    """How it may end: a command may refuse to do again what is done, or find too little in so small a size."""
     share: float = 1.0
     """Of the kills that are tried: not all where a run is long, and its writes are mostly those of other commands."""
 
@@ -112,7 +112,7 @@ WRITING = {
     "fish probe": Writing("fish probe best --episodes 2 --fish 4 --device cpu --output-dir probe", out=""),
     "fish watch": Writing("fish watch sidestep --steps 4 --fish 3 --size 64 --film film.gif", out=""),
     "fish starts": Writing("fish starts ne:slow sw:0.5-1.5:24 --count 500", resume=()),
-    "hunt check": Writing("hunt check --episodes 8 --layouts 2", resume=()),
+    "hunt check": Writing("hunt check --episodes 8 --layouts 2", resume=(), codes=(1,)),
     "hunt collect": Writing("hunt collect --preset msh_tiny --rows 2000"),
     "hunt pretrain vae": Writing(
         "hunt pretrain vae data --epochs 3 --vae-epochs 2 --belief-games 2 --no-overfit-check", _copy(hunt_data)
@@ -155,7 +155,7 @@ WRITING = {
         "market play --agents RandomStdAgent GreedyStdAgent --configs 2 --days 5 5 --shapes 2x2 --no-trials "
         "--engine serial --quiet"
     ),
-    "market new-agent": Writing("market new-agent MyAgent", out="", once=True),
+    "market new-agent": Writing("market new-agent MyAgent", out="", codes=(0, 2)),
     "market submit": Writing("market submit LitaAgentHRL --days 4", resume=()),
     "market clone": Writing(
         "market clone AS0 PenguinAgent --recorded recorded --units 12 --steps 4 --batch 16 --hidden 8 --repeats 0 "
@@ -173,7 +173,7 @@ WRITING = {
     ),
     "market configs": Writing("market configs configs.npz --count 2 --days 5 5", out=""),
     "market export": Writing("market export logs --output-dir exported", _copy(market_logs), out=""),
-    "runs --plan": Writing("runs --plan fish/wider --goal why", _copy(runs), out="", once=True),
+    "runs --plan": Writing("runs --plan fish/wider --goal why", _copy(runs), out="", codes=(0, 2)),
     "runs --abandon": Writing("runs --abandon fish/b --reason why", _copy(runs), out=""),
     "compare": Writing("compare fish/a fish/b", _copy(runs), resume=()),
     "sweep": Writing(f"sweep {SWEPT} --engine serial --quiet", share=0.3),

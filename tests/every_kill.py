@@ -186,7 +186,7 @@ class Campaign:
             return code
 
         code = fork(work, self.root, self.log)
-        assert code == 0, f"{code}: {self._said()}"
+        assert code in self.writing.codes, f"{code}: {self._said()}"
         for module in modules.read_text().splitlines():  # for all that follow
             with contextlib.suppress(Exception):
                 importlib.import_module(module)
@@ -211,7 +211,7 @@ class Campaign:
 
         def work() -> int:
             code = call(self.writing.argv(self.root), self.writing.shrink)
-            if code != 0 and not (code == 2 and self.writing.once):
+            if code not in self.writing.codes:
                 print(f"it went on with exit code {code}")
                 return 71
             found = differences(self.root, self.home / "uncut")
