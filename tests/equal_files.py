@@ -125,7 +125,7 @@ READERS = {
 def untimed(value: Any) -> Any:
     """The same without times."""
     if isinstance(value, str):
-        return value.removesuffix(" --resume")  # the command of a run
+        return _CLOCK.sub("", value.removesuffix(" --resume"))  # the command of a run
     if isinstance(value, dict):
         return {k: untimed(v) for k, v in value.items() if not str(k).startswith(TIMES) and k != "mark"}
     return [untimed(item) for item in value] if isinstance(value, list) else value

@@ -8,14 +8,16 @@ submissions/my_agent/check.json         what was found when it played where only
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from marlab.lab.errors import UserError
 from marlab.lab.runs.files import write_json
+from marlab.lab.runs.lock import Owner
 from marlab.market.simulator.experts import find_player
 from marlab.market.submit.check import Trial, try_out
 from marlab.market.submit.pack import Packed, pack, package_name, versions
@@ -31,7 +33,11 @@ def submit(config: SubmitConfig) -> tuple[Path, Packed, Trial]:
     if folder.exists() and not (folder / REPORT).is_file():
         raise UserError(f"{folder} exists and is no submission; give another --output-dir.")
     config.output_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".submit-", dir=config.output_dir) as work:
+    for left in config.output_dir.glob(".submit-*-*"):  # by a process that was killed
+        pid = left.name.split("-")[1]
+        if pid.isdecimal() and not replace(Owner.this_process(), pid=int(pid), born="").is_alive():
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".submit-{os.getpid()}-", dir=config.output_dir) as work:
         made = Path(work) / folder.name
         made.mkdir()
         packed = pack(config.agent, made)
