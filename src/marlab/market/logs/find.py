@@ -133,7 +133,7 @@ def _text(head: str, key: str) -> str | None:
     """The first text called `key` in a piece of JSON."""
     match = re.search(rf'"{key}"\s*:\s*("(?:[^"\\]|\\.)*")', head)
     try:
-        return None if match is None else str(json.loads(match[1]))
+        return None if match is None else str(json.loads(match[1])).encode().decode()
     except ValueError:  # not JSON after all; reading the whole file says what is wrong with it
         return None
 

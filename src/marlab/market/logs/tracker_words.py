@@ -27,7 +27,10 @@ Offer = tuple[int, int, int]
 def parse(path: Path) -> dict[str, Any]:
     """The JSON document of a tracker file, compressed or not."""
     try:
-        document = json.loads(read_gzip(path))
+        raw = read_gzip(path)
+        document = json.loads(raw)
+        if rb"\ud" in raw:  # half a pair of surrogates: a text that no file of ours could hold
+            json.dumps(document, ensure_ascii=False).encode()
     except RecursionError:
         raise UserError(f"{path} is not a tracker log: it is nested too deeply.") from None
     except (OSError, ValueError) as error:  # also numbers of thousands of digits
