@@ -7,9 +7,9 @@ import torch
 
 from marlab.hunt.game.build import make_game
 from marlab.hunt.game.config import game_config
-from marlab.hunt.players.guests import GuestConfig, RuleGuests
+from marlab.hunt.players.guests import RuleGuests
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind
+from marlab.hunt.players.seats import GuestConfig, Kind
 from marlab.hunt.ppo.world import HuntWorld
 from marlab.lab.errors import UserError
 from tests.hunt.helpers import seeded

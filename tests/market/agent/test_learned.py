@@ -55,7 +55,7 @@ def test_weights_change_play_and_are_found_in_a_run(tmp_path: Path) -> None:
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"nothing")
-    with pytest.raises(UserError, match="does not hold a network around the rule"):
+    with pytest.raises(UserError, match="is damaged or not a network around the rule"):
         load_layers(AgentSettings(mode="learned", weights=tmp_path / "a.npz"))
     with pytest.raises(UserError, match="Nothing learnt is at"):
         load_layers(AgentSettings(mode="learned", weights=tmp_path / "b.npz"))

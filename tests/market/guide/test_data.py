@@ -123,7 +123,7 @@ def test_files_of_others_are_completed_and_object_arrays_refused(loaded, tmp_pat
     np.testing.assert_array_equal(again[2].history, micro[2].history)
     ragged = np.array([np.zeros((1, 4)), np.zeros((2, 4))], dtype=object)
     np.savez(tmp_path / "l3_histories.npz", histories=ragged, offsets=np.zeros(3, int), allow_pickle=True)
-    with pytest.raises(UserError, match="not a file of plain arrays"):
+    with pytest.raises(UserError, match="holds object, not plain numbers"):
         load_samples(tmp_path)
     np.savez(tmp_path / "l3_samples.npz", roles=micro.columns["roles"])
     with pytest.raises(UserError, match=r"l3_samples\.npz lacks goals, baselines"):

@@ -89,7 +89,7 @@ def test_damaged_reasons_are_one_sentence_and_a_cut_line_is_left_out(logged: Pat
     reasons.write_bytes(gzip.compress(whole[:-20]))
     replay = WorldReplay(tmp_path / "c000-t00-w.parquet")
     assert sum(map(len, replay.reasons.values())) > 0
-    reasons.write_bytes(b"nothing")
+    reasons.write_bytes(b"\x1f\x8bnothing")
     with pytest.raises(UserError, match="not a decision log"):
         _ = WorldReplay(tmp_path / "c000-t00-w.parquet").reasons
 

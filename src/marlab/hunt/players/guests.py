@@ -6,7 +6,6 @@ themselves. Letters: B games, n players, A actions, K goals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,26 +14,11 @@ from torch import Tensor
 from marlab.hunt.game.rules import Game
 from marlab.hunt.game.views import View
 from marlab.hunt.players.rules import RulePlayers
-from marlab.hunt.players.seats import Kind
-from marlab.lab.errors import UserError
+from marlab.hunt.players.seats import GuestConfig, Kind
 from marlab.lab.ppo.choices import sample
 
 SAME_GOAL = 0.5
 """Share of the parties whose guests are all after the same prey; in the others everybody draws its own."""
-
-
-@dataclass(frozen=True)
-class GuestConfig:
-    """How much of a training is spent with guests."""
-
-    share: float = 0.5
-    """Share of the games that have guests, where all seats learn; 0 is self-play alone."""
-    stay: float = 0.9
-    """Probability that a party stays for another episode; planners forget a party that leaves."""
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.share <= 1 and 0 <= self.stay < 1):
-            raise UserError(f"guests share is {self.share:g} and stay {self.stay:g}, expected shares (stay below 1).")
 
 
 class BackgroundPlayers:

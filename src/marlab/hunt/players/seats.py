@@ -137,3 +137,17 @@ def team_members(text: str) -> tuple[str, ...]:
             raise UserError(f"'{text[:80]}' is not a team, expected members joined by +, such as NS+2NH or 3RAND.")
         members += [match.group(2)] * int(match.group(1) or 1)
     return tuple(members)
+
+
+@dataclass(frozen=True)
+class GuestConfig:
+    """How much of a training is spent with guests."""
+
+    share: float = 0.5
+    """Share of the games that have guests, where all seats learn; 0 is self-play alone."""
+    stay: float = 0.9
+    """Probability that a party stays for another episode; planners forget a party that leaves."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.share <= 1 and 0 <= self.stay < 1):
+            raise UserError(f"guests share is {self.share:g} and stay {self.stay:g}, expected shares (stay below 1).")

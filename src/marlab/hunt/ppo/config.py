@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.players.characters import parse_character
-from marlab.hunt.players.guests import GuestConfig
-from marlab.hunt.players.seats import learning_seats, parse_seeds
+from marlab.hunt.players.seats import GuestConfig, learning_seats, parse_seeds
 from marlab.lab.checks import WIDEST, at_least, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.ppo.config import PPOConfig

@@ -16,8 +16,9 @@ from torch import Tensor
 from marlab.hunt.game.rows import ways
 from marlab.hunt.game.rules import Game, Outcome, State
 from marlab.hunt.game.views import FlatFields, View, flat_fields, flat_observation
-from marlab.hunt.players.guests import GuestConfig, RuleGuests
+from marlab.hunt.players.guests import RuleGuests
 from marlab.hunt.players.policy import Memory, Policy
+from marlab.hunt.players.seats import GuestConfig
 from marlab.lab.errors import UserError
 from marlab.lab.ppo import ppo
 

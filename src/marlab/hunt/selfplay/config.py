@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 
 from marlab.hunt.game.config import GameConfig
 from marlab.hunt.planner.config import MindConfig
-from marlab.hunt.players.guests import GuestConfig
-from marlab.hunt.players.seats import parse_seats, parse_seeds
+from marlab.hunt.players.seats import GuestConfig, parse_seats, parse_seeds
 from marlab.lab.checks import at_least, positive, share
 from marlab.lab.errors import UserError
 from marlab.lab.runs.judged import Judged

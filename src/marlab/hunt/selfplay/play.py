@@ -26,8 +26,9 @@ from marlab.hunt.planner.planner import Planner
 from marlab.hunt.planner.plans import JointPlan
 from marlab.hunt.planner.replay import Experience, History, RankedRewards, Replay, value_labels
 from marlab.hunt.players.episodes import EpisodeSums
-from marlab.hunt.players.guests import BackgroundPlayers, GuestConfig, RuleGuests
+from marlab.hunt.players.guests import BackgroundPlayers, RuleGuests
 from marlab.hunt.players.rules import RulePlayers
+from marlab.hunt.players.seats import GuestConfig
 from marlab.lab.ppo.choices import apply_mask, sample
 
 
