@@ -86,7 +86,7 @@ def _still_curve() -> None:
     """A moving curve whose pictures are grey: painting them takes as long as the rest of the training."""
     from marlab.fish.measure import plots
 
-    plots._gif_frame = lambda rows, end, references: np.full((8, 8, 3), end, np.uint8)
+    plots._pixels = lambda figure: np.full((8, 8, 3), len(figure.axes[0].lines), np.uint8)
 
 
 VECTOR = "--shapes 2x2 --days 5 5 --learners 1 --hidden 8 --opponents RandomStdAgent --worlds 2 --device cpu"
@@ -138,6 +138,7 @@ WRITING = {
     "market online --refits": Writing(
         f"market online {VECTOR} --clones {CLONES} --generations 2 {ONLINE} --refits 1 --real-worlds 2 "
         "--refit-units 2 --experts SyncRandomStdAgent RandomStdAgent --recorded recorded --steer-every 1 "
+        "--opponents PenguinAgent RandomStdAgent "
         "--past-selves 0 --engine serial",
         _copy(recorded),
         share=0.3,

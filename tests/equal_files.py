@@ -14,10 +14,11 @@ from marlab.lab.runs.testing import assert_same
 
 TIMES = (
     "time", "charts/SPS", "seconds", "cpu_s", "worker", "peak_mb", "attempts", "created", "generated_at", "timestamp",
-    "started", "ended", "host", "commit",
+    "started", "ended", "host", "commit", "start_s", "ms", "CPU s",
 )  # fmt: skip
 """How the names of values begin that tell when, where and how fast, which is what differs; so does a page's "mark"."""
-NOT_COMPARED = {"log.txt", "lock"}
+NOT_COMPARED = {"log.txt", "lock", "note.md"}
+"""What tells how often a run was interrupted; a note is made from the record, which is compared."""
 EVENTS = "events.out.tfevents."
 
 
@@ -100,7 +101,10 @@ def _table(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    return table.select([name for name in table.column_names if not name.startswith(TIMES)]).to_pydict()
+    columns = table.select([name for name in table.column_names if not name.startswith(TIMES)]).to_pydict()
+    if "meta" in columns:  # of a world: one JSON text
+        columns["meta"] = [untimed(json.loads(text)) for text in columns["meta"]]
+    return columns
 
 
 def _runs(path: Path) -> set[str]:
@@ -111,9 +115,18 @@ def _runs(path: Path) -> set[str]:
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?|\d+(\.\d+)? ?(ms|s|min|h)\b")
 
 
-def _text(path: Path) -> str:
-    """A page without dates and durations."""
-    return _CLOCK.sub("", path.read_text())
+def _text(path: Path) -> list[str]:
+    """The lines of a page without dates and durations, nor the columns of its tables whose heads are such."""
+    lines, timed = [], list[int]()
+    for line in _CLOCK.sub("", path.read_text()).splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if not line.startswith("|"):
+            timed = []
+        elif not timed:
+            timed = [place for place, cell in enumerate(cells) if cell.startswith(TIMES)] or [-1]
+        if not re.fullmatch(r"<td>[\d.]+</td>", line.strip()):  # a page's numbers are those of a file beside it
+            lines.append("|".join(cell for place, cell in enumerate(cells) if place not in timed))
+    return lines
 
 
 READERS = {
@@ -125,7 +138,7 @@ READERS = {
 def untimed(value: Any) -> Any:
     """The same without times."""
     if isinstance(value, str):
-        return _CLOCK.sub("", value.removesuffix(" --resume"))  # the command of a run
+        return _CLOCK.sub("", value.replace(" --resume", ""))  # the command of a run
     if isinstance(value, dict):
         return {k: untimed(v) for k, v in value.items() if not str(k).startswith(TIMES) and k != "mark"}
     return [untimed(item) for item in value] if isinstance(value, list) else value

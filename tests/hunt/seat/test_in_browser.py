@@ -59,7 +59,7 @@ def test_the_index_leads_to_the_seat_by_its_name(page: Any, run: Path) -> None:
     open_page(page, run.parents[1] / "index.html")
     assert unspoken(page) == [] and page.get_by_role("link", name="Play a hunt yourself").count() == 1
     page.locator("#language").click()
-    assert page.get_by_role("link", name="与它们一起狩猎").count() == 1
+    assert page.get_by_role("link", name="亲自参加狩猎").count() == 1
 
 
 def test_without_a_server_the_seat_says_what_to_do(page: Any, run: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_killed_collection_resumes_with_every_world_once(reference: Path, tmp_
     process.kill()
     process.wait()
     early = {file: file.stat().st_mtime_ns for file in worlds.glob("*.parquet")}
-    (worlds / ".half.parquet.tmp").write_bytes(b"half of a log")  # what a kill in the middle of writing leaves
+    (worlds / ".half.parquet.abcdefgh.tmp").write_bytes(b"half of a log")  # what a kill in the middle of writing leaves
     assert 1 <= len(early) < 4
     assert main([*words, "--resumable"]) == 0
     assert logs_in(tmp_path / "run") == logs_in(reference)

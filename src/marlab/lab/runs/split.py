@@ -83,6 +83,9 @@ class SplitStore(CheckpointStore):
         before = [s for s in self.states.steps() if s < step][-1:]
         for old in set(self.states.steps()) - {*before, step}:
             self.states.path(old).unlink(missing_ok=True)
+        self._drop_other_memories()
+
+    def _drop_other_memories(self) -> None:
         for path in self._memories():
             if path != self._remembered:
                 path.unlink(missing_ok=True)
@@ -97,6 +100,7 @@ class SplitStore(CheckpointStore):
             state = {**state, **self._memory_of(found, map_location)}
         except CheckpointError as error:
             note = f"{error} Training goes on with an empty memory, which fills again."
+        self._drop_other_memories()  # one that a kill left before its state was written is nobody's
         return replace(found, state=state, note=note), problems
 
     def _memory_of(self, found: Checkpoint, map_location: torch.device | str) -> dict[str, Any]:
