@@ -24,15 +24,20 @@ EVENTS = "events.out.tfevents."
 
 def differences(ours: Path, theirs: Path) -> list[str]:
     """What is not equal, a line for each file; empty if all is."""
-    mine, other = (set(_files(folder)) for folder in (ours, theirs))
-    found = [f"only after the kill: {name}" for name in sorted(mine - other)]
-    found += [f"missing after the kill: {name}" for name in sorted(other - mine)]
-    for name in sorted(mine & other):
+    mine, other = ({_known_as(name): folder / name for name in _files(folder)} for folder in (ours, theirs))
+    found = [f"only after the kill: {name}" for name in sorted(mine.keys() - other.keys())]
+    found += [f"missing after the kill: {name}" for name in sorted(other.keys() - mine.keys())]
+    for name in sorted(mine.keys() & other.keys()):
         try:
-            _compare(ours / name, theirs / name)
+            _compare(mine[name], other[name])
         except Exception as error:
             found.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
     return found
+
+
+def _known_as(name: str) -> str:
+    """A memory that was saved twice at one step has the second of its two names."""
+    return name.replace("_later.pt", ".pt")
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -92,7 +97,7 @@ def _checkpoint(path: Path) -> Any:
     """What a checkpoint holds; of a memory that it names by name and checksum only the name: its file has a date."""
     state = load_checkpoint(path).state
     if isinstance(state, dict) and isinstance(state.get("memory"), list | tuple) and len(state["memory"]) == 2:
-        state = {**state, "memory": state["memory"][0]}
+        state = {**state, "memory": _known_as(state["memory"][0])}
     return state
 
 
