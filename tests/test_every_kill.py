@@ -18,6 +18,11 @@ QUICK = (
 )  # fmt: skip
 """Commands whose tiny run takes a second: of all others, `make test-long` tries the kills."""
 PRINTS_ONLY = {"doctor"}
+PART = {
+    "fish train": 0.4, "hunt pretrain vae": 0.5, "market collect": 0.4, "market clone": 0.5, "market fidelity": 0.3,
+    "market play": 0.3, "market samples": 0.2, "market submit": 0.2, "market train": 0.6,
+}  # fmt: skip
+"""What the long tests try of commands with hundreds of writes; `python -m tests.every_kill` tries all."""
 
 
 def kills(*words: str) -> None:
@@ -49,4 +54,4 @@ def test_a_tenth_of_the_kills_changes_nothing() -> None:
 def test_no_kill_changes_anything(name: str) -> None:
     if name.startswith(("market", "quickstart")):
         pytest.importorskip("scml")
-    kills(name)
+    kills(name, "--share", str(PART.get(name, 1.0)))
