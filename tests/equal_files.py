@@ -120,6 +120,10 @@ def _runs(path: Path) -> set[str]:
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?|\d+(\.\d+)? ?(ms|s|min|h)\b")
 
 
+_SCRATCH = re.compile(r"marlab-(task|learner)-\w+")
+"""Folders for a task's temporary files."""
+
+
 def _text(path: Path) -> list[str]:
     """The lines of a page without dates and durations, nor the columns of its tables whose heads are such."""
     lines, timed = [], list[int]()
@@ -143,7 +147,7 @@ READERS = {
 def untimed(value: Any) -> Any:
     """The same without times."""
     if isinstance(value, str):
-        return _CLOCK.sub("", value.replace(" --resume", ""))  # the command of a run
+        return _SCRATCH.sub("", _CLOCK.sub("", value.replace(" --resume", "")))  # the command of a run
     if isinstance(value, dict):
         return {k: untimed(v) for k, v in value.items() if not str(k).startswith(TIMES) and k != "mark"}
     return [untimed(item) for item in value] if isinstance(value, list) else value
