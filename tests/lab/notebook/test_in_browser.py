@@ -223,9 +223,9 @@ def test_a_served_page_follows_its_run(page: Any, tmp_path: Path) -> None:
 
 
 def test_a_run_elsewhere_opens_from_the_index_and_not_through_a_server(page: Any, tmp_path: Path) -> None:
-    root = tmp_path / "work" / "runs"
+    root = tmp_path / "project" / "runs"
     make_run(root, "fish/a")
-    far = make_run(tmp_path / "disk", "fish/far", root="../../../work/runs")
+    far = make_run(tmp_path / "disk", "fish/far", root="../../../project/runs")
     (root / ELSEWHERE).write_text("../../disk/fish/far\n")
     build(root)
     open_page(page, root / "index.html")
